@@ -1,0 +1,1 @@
+"""Placement, replication and reconfiguration of data-stream applications."""

@@ -1,0 +1,247 @@
+"""A problem as flat arrays: what builders, kernels and heuristics see instead of documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.configurations import NO_NODE
+from edrp.documents import Deployment, Operator
+from edrp.errors import Fault, InvalidInstanceError, ProblemTooLargeError
+from edrp.problem import EdrpProblem, named_resources
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+MEMORY_LIMIT = 8 * 2**30
+"""Bytes that the node-by-node tables may take before compiling is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Arrays over operators i, streams e, nodes u, resources m; operators in topological order.
+
+    Only nodes that some operator may use (or uses now) are kept.
+
+    Attributes
+    ----------
+    operators, nodes, resources : tuple of str
+        Names by index.
+    stream_source, stream_target, stream_rate : shape (streams,)
+        Operator indices and tuples/s; streams in document order.
+    load : shape (operators,)
+        Tuples/s into each operator.
+    max_replicas : shape (operators,)
+    candidate : shape (operators, nodes), bool
+    latency : shape (operators, 1 + most replicas)
+        Reference latency in seconds with r replicas; infinite where unstable or r is 0 or too large.
+    speedup : shape (nodes,)
+    replica_cost : shape (operators,)
+        Money/h of one replica.
+    demand : shape (operators, resources)
+        Of one replica.
+    capacity : shape (nodes, resources)
+        Infinite where a node has no limit.
+    delay, link_cost, link_availability : shape (nodes, nodes)
+        Seconds (infinite without link), money/h per tuple/s, probability.
+    node_availability : shape (nodes,)
+    current : shape (operators, nodes) or None
+        Replicas now.
+    synchronisation_time : float
+    state_size, code_size : shape (operators,)
+        Bytes.
+    spawn_time, store_delay, store_bandwidth : shape (nodes,)
+        Seconds, seconds one way, bytes/s (infinite for no limit).
+    local_bandwidth : float
+        Bytes/s (infinite for no limit).
+    storm : bool
+        Storm's downtime instead of pause-and-resume.
+    weight, limit : dict of str to float
+        Objective per unit of each metric's scaled value, and upper limit of the scaled value (infinite for none).
+    """
+
+    problem: EdrpProblem
+    operators: tuple[str, ...]
+    nodes: tuple[str, ...]
+    resources: tuple[str, ...]
+    stream_source: Index
+    stream_target: Index
+    stream_rate: Values
+    load: Values
+    max_replicas: Index
+    candidate: NDArray[np.bool_]
+    latency: Values
+    speedup: Values
+    replica_cost: Values
+    demand: Values
+    capacity: Values
+    delay: Values
+    link_cost: Values
+    link_availability: Values
+    node_availability: Values
+    current: NDArray[np.int64] | None
+    synchronisation_time: float
+    state_size: Values
+    code_size: Values
+    spawn_time: Values
+    store_delay: Values
+    store_bandwidth: Values
+    local_bandwidth: float
+    storm: bool
+    weight: dict[str, float]
+    limit: dict[str, float]
+
+    def candidates(self, operator: int) -> Index:
+        """Node indices that may run the operator."""
+        return np.flatnonzero(self.candidate[operator])
+
+    def deployment(self, counts: NDArray[Any]) -> Deployment:
+        """Name the deployment given as replicas per operator and node, shape (operators, nodes)."""
+        named = {}
+        for i, operator in enumerate(self.operators):
+            named[operator] = [self.nodes[u] for u in np.flatnonzero(counts[i]) for _ in range(int(counts[i, u]))]
+        return Deployment({operator.name: named[operator.name] for operator in self.problem.application.operators})
+
+    def counts(self, deployment: Deployment) -> NDArray[np.int64]:
+        """Replicas per operator and node of a named deployment, shape (operators, nodes).
+
+        Raises
+        ------
+        KeyError
+            When it names an operator or node that this problem cannot use.
+        """
+        index = {name: u for u, name in enumerate(self.nodes)}
+        counts = np.zeros((len(self.operators), len(self.nodes)), np.int64)
+        for i, operator in enumerate(self.operators):
+            for node in deployment[operator]:
+                counts[i, index[node]] += 1
+        return counts
+
+    def members(self, counts: NDArray[Any]) -> list[NDArray[np.int32]]:
+        """Configuration of each operator, shape (max_replicas,) padded with -1, from replicas per node."""
+        rows = []
+        for i, row in enumerate(np.asarray(counts, np.int64)):
+            nodes = np.repeat(np.arange(row.size), row)
+            padded = np.full(max(int(self.max_replicas[i]), nodes.size), NO_NODE, np.int32)
+            padded[: nodes.size] = nodes
+            rows.append(padded)
+        return rows
+
+
+def compile_problem(problem: EdrpProblem) -> Compiled:
+    """Turn a problem into arrays, once.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When the tables over pairs of nodes would take more than `MEMORY_LIMIT` bytes.
+    InvalidInstanceError
+        When a latency model gives a negative latency at a load that a replica may get.
+    """
+    application, network = problem.application, problem.network
+    order = application.topological_order
+    operators = [application.by_name[name] for name in order]
+    nodes = _used_nodes(problem, operators)
+    _check_memory(len(nodes))
+    position = {name: i for i, name in enumerate(order)}
+    node_index = {name: u for u, name in enumerate(nodes)}
+    described = [network.by_name[name] for name in nodes]
+    resources = tuple(sorted({name for operator in operators for name in named_resources(operator.resources)}))
+    load = np.array([application.load(name) for name in order])
+    candidate = np.ones((len(order), len(nodes)), bool)
+    for i, operator in enumerate(operators):
+        if operator.candidates is not None:
+            candidate[i] = [name in set(operator.candidates) for name in nodes]
+    store, delay, link_cost, link_availability = network.store, *_link_tables(problem, node_index)
+    capacity = np.full((len(nodes), len(resources)), np.inf)
+    for u, node in enumerate(described):
+        if node.resources is not None:
+            free = named_resources(node.resources)
+            capacity[u] = [free.get(name, 0.0) for name in resources]
+    terms = {term.metric: term for term in problem.terms}
+    compiled = Compiled(
+        problem=problem,
+        operators=order,
+        nodes=nodes,
+        resources=resources,
+        stream_source=np.array([position[s.source] for s in application.streams], np.int64),
+        stream_target=np.array([position[s.target] for s in application.streams], np.int64),
+        stream_rate=np.array([application.rate(s.source, s.target) for s in application.streams], float),
+        load=load,
+        max_replicas=np.array([operator.max_replicas for operator in operators], np.int64),
+        candidate=candidate,
+        latency=_latency_table(problem, operators, load),
+        speedup=np.array([node.speedup for node in described]),
+        replica_cost=np.array([operator.replica_cost for operator in operators]),
+        demand=np.array([[named_resources(o.resources).get(name, 0.0) for name in resources] for o in operators]).reshape(
+            len(order), len(resources)
+        ),
+        capacity=capacity,
+        delay=delay,
+        link_cost=link_cost,
+        link_availability=link_availability,
+        node_availability=np.array([node.availability for node in described]),
+        current=None,
+        synchronisation_time=problem.synchronisation_time,
+        state_size=np.array([operator.state_size for operator in operators]),
+        code_size=np.array([operator.code_size for operator in operators]),
+        spawn_time=np.array([node.spawn_time for node in described]),
+        store_delay=np.array([store.delay if n.store_delay is None else n.store_delay for n in described]),
+        store_bandwidth=np.array([n.store_bandwidth or store.bandwidth or np.inf for n in described]),
+        local_bandwidth=store.local_bandwidth or np.inf,
+        storm=problem.reconfiguration == "storm",
+        weight={name: term.coefficient for name, term in terms.items()},
+        limit={name: term.scaled_limit for name, term in terms.items()},
+    )
+    if problem.current is not None:
+        object.__setattr__(compiled, "current", compiled.counts(problem.current))
+    return compiled
+
+
+def _used_nodes(problem: EdrpProblem, operators: list[Operator]) -> tuple[str, ...]:
+    if any(operator.candidates is None for operator in operators):
+        return tuple(node.name for node in problem.network.nodes)
+    used = {name for operator in operators for name in operator.candidates or ()}
+    if problem.current is not None:
+        used |= {node for name in problem.current for node in problem.current[name]}
+    return tuple(node.name for node in problem.network.nodes if node.name in used)
+
+
+def _check_memory(nodes: int) -> None:
+    needed = 3 * 8 * nodes * nodes
+    if needed > MEMORY_LIMIT:
+        raise ProblemTooLargeError(
+            f"{nodes} nodes need {needed / 2**30:.1f} GiB for tables over pairs of nodes, more than {MEMORY_LIMIT / 2**30:.0f} GiB; "
+            "narrow the operators' candidates"
+        )
+
+
+def _link_tables(problem: EdrpProblem, index: dict[str, int]) -> tuple[Values, Values, Values]:
+    size = len(index)
+    delay, cost, availability = np.full((size, size), np.inf), np.zeros((size, size)), np.ones((size, size))
+    found = [(index[u], index[v], link) for (u, v), link in problem.network._links.items() if u in index and v in index]
+    rows, columns = np.array([u for u, _, _ in found], np.int64), np.array([v for _, v, _ in found], np.int64)
+    delay[rows, columns] = [link.delay for _, _, link in found]
+    cost[rows, columns] = [link.cost for _, _, link in found]
+    availability[rows, columns] = [link.availability for _, _, link in found]
+    np.fill_diagonal(delay, 0.0)
+    return delay, cost, availability
+
+
+def _latency_table(problem: EdrpProblem, operators: list[Operator], load: Values) -> Values:
+    table = np.full((len(operators), 1 + max(operator.max_replicas for operator in operators)), np.inf)
+    faults = []
+    document = {operator.name: index for index, operator in enumerate(problem.application.operators)}
+    for i, operator in enumerate(operators):
+        for replicas in range(1, operator.max_replicas + 1):
+            rate = load[i] / replicas
+            table[i, replicas] = 0.0 if operator.latency is None else operator.latency.at(rate)
+            if table[i, replicas] < 0:
+                place = f"application.operators[{document[operator.name]}].latency"
+                faults.append(Fault(place, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load"))
+    if faults:
+        raise InvalidInstanceError(faults)
+    return table

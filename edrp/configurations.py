@@ -1,0 +1,64 @@
+"""Configurations of an operator: multisets of nodes (EDRP, section 4.1)."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_NODE = -1
+
+
+def count_configurations(nodes: int, max_replicas: int) -> int:
+    """Number of non-empty multisets of at most `max_replicas` out of `nodes` nodes.
+
+    >>> count_configurations(24, 2)
+    324
+    """
+    return comb(nodes + max_replicas, max_replicas) - 1
+
+
+def multisets(nodes: NDArray[np.int64], max_replicas: int) -> NDArray[np.int32]:
+    """All non-empty multisets of at most `max_replicas` of the given nodes, smaller ones first.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (count_configurations(len(nodes), max_replicas), max_replicas); members ascending in the
+        order of `nodes`, unused places hold -1.
+
+    Examples
+    --------
+    >>> multisets(np.array([4, 7]), 2).tolist()
+    [[4, -1], [7, -1], [4, 4], [4, 7], [7, 7]]
+    """
+    count = len(nodes)
+    level = np.arange(count, dtype=np.int32)[:, None]
+    levels = [level]
+    for _ in range(1, max_replicas):
+        # Extend every multiset by each node that is not before its last member.
+        repeats = count - level[:, -1]
+        extended = np.repeat(level, repeats, axis=0)
+        offsets = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        level = np.column_stack([extended, extended[:, -1] + offsets.astype(np.int32)])
+        levels.append(level)
+    result = np.full((sum(len(each) for each in levels), max_replicas), NO_NODE, np.int32)
+    start = 0
+    for degree, each in enumerate(levels, start=1):
+        result[start : start + len(each), :degree] = np.asarray(nodes, np.int32)[each]
+        start += len(each)
+    return result
+
+
+def degrees(members: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Number of replicas of each configuration, shape (configurations,)."""
+    return (members != NO_NODE).sum(axis=1)
+
+
+def replica_counts(members: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:
+    """Replicas per node, shape (configurations, nodes)."""
+    counts = np.zeros((len(members), nodes))
+    rows, places = np.nonzero(members != NO_NODE)
+    np.add.at(counts, (rows, members[rows, places]), 1.0)
+    return counts

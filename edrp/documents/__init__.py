@@ -1,0 +1,21 @@
+"""The documents of the field: application, network, deployment. Immutable, by name, validated."""
+
+from edrp.documents.application import Application, Operator, Stream
+from edrp.documents.deployment import Action, Deployment
+from edrp.documents.latency import Mm1Latency, PolynomialLatency, TableLatency
+from edrp.documents.network import Link, Network, Node, Store
+
+__all__ = [
+    "Action",
+    "Application",
+    "Deployment",
+    "Link",
+    "Mm1Latency",
+    "Network",
+    "Node",
+    "Operator",
+    "PolynomialLatency",
+    "Store",
+    "Stream",
+    "TableLatency",
+]

@@ -1,0 +1,199 @@
+"""The stream application: operators joined by streams (EDRP, section 3.2)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+import networkx as nx
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, Name, NonNegative, Resources, duplicates
+from edrp.documents.latency import LatencyModel
+
+
+class Operator(Document):
+    """One processing element, described by a replica of it on the reference node.
+
+    Examples
+    --------
+    >>> Operator(name="parser", latency={"model": "mm1", "service_rate": 233.0}, max_replicas=3).max_replicas
+    3
+    """
+
+    name: Name
+    latency: LatencyModel | None = Field(None, description="latency of a replica by its input rate; null adds none")
+    state_size: NonNegative = Field(0.0, description="internal state of all replicas together", json_schema_extra={"unit": "bytes"})
+    code_size: NonNegative = Field(0.0, description="code that a node without a replica downloads", json_schema_extra={"unit": "bytes"})
+    resources: Resources = Field(1.0, description="need of one replica: a number, or amounts by name", json_schema_extra={"unit": "1"})
+    cost: NonNegative | dict[Name, NonNegative] = Field(
+        0.0,
+        description="price per unit of resources; with named resources a number is the price of a replica, prices by name are per unit",
+        json_schema_extra={"unit": "money/h"},
+    )
+    max_replicas: Annotated[int, Field(ge=1, le=64)] = Field(1, description="most replicas", json_schema_extra={"unit": "1"})
+    candidates: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
+        None, description="nodes that may run the operator; null for all"
+    )
+    external_rate: NonNegative = Field(0.0, description="load that no stream brings", json_schema_extra={"unit": "tuples/s"})
+    selectivity: NonNegative = Field(
+        1.0, description="tuples on each outgoing stream per tuple of load, where the stream gives no rate", json_schema_extra={"unit": "1"}
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("operator")
+        for index in duplicates(list(self.candidates or ())):
+            faults.add(("candidates", index), (self.candidates or ())[index], "names a node twice; name each once")
+        if isinstance(self.cost, dict):
+            named = self.resources if isinstance(self.resources, dict) else {}
+            for name in self.cost:
+                if name not in named:
+                    faults.add(("cost", name), self.cost[name], "prices a resource that this operator does not use")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def replica_cost(self) -> float:
+        """Money per hour of one replica (EDRP, eq. 2)."""
+        if isinstance(self.cost, dict):
+            amounts = self.resources if isinstance(self.resources, dict) else {}
+            return sum(price * amounts[name] for name, price in self.cost.items())
+        return self.cost if isinstance(self.resources, dict) else self.cost * self.resources
+
+
+class Stream(Document):
+    """The flow of tuples from one operator to another."""
+
+    source: Name
+    target: Name
+    rate: NonNegative | None = Field(
+        None, description="mean rate; null: selectivity × load of the source", json_schema_extra={"unit": "tuples/s"}
+    )
+
+
+class Application(Document):
+    """A directed acyclic graph of operators and streams.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate or unknown names, a stream given twice, or a cycle (which is named).
+
+    Examples
+    --------
+    >>> app = Application(
+    ...     operators=[Operator(name="source", external_rate=100.0, selectivity=0.5), Operator(name="sink")],
+    ...     streams=[Stream(source="source", target="sink")],
+    ... )
+    >>> app.load("sink")
+    50.0
+    """
+
+    operators: Annotated[tuple[Operator, ...], Field(min_length=1)]
+    streams: tuple[Stream, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("application")
+        names = [operator.name for operator in self.operators]
+        for index, first in duplicates(names).items():
+            faults.add(("operators", index, "name"), names[index], f"already the name of operators[{first}]; names must be unique")
+        known = set(names)
+        seen: dict[tuple[str, str], int] = {}
+        for index, stream in enumerate(self.streams):
+            for end in ("source", "target"):
+                if getattr(stream, end) not in known:
+                    faults.add(("streams", index, end), getattr(stream, end), "is no operator of this application")
+            pair = (stream.source, stream.target)
+            if pair in seen:
+                faults.add(("streams", index), "→".join(pair), f"joins the same operators as streams[{seen[pair]}]; add up their rates")
+            seen.setdefault(pair, index)
+        faults.raise_if_any()
+        self._check_acyclic(faults)
+        return self
+
+    def _check_acyclic(self, faults: Faults) -> None:
+        try:
+            cycle = nx.find_cycle(self._graph)
+        except nx.NetworkXNoCycle:
+            return
+        path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
+        faults.add(("streams",), path, "form a cycle; this model needs an acyclic application, remove one of these streams")
+        faults.raise_if_any()
+
+    @cached_property
+    def _graph(self) -> Any:
+        graph = nx.DiGraph()
+        graph.add_nodes_from(operator.name for operator in self.operators)
+        graph.add_edges_from((stream.source, stream.target) for stream in self.streams)
+        return graph
+
+    @cached_property
+    def by_name(self) -> dict[str, Operator]:
+        """Operators by name."""
+        return {operator.name: operator for operator in self.operators}
+
+    @cached_property
+    def topological_order(self) -> tuple[str, ...]:
+        """Operator names such that every stream goes forward; ties in document order."""
+        position = {operator.name: index for index, operator in enumerate(self.operators)}
+        return tuple(nx.lexicographical_topological_sort(self._graph, key=position.__getitem__))
+
+    @cached_property
+    def _flow(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+        load = {operator.name: operator.external_rate for operator in self.operators}
+        rate: dict[tuple[str, str], float] = {}
+        outgoing: dict[str, list[Stream]] = {}
+        for stream in self.streams:
+            outgoing.setdefault(stream.source, []).append(stream)
+        for name in self.topological_order:
+            for stream in outgoing.get(name, ()):
+                given = stream.rate
+                rate[name, stream.target] = self.by_name[name].selectivity * load[name] if given is None else given
+                load[stream.target] += rate[name, stream.target]
+        return load, rate
+
+    def load(self, operator: str) -> float:
+        """Tuples per second that all replicas of the operator receive together."""
+        return self._flow[0][operator]
+
+    def rate(self, source: str, target: str) -> float:
+        """Tuples per second on the stream from `source` to `target`."""
+        return self._flow[1][source, target]
+
+    @cached_property
+    def paths(self) -> tuple[tuple[str, ...], ...]:
+        """All source–sink paths (EDRP, Π_dsp); may be exponentially many."""
+        graph = self._graph
+        sources = [name for name in self.topological_order if graph.in_degree(name) == 0]
+        sinks = [name for name in self.topological_order if graph.out_degree(name) == 0]
+        alone = [(name,) for name in sources if graph.out_degree(name) == 0]
+        joined = [tuple(path) for s in sources for t in sinks if s != t for path in nx.all_simple_paths(graph, s, t)]
+        return tuple(alone + joined)
+
+    @classmethod
+    def from_graph(cls, graph: nx.DiGraph) -> Self:
+        """Read a `networkx.DiGraph` whose vertex and edge attributes are the fields of `Operator` and `Stream`.
+
+        Examples
+        --------
+        >>> graph = nx.DiGraph()
+        >>> graph.add_node("a", external_rate=10.0)
+        >>> graph.add_edge("a", "b", rate=5.0)
+        >>> Application.from_graph(graph).load("b")
+        5.0
+        """
+        return cls(
+            operators=tuple({"name": str(name), **attributes} for name, attributes in graph.nodes(data=True)),
+            streams=tuple({"source": str(u), "target": str(v), **attributes} for u, v, attributes in graph.edges(data=True)),
+        )
+
+    def to_graph(self) -> nx.DiGraph:
+        """Write a `networkx.DiGraph`; `from_graph` reads it back without loss."""
+        graph = nx.DiGraph()
+        for operator in self.operators:
+            graph.add_node(operator.name, **operator.model_dump(exclude={"name"}))
+        for stream in self.streams:
+            graph.add_edge(stream.source, stream.target, **stream.model_dump(exclude={"source", "target"}))
+        return graph

@@ -1,0 +1,86 @@
+"""What all documents share: immutable, unknown fields refused, numbers finite, all faults at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from edrp.errors import InvalidInstanceError
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+NonNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Probability = Annotated[float, Field(gt=0, le=1)]
+Amount = Annotated[float, Field(ge=0)]
+Resources = Amount | dict[Name, Amount]
+
+
+class _DocumentMeta(type(BaseModel)):  # type: ignore[misc]
+    """Direct construction reports faults as `InvalidInstanceError`, as reading a file does.
+
+    A metaclass, because overriding `__init__` would make pydantic call it for nested documents too
+    and lose the places of their faults.
+    """
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except ValidationError as error:
+            raise InvalidInstanceError.of(error) from None
+
+
+class Document(BaseModel, metaclass=_DocumentMeta):
+    """Base of every document: frozen, strict about fields, finite numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a validated copy with some fields changed.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When the changed document is not valid.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **changes})
+
+    def __getstate__(self) -> dict[Any, Any]:
+        # Derived values are cached on the instance; they are rebuilt where needed, never sent to workers.
+        state = dict(super().__getstate__())
+        fields = type(self).model_fields
+        state["__dict__"] = {name: value for name, value in state["__dict__"].items() if name in fields}
+        return state
+
+
+class Faults:
+    """Collects cross-field faults with their places, to be raised together from a validator."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._details: list[InitErrorDetails] = []
+
+    def add(self, place: tuple[str | int, ...], value: object, why: str) -> None:
+        """Note one fault at `place`, relative to the document being validated."""
+        # Braces would be read as placeholders of pydantic's message template.
+        kind = PydanticCustomError("fault", why.replace("{", "(").replace("}", ")"))  # type: ignore[arg-type]
+        self._details.append(InitErrorDetails(type=kind, loc=place, input=value))
+
+    def raise_if_any(self) -> None:
+        """Raise all faults noted so far as one validation error."""
+        if self._details:
+            raise ValidationError.from_exception_data(self._title, self._details)
+
+
+def duplicates(names: list[str]) -> dict[int, int]:
+    """Index of each repeated name, mapped to the index of its first appearance."""
+    first: dict[str, int] = {}
+    repeated: dict[int, int] = {}
+    for index, name in enumerate(names):
+        if name in first:
+            repeated[index] = first[name]
+        else:
+            first[name] = index
+    return repeated

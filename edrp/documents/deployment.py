@@ -1,0 +1,93 @@
+"""Where every replica runs, and what changes between two deployments (EDRP, sections 3.3 and 4.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, RootModel, field_validator
+
+from edrp.documents.base import Name, _DocumentMeta
+
+ActionKind = Literal["migration", "scale-out", "scale-in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One operator's change between two deployments.
+
+    `added` and `removed` name a node once per replica started or stopped there.
+    """
+
+    kind: ActionKind
+    operator: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    @property
+    def moved_replicas(self) -> int:
+        """Replicas that start, or stop, whichever are more."""
+        return max(len(self.added), len(self.removed))
+
+    def __str__(self) -> str:
+        gone = f" off {', '.join(self.removed)}" if self.removed else ""
+        new = f" on {', '.join(self.added)}" if self.added else ""
+        verb = {"migration": "migrated", "scale-out": "scaled out", "scale-in": "scaled in"}[self.kind]
+        return f"{self.operator} {verb}{gone}{new}"
+
+
+class Deployment(RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_length=1)]]], metaclass=_DocumentMeta):
+    """A multiset of nodes per operator: one entry per replica, kept in sorted order.
+
+    Examples
+    --------
+    >>> before = Deployment({"parser": ["a"]})
+    >>> after = Deployment({"parser": ["b", "a"]})
+    >>> after["parser"], [str(action) for action in before.actions_to(after)]
+    (('a', 'b'), ['parser scaled out on b'])
+    """
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    @field_validator("root", mode="after")
+    @classmethod
+    def _sorted(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return {operator: tuple(sorted(nodes)) for operator, nodes in value.items()}
+
+    def __getitem__(self, operator: str) -> tuple[str, ...]:
+        return self.root[operator]
+
+    def __contains__(self, operator: object) -> bool:
+        return operator in self.root
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        return iter(self.root)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.root.items())))
+
+    def replicas(self, operator: str) -> Counter[str]:
+        """Number of replicas on each node that runs the operator."""
+        return Counter(self.root[operator])
+
+    def degree(self, operator: str) -> int:
+        """Number of replicas of the operator."""
+        return len(self.root[operator])
+
+    def actions_to(self, target: Deployment) -> tuple[Action, ...]:
+        """The reconfiguration from this deployment to `target`, one action per changed operator."""
+        actions = []
+        for operator in target:
+            before = self.replicas(operator) if operator in self else Counter()
+            after = target.replicas(operator)
+            if before == after:
+                continue
+            added, removed = tuple((after - before).elements()), tuple((before - after).elements())
+            grown = after.total() - before.total()
+            kind: ActionKind = "scale-out" if grown > 0 else "scale-in" if grown < 0 else "migration"
+            actions.append(Action(kind, operator, added, removed))
+        return tuple(actions)
+
+

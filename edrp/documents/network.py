@@ -1,0 +1,225 @@
+"""Computing nodes, the links between them and the data store (EDRP, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+import networkx as nx
+import numpy as np
+from pydantic import Field, model_validator
+from scipy.sparse.csgraph import shortest_path
+
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, duplicates
+from edrp.errors import Fault, InvalidInstanceError
+
+
+class Node(Document):
+    """A place where replicas run."""
+
+    name: Name
+    resources: Resources | None = Field(
+        None, description="what replicas may use together: a number, or amounts by name; null for no limit", json_schema_extra={"unit": "1"}
+    )
+    speedup: Positive = Field(1.0, description="how much faster than the reference node", json_schema_extra={"unit": "1"})
+    spawn_time: NonNegative = Field(0.0, description="time to start new replicas", json_schema_extra={"unit": "s"})
+    availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})
+    zone: Name | None = Field(None, description="availability zone, rack or site")
+    store_delay: NonNegative | None = Field(
+        None, description="one-way delay to the data store; null: the store's", json_schema_extra={"unit": "s"}
+    )
+    store_bandwidth: Positive | None = Field(
+        None, description="rate to and from the data store; null: the store's", json_schema_extra={"unit": "bytes/s"}
+    )
+
+
+class Link(Document):
+    """Logical connection from one node to another, along whatever path the network routes it."""
+
+    source: Name
+    target: Name
+    delay: NonNegative = Field(description="one-way delay", json_schema_extra={"unit": "s"})
+    bandwidth: Positive | None = Field(None, description="transfer rate; null for no limit", json_schema_extra={"unit": "bytes/s"})
+    cost: NonNegative = Field(0.0, description="price of traffic", json_schema_extra={"unit": "money/h per tuple/s"})
+    availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})
+
+
+class Store(Document):
+    """The data store that holds operator code and, during a reconfiguration, operator state (EDRP, section 3.3)."""
+
+    delay: NonNegative = Field(0.0, description="one-way delay between a node and the store", json_schema_extra={"unit": "s"})
+    bandwidth: Positive | None = Field(None, description="rate to and from a node; null: no limit", json_schema_extra={"unit": "bytes/s"})
+    local_bandwidth: Positive | None = Field(
+        None, description="rate to and from a node's own disk (Storm's swapping area); null: no limit", json_schema_extra={"unit": "bytes/s"}
+    )
+
+
+class Network(Document):
+    """Nodes, logical links and the data store.
+
+    With `symmetric` (the default) every link serves both directions. Links of a node to itself need
+    not be given: they have no delay and no cost.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate names, unknown link ends, a link given twice or from a node to itself.
+
+    Examples
+    --------
+    >>> network = Network(nodes=[{"name": "a"}, {"name": "b"}], links=[{"source": "a", "target": "b", "delay": 0.01}])
+    >>> network.link("b", "a").delay
+    0.01
+    """
+
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+    links: tuple[Link, ...] = ()
+    symmetric: bool = True
+    store: Store = Store()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("network")
+        names = [node.name for node in self.nodes]
+        for index, first in duplicates(names).items():
+            faults.add(("nodes", index, "name"), names[index], f"already the name of nodes[{first}]; names must be unique")
+        known = set(names)
+        seen: dict[tuple[str, str], int] = {}
+        for index, link in enumerate(self.links):
+            for end in ("source", "target"):
+                if getattr(link, end) not in known:
+                    faults.add(("links", index, end), getattr(link, end), "is no node of this network")
+            if link.source == link.target:
+                faults.add(("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it")
+            pair = (link.source, link.target)
+            for key in (pair, pair[::-1]) if self.symmetric else (pair,):
+                if key in seen:
+                    hint = "; with symmetric: true a link serves both directions" if self.symmetric else ""
+                    faults.add(("links", index), "→".join(pair), f"repeats links[{seen[key]}]{hint}")
+                    break
+            seen[pair] = index
+        faults.raise_if_any()
+        return self
+
+    @cached_property
+    def by_name(self) -> dict[str, Node]:
+        """Nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def _links(self) -> dict[tuple[str, str], Link]:
+        found = {(link.source, link.target): link for link in self.links}
+        if self.symmetric:
+            found.update({(link.target, link.source): link for link in self.links})
+        return found
+
+    def link(self, source: str, target: str) -> Link | None:
+        """The link from `source` to `target` if there is one."""
+        return self._links.get((source, target))
+
+    def delay(self, source: str, target: str) -> float:
+        """One-way delay in seconds; 0 on one node, infinite where no link is."""
+        if source == target:
+            return 0.0
+        link = self.link(source, target)
+        return link.delay if link else float("inf")
+
+    def link_cost(self, source: str, target: str) -> float:
+        """Money per hour per tuple/s; 0 on one node."""
+        link = None if source == target else self.link(source, target)
+        return link.cost if link else 0.0
+
+    @classmethod
+    def from_graph(
+        cls,
+        graph: nx.Graph,
+        *,
+        weight: str = "delay",
+        nodes: list[Hashable] | None = None,
+        cost: float = 0.0,
+        bandwidth: float | None = None,
+        store: Store | None = None,
+        node_defaults: dict[str, Any] | None = None,
+    ) -> Self:
+        """Build the fully connected logical network over a physical graph, with shortest-path delays.
+
+        Parameters
+        ----------
+        graph
+            Physical topology; edge attribute `weight` is the one-way delay in seconds. Vertex
+            attributes named like fields of `Node` are taken over.
+        weight
+            Name of the edge attribute.
+        nodes
+            Vertices that can run replicas (default all); the others only forward.
+        cost, bandwidth
+            Price and transfer rate of every logical link.
+        store
+            The data store.
+        node_defaults
+            Fields of `Node` for all nodes.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When some pair of nodes is not connected, or an edge has no usable delay.
+
+        Examples
+        --------
+        >>> graph = nx.path_graph(["a", "b", "c"])
+        >>> nx.set_edge_attributes(graph, 0.01, "delay")
+        >>> Network.from_graph(graph).delay("a", "c")
+        0.02
+        """
+        vertices = list(graph.nodes)
+        chosen = list(vertices if nodes is None else nodes)
+        delays = _shortest_delays(graph, vertices, weight)
+        index = {vertex: position for position, vertex in enumerate(vertices)}
+        faults: list[Any] = []
+        links = []
+        for a, source in enumerate(chosen):
+            for b, target in enumerate(chosen):
+                if a == b or (not graph.is_directed() and b < a):
+                    continue
+                delay = float(delays[index[source], index[target]])
+                if np.isfinite(delay):
+                    links.append({"source": str(source), "target": str(target), "delay": delay, "cost": cost, "bandwidth": bandwidth})
+                else:
+                    faults.append((str(source), str(target)))
+        _refuse_unconnected(faults)
+        described = [{**(node_defaults or {}), **_node_fields(graph.nodes[v]), "name": str(v)} for v in chosen]
+        return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
+
+    def to_graph(self) -> nx.DiGraph:
+        """Write a `networkx.DiGraph` of the logical links, one arc per direction."""
+        graph = nx.DiGraph()
+        for node in self.nodes:
+            graph.add_node(node.name, **node.model_dump(exclude={"name"}))
+        for (source, target), link in self._links.items():
+            graph.add_edge(source, target, **link.model_dump(exclude={"source", "target"}))
+        return graph
+
+
+def _shortest_delays(graph: nx.Graph, vertices: list[Hashable], weight: str) -> Any:
+    matrix = np.full((len(vertices), len(vertices)), np.inf)
+    index = {vertex: position for position, vertex in enumerate(vertices)}
+    for u, v, value in graph.edges(data=weight):
+        if value is None or not np.isfinite(value) or value < 0:
+            raise InvalidInstanceError([Fault(f"graph.edges[{u!r}, {v!r}].{weight}", repr(value), "must be a delay of at least 0 s")])
+        for a, b in ((u, v),) if graph.is_directed() else ((u, v), (v, u)):
+            matrix[index[a], index[b]] = min(matrix[index[a], index[b]], value)
+    # csgraph reads 0 in a dense matrix as "no edge": give coincident nodes the smallest positive delay instead.
+    matrix[matrix == 0.0] = np.finfo(float).tiny
+    np.fill_diagonal(matrix, 0.0)
+    return shortest_path(matrix, method="auto", directed=True)
+
+
+def _refuse_unconnected(pairs: list[tuple[str, str]]) -> None:
+    if pairs:
+        shown = [Fault("graph", f"{source} and {target}", "are not connected; add a path between them") for source, target in pairs]
+        raise InvalidInstanceError(shown)
+
+
+def _node_fields(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if name in Node.model_fields}

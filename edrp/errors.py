@@ -1,0 +1,118 @@
+"""Everything that `edrp` raises on purpose, and how it words it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+
+class EdrpError(Exception):
+    """Base of all errors that the package raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with an input: where, what was there, why it is wrong and what would be right."""
+
+    place: str
+    value: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.why} (got {self.value})" if self.value else f"{self.place}: {self.why}"
+
+
+class InvalidInstanceError(EdrpError, ValueError):
+    """The input cannot be used; `faults` lists every reason with its place.
+
+    Parameters
+    ----------
+    faults
+        All faults found, in the order of the document.
+    source
+        File name or other origin, shown first.
+    """
+
+    def __init__(self, faults: Sequence[Fault], source: str = "") -> None:
+        self.faults = tuple(faults)
+        self.source = source
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        head = f"{self.source}: " if self.source else ""
+        count = len(self.faults)
+        lines = "\n".join(f"  {fault}" for fault in self.faults[:20])
+        more = f"\n  … and {count - 20} more" if count > 20 else ""
+        return f"{head}{count} fault{'s' if count != 1 else ''} in the input\n{lines}{more}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.faults, self.source)
+
+    @classmethod
+    def of(cls, error: ValidationError, source: str = "") -> InvalidInstanceError:
+        """Translate pydantic's report, keeping every place."""
+        return cls([_fault(item) for item in error.errors(include_url=False)], source)
+
+
+class UnsupportedProblemError(EdrpError):
+    """A method cannot express this problem; the message names one that can."""
+
+
+class ProblemTooLargeError(EdrpError):
+    """The problem would need more memory than there is; the message says how much, before allocating it."""
+
+
+class BackendUnavailableError(EdrpError):
+    """A solver backend or optional package is not installed; the message names the extra to install."""
+
+
+class VerificationError(EdrpError):
+    """A solver and the independent evaluator disagree. Always a defect of ours: please report it.
+
+    Parameters
+    ----------
+    message
+        What differs.
+    claimed, evaluated
+        Both sides, for the report.
+    """
+
+    def __init__(self, message: str, claimed: object = None, evaluated: object = None) -> None:
+        self.claimed = claimed
+        self.evaluated = evaluated
+        super().__init__(message)
+
+
+# Tags that pydantic adds to a location for the members of a union; they are no place in the user's file.
+_UNION_TAGS = frozenset({"float", "int", "str", "constrained-float", "mm1", "polynomial", "table"})
+
+
+def place_of(location: Sequence[str | int]) -> str:
+    """Write a location as a user would: `network.links[3].delay`.
+
+    >>> place_of(("network", "links", 3, "delay"))
+    'network.links[3].delay'
+    """
+    text = ""
+    for index, part in enumerate(location):
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif index and (part in _UNION_TAGS or part.startswith(("dict[", "function-"))):
+            continue
+        else:
+            text += f".{part}" if text else part
+    return text or "document"
+
+
+def _fault(item: Any) -> Fault:
+    value = item["input"]
+    shown = "" if item["type"] == "missing" else repr(value)
+    why = item["msg"]
+    if item["type"] == "extra_forbidden":
+        why = "unknown field; remove it or see `edrp schema`"
+    elif item["type"] == "missing":
+        why = "missing; this field is required"
+    return Fault(place_of(item["loc"]), shown if len(shown) <= 80 else shown[:77] + "...", why)

@@ -1,0 +1,1 @@
+"""Why an instance is infeasible, in words."""

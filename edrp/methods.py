@@ -1,0 +1,114 @@
+"""The registry of methods: one problem, many ways to solve it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
+from time import perf_counter
+from typing import Any, Protocol
+
+from edrp.documents import Deployment
+from edrp.errors import EdrpError
+from edrp.problem import EdrpProblem
+from edrp.solution import Answer
+
+Progress = Callable[[float, float | None, float | None], None]
+"""Called with seconds since the start, incumbent objective and bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run a method.
+
+    Attributes
+    ----------
+    time_limit : seconds from the start, or None for none.
+    gap : relative gap at which an incumbent counts as optimal.
+    seed : of everything random.
+    threads : for backends that can use more than one.
+    program : which program backends solve: "compact", "literal" or "restricted".
+    start : deployment to start from; the current deployment is always tried too.
+    progress : called now and then with (seconds, incumbent, bound).
+    parameters : of the method, by name.
+    """
+
+    time_limit: float | None = None
+    gap: float = 1e-9
+    seed: int = 0
+    threads: int = 1
+    program: str = "compact"
+    start: Deployment | None = None
+    progress: Progress | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    started: float = field(default_factory=perf_counter)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, infinite without a limit, never below 0."""
+        if self.time_limit is None:
+            return float("inf")
+        return max(0.0, self.time_limit - (perf_counter() - self.started))
+
+    def within(self, seconds: float) -> Options:
+        """The same options for a sub-task that starts now and may take `seconds` of what remains."""
+        left = min(seconds, self.remaining)
+        return replace(self, time_limit=None if left == float("inf") else left, started=perf_counter(), progress=None)
+
+
+class Method(Protocol):
+    """A way to solve a problem; instances are registered by name.
+
+    `exact` methods prove what they return when given time; `kinds` are the problem kinds they take.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    exact: bool
+    summary: str
+
+    def refusal(self, problem: EdrpProblem) -> str | None:
+        """Why this problem cannot be expressed, naming a method that can; None if it can."""
+        ...
+
+    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+        """Solve. Infeasible is an answer."""
+        ...
+
+
+_REGISTRY: dict[str, Method] = {}
+_loaded: list[bool] = []
+
+
+def register(method: Method) -> Method:
+    """Add a method under its name; a name is taken only once."""
+    if method.name in _REGISTRY:
+        raise ValueError(f"there is already a method called {method.name!r}")
+    _REGISTRY[method.name] = method
+    return method
+
+
+def methods(kind: str | None = None) -> dict[str, Method]:
+    """All registered methods by name, those of other packages (entry point `edrp.methods`) included."""
+    if not _loaded:
+        _loaded.append(True)
+        for point in entry_points(group="edrp.methods"):
+            loaded = point.load()
+            for method in loaded if isinstance(loaded, (list, tuple)) else [loaded]:
+                if method.name not in _REGISTRY:
+                    register(method)
+    return {name: method for name, method in sorted(_REGISTRY.items()) if kind is None or kind in method.kinds}
+
+
+def get_method(name: str, kind: str | None = None) -> Method:
+    """The method of that name.
+
+    Raises
+    ------
+    EdrpError
+        When there is none for this kind of problem; the message lists those there are.
+    """
+    known = methods(kind)
+    if name not in known:
+        raise EdrpError(f"no method {name!r} for problems of kind {kind!r}; there are {', '.join(known)}")
+    return known[name]

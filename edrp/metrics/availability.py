@@ -1,0 +1,58 @@
+"""Availability: the probability that all nodes and links in use are in service at once."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edrp.metrics.base import Expressions
+from edrp.program import Linear
+
+if TYPE_CHECKING:
+    from edrp.documents import Deployment
+    from edrp.problem import EdrpProblem
+
+
+class Availability:
+    """Product of the availabilities of the distinct nodes and links in use (failures independent).
+
+    Larger is better: the limit is a lower one, and weighted sums use −ln(value), which is linear in
+    what is used.
+    """
+
+    name = "availability"
+    unit = "1"
+
+    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+        """Each node and each directed link counts once, however many replicas and streams use it."""
+        network = problem.network
+        nodes = {node for operator in deployment for node in deployment[operator]}
+        links = {
+            (u, v)
+            for stream in problem.application.streams
+            for u in deployment[stream.source]
+            for v in deployment[stream.target]
+            if u != v
+        }
+        on_links = [network.link(u, v) for u, v in links]
+        return math.prod(network.by_name[node].availability for node in sorted(nodes)) * math.prod(
+            sorted(link.availability for link in on_links if link)
+        )
+
+    def linearise(self, expressions: Expressions) -> Linear:
+        """−ln(availability) over the nodes and links in use."""
+        compiled = expressions.compiled
+        total = Linear.zero()
+        if (compiled.node_availability < 1).any():
+            total += Linear.of(expressions.node_in_use(), -np.log(compiled.node_availability))
+        if (compiled.link_availability < 1).any():
+            columns = expressions.link_in_use()
+            used = columns >= 0
+            total += Linear.of(columns[used], -np.log(compiled.link_availability[used]))
+        return total
+
+    def scaled(self, value: float) -> float:
+        """−ln(value): 0 for always available."""
+        return -math.log(value) if value > 0 else math.inf

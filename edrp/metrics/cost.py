@@ -1,0 +1,42 @@
+"""Cost of replicas and of the traffic between them (EDRP, eqs. 2, 4, 8–9)."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from edrp.metrics.base import Expressions, PlainMetric
+from edrp.program import Linear
+
+if TYPE_CHECKING:
+    from edrp.documents import Deployment
+    from edrp.problem import EdrpProblem
+
+
+class Cost(PlainMetric):
+    """Money per hour."""
+
+    name = "cost"
+    unit = "money/h"
+
+    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+        """EDRP, eq. 8."""
+        application = problem.application
+        replicas = sum(self.operator_cost(problem, deployment, operator.name) for operator in application.operators)
+        return replicas + sum(self.stream_cost(problem, deployment, s.source, s.target) for s in application.streams)
+
+    def operator_cost(self, problem: EdrpProblem, deployment: Deployment, operator: str) -> float:
+        """EDRP, eq. 2."""
+        return deployment.degree(operator) * problem.application.by_name[operator].replica_cost
+
+    def stream_cost(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:
+        """EDRP, eq. 4: the rate is split evenly over all pairs of replicas."""
+        pairs = list(product(deployment[source], deployment[target]))
+        share = problem.application.rate(source, target) / len(pairs)
+        return sum(share * problem.network.link_cost(u, v) for u, v in pairs)
+
+    def linearise(self, expressions: Expressions) -> Linear:
+        """EDRP, eq. 9."""
+        compiled = expressions.compiled
+        traffic = compiled.stream_rate[:, None, None] * compiled.link_cost[None]
+        return expressions.replica_sum(compiled.replica_cost) + expressions.stream_pair_sum(traffic)

@@ -1,0 +1,104 @@
+"""Downtime of a reconfiguration: pause-and-resume (EDRP, eqs. 10–11, 24–32) and Storm's (eqs. 33–40)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from edrp.metrics.base import Expressions, PlainMetric
+from edrp.program import Linear
+
+if TYPE_CHECKING:
+    from edrp.documents import Deployment
+    from edrp.problem import EdrpProblem
+
+
+class Downtime(PlainMetric):
+    """Seconds during which the application does not process."""
+
+    name = "downtime"
+    unit = "s"
+
+    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+        """EDRP, eq. 10: operators are reconfigured in parallel, the slowest decides."""
+        if problem.current is None:
+            return 0.0
+        return max(self.operator_downtime(problem, deployment, operator.name) for operator in problem.application.operators)
+
+    def linearise(self, expressions: Expressions) -> Linear:
+        """EDRP, eq. 14."""
+        return expressions.downtime()
+
+    def operator_downtime(self, problem: EdrpProblem, deployment: Deployment, operator: str) -> float:
+        """EDRP, eq. 25 (with its two cases the right way round) or, for Storm, eq. 33; in seconds."""
+        if problem.current is None:
+            return 0.0
+        before, after = problem.current.replicas(operator), deployment.replicas(operator)
+        if problem.reconfiguration == "storm":
+            return self._storm(problem, deployment, operator, before, after)
+        if before == after:
+            return 0.0
+        state = problem.application.by_name[operator].state_size
+        pairs = [(u, v) for u in before for v in after if u != v]
+        # Eq. 26; with no such pair everything stays on one node and only the synchronisation counts.
+        return problem.synchronisation_time + max(
+            (_pair_time(problem, operator, state, u, v, before, after) for u, v in pairs), default=0.0
+        )
+
+    def _storm(
+        self, problem: EdrpProblem, deployment: Deployment, operator: str, before: Counter[str], after: Counter[str]
+    ) -> float:
+        assert problem.current is not None
+        changed = any(problem.current.replicas(name) != deployment.replicas(name) for name in deployment)
+        if not changed:
+            return 0.0
+        restart = problem.synchronisation_time + max(_storm_restart(problem, operator, u, before) for u in before)
+        if before == after:
+            return restart
+        pairs = [(u, v) for u in before for v in after if u != v]
+        moved = max((_storm_pair_time(problem, operator, u, v, before, after) for u, v in pairs), default=0.0)
+        return max(restart, problem.synchronisation_time + moved)
+
+
+def transfer_time(problem: EdrpProblem, node: str, size: float) -> float:
+    """EDRP, eqs. 28–30: round trip to the store plus `size` bytes at its rate, in seconds."""
+    store, described = problem.network.store, problem.network.by_name[node]
+    delay = store.delay if described.store_delay is None else described.store_delay
+    bandwidth = store.bandwidth if described.store_bandwidth is None else described.store_bandwidth
+    return 2 * delay + (size / bandwidth if bandwidth else 0.0)
+
+
+def _pair_time(
+    problem: EdrpProblem, operator: str, state: float, u: str, v: str, before: Counter[str], after: Counter[str]
+) -> float:
+    """EDRP, eqs. 27, 31, 32."""
+    old, new = before.total(), after.total()
+    leaving, arriving = max(before[u] - after[u], 0), max(after[v] - before[v], 0)
+    uploaded, downloaded = state * leaving / old, state * arriving / new
+    if new > old:
+        uploaded += state * before[u] * (new - old) / (old * new)
+    if new < old:
+        downloaded += state * min(before[v], after[v]) * (old - new) / (old * new)
+    code = transfer_time(problem, v, problem.application.by_name[operator].code_size) if before[v] == 0 else 0.0
+    spawn = problem.network.by_name[v].spawn_time if after[v] > before[v] else 0.0
+    return max(code, transfer_time(problem, u, uploaded)) + transfer_time(problem, v, downloaded) + spawn
+
+
+def _storm_pair_time(problem: EdrpProblem, operator: str, u: str, v: str, before: Counter[str], after: Counter[str]) -> float:
+    """EDRP, eqs. 35–38: the phases follow one another, and code is the whole topology's."""
+    assert problem.current is not None
+    state = problem.application.by_name[operator].state_size
+    occupied = {node for name in problem.current for node in problem.current[name]}
+    code = 0.0
+    if v not in occupied:
+        code = transfer_time(problem, v, sum(each.code_size for each in problem.application.operators))
+    upload = transfer_time(problem, u, state * before[u] / before.total())
+    download = transfer_time(problem, v, state * after[v] / after.total())
+    return code + upload + download + after[v] * problem.network.by_name[v].spawn_time
+
+
+def _storm_restart(problem: EdrpProblem, operator: str, u: str, before: Counter[str]) -> float:
+    """EDRP, eq. 40: state to the local disk and back, then the replicas start again."""
+    state = problem.application.by_name[operator].state_size * before[u] / before.total()
+    local = problem.network.store.local_bandwidth
+    return (2 * state / local if local else 0.0) + before[u] * problem.network.by_name[u].spawn_time

@@ -1,0 +1,80 @@
+"""Response time: the mean delay of the critical path (EDRP, eqs. 1, 3, 5–7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edrp.metrics.base import Expressions, PlainMetric
+from edrp.program import Linear
+
+if TYPE_CHECKING:
+    from edrp.documents import Deployment
+    from edrp.problem import EdrpProblem
+
+
+@dataclass(frozen=True, slots=True)
+class PathPart:
+    """One leg of the critical path: an operator (`stream` is empty) or a stream, with its seconds."""
+
+    name: str
+    seconds: float
+    is_stream: bool
+
+
+class ResponseTime(PlainMetric):
+    """Critical-path delay in seconds."""
+
+    name = "response_time"
+    unit = "s"
+
+    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+        """EDRP, eq. 5, by longest path over the operators in topological order."""
+        return max(self._finish(problem, deployment).values())
+
+    def linearise(self, expressions: Expressions) -> Linear:
+        """EDRP, eq. 13."""
+        return expressions.response_time()
+
+    def operator_latency(self, problem: EdrpProblem, deployment: Deployment, operator: str) -> float:
+        """EDRP, eq. 1: the slowest replica's latency, in seconds; infinite when overloaded."""
+        model = problem.application.by_name[operator].latency
+        if model is None:
+            return 0.0
+        nodes = deployment[operator]
+        reference = model.at(problem.application.load(operator) / len(nodes))
+        return max(reference / problem.network.by_name[node].speedup for node in nodes)
+
+    def stream_delay(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:
+        """EDRP, eq. 3: the longest delay between replicas of both ends, in seconds."""
+        return max(problem.network.delay(u, v) for u in set(deployment[source]) for v in set(deployment[target]))
+
+    def critical_path(self, problem: EdrpProblem, deployment: Deployment) -> tuple[PathPart, ...]:
+        """The slowest source–sink path, leg by leg (EDRP, eq. 6)."""
+        finish = self._finish(problem, deployment)
+        operator = max(finish, key=lambda name: finish[name])
+        parts = [PathPart(operator, self.operator_latency(problem, deployment, operator), False)]
+        incoming = {stream.target: [] for stream in problem.application.streams}  # type: dict[str, list[str]]
+        for stream in problem.application.streams:
+            incoming[stream.target].append(stream.source)
+        while incoming.get(operator):
+            delays = {s: self.stream_delay(problem, deployment, s, operator) for s in incoming[operator]}
+            before = max(delays, key=lambda name: finish[name] + delays[name])
+            parts.append(PathPart(f"{before} → {operator}", delays[before], True))
+            parts.append(PathPart(before, self.operator_latency(problem, deployment, before), False))
+            operator = before
+        return tuple(reversed(parts))
+
+    def _finish(self, problem: EdrpProblem, deployment: Deployment) -> dict[str, float]:
+        application = problem.application
+        ready = dict.fromkeys(application.topological_order, 0.0)
+        finish: dict[str, float] = {}
+        outgoing: dict[str, list[str]] = {}
+        for stream in application.streams:
+            outgoing.setdefault(stream.source, []).append(stream.target)
+        for name in application.topological_order:
+            finish[name] = ready[name] + self.operator_latency(problem, deployment, name)
+            for target in outgoing.get(name, ()):
+                arrival = finish[name] + self.stream_delay(problem, deployment, name, target)
+                ready[target] = max(ready[target], arrival)
+        return finish

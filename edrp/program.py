@@ -1,0 +1,231 @@
+"""Mixed-integer linear programs as named blocks of columns and of ranged rows.
+
+`minimise c·x` subject to `lower ≤ A·x ≤ upper` and bounds on x: ranges, not senses. Builders add whole
+blocks as arrays; the sparse matrix is put together once, for every backend alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A linear expression `coefficients · x[columns] + constant`.
+
+    Examples
+    --------
+    >>> expression = Linear.of([0, 2], [1.0, 3.0]) + 5.0
+    >>> expression.value(np.array([1.0, 9.0, 2.0]))
+    12.0
+    """
+
+    columns: Index
+    coefficients: Values
+    constant: float = 0.0
+
+    @classmethod
+    def zero(cls) -> Linear:
+        """The expression 0."""
+        return cls(np.zeros(0, np.int64), np.zeros(0))
+
+    @classmethod
+    def of(cls, columns: ArrayLike, coefficients: ArrayLike = 1.0, constant: float = 0.0) -> Linear:
+        """Expression over `columns` with `coefficients`, broadcast to their shape."""
+        index = np.asarray(columns, np.int64)
+        values = np.broadcast_to(np.asarray(coefficients, float), index.shape)
+        return cls(index.ravel(), values.ravel().astype(float), float(constant))
+
+    def __add__(self, other: Linear | float) -> Linear:
+        if not isinstance(other, Linear):
+            return Linear(self.columns, self.coefficients, self.constant + float(other))
+        columns = np.concatenate([self.columns, other.columns])
+        return Linear(columns, np.concatenate([self.coefficients, other.coefficients]), self.constant + other.constant)
+
+    def __sub__(self, other: Linear | float) -> Linear:
+        return self + other * -1.0
+
+    def __mul__(self, factor: float) -> Linear:
+        return Linear(self.columns, self.coefficients * factor, self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def value(self, x: Values) -> float:
+        """The expression at the point `x`."""
+        return float(self.coefficients @ x[self.columns] + self.constant)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnBlock:
+    """A named block of columns: `columns` holds their indices in the block's shape."""
+
+    name: str
+    columns: Index
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """A named block of rows: the first row's index and their number."""
+
+    name: str
+    start: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """A whole program as flat arrays, the form that backends receive.
+
+    `matrix` is CSR of shape (rows, columns) without explicit zeros; `integer` marks integral columns.
+    """
+
+    objective: Values
+    constant: float
+    lower: Values
+    upper: Values
+    integer: NDArray[np.bool_]
+    matrix: sparse.csr_array
+    row_lower: Values
+    row_upper: Values
+
+
+@dataclass
+class Program:
+    """A program under construction; builders and users add to it, backends read `arrays()`.
+
+    Examples
+    --------
+    Two items of weight 3 and 4 in a bag of 5, maximising the value 2 and 3:
+
+    >>> program = Program()
+    >>> take = program.add_columns("take", 2, upper=1, integer=True)
+    >>> program.add_row("bag", Linear.of(take, [3, 4]), upper=5)
+    >>> program.minimise(Linear.of(take, [-2, -3]))
+    >>> program.columns, program.rows, program["take"].tolist()
+    (2, 1, [0, 1])
+    """
+
+    columns: int = 0
+    rows: int = 0
+    column_blocks: dict[str, ColumnBlock] = field(default_factory=dict)
+    row_blocks: dict[str, RowBlock] = field(default_factory=dict)
+    objective: Linear = field(default_factory=Linear.zero)
+    _bounds: list[tuple[Values, Values, NDArray[np.bool_]]] = field(default_factory=list)
+    _row_bounds: list[tuple[Values, Values]] = field(default_factory=list)
+    _entries: list[tuple[Index, Index, Values]] = field(default_factory=list)
+
+    def __getitem__(self, name: str) -> Index:
+        """Indices of a block of columns, in the block's shape."""
+        return self.column_blocks[name].columns
+
+    def add_columns(
+        self,
+        name: str,
+        shape: int | tuple[int, ...] = (),
+        *,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = np.inf,
+        integer: bool = False,
+    ) -> Index:
+        """Add a block of columns and return their indices in `shape`; bounds broadcast to it."""
+        if name in self.column_blocks:
+            raise ValueError(f"the program already has columns named {name!r}")
+        count = int(np.prod(shape, dtype=np.int64))
+        index = np.arange(self.columns, self.columns + count, dtype=np.int64).reshape(shape)
+        self._bounds.append(
+            (
+                np.broadcast_to(np.asarray(lower, float), index.shape).ravel().copy(),
+                np.broadcast_to(np.asarray(upper, float), index.shape).ravel().copy(),
+                np.full(count, integer),
+            )
+        )
+        self.columns += count
+        self.column_blocks[name] = ColumnBlock(name, index)
+        return index
+
+    def add_rows(
+        self,
+        name: str,
+        count: int,
+        entries: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]],
+        *,
+        lower: ArrayLike = -np.inf,
+        upper: ArrayLike = np.inf,
+    ) -> None:
+        """Add a block of `count` rows.
+
+        Parameters
+        ----------
+        name
+            Name of the block.
+        count
+            Number of rows.
+        entries
+            Triplets (row within the block, column, coefficient), each broadcast to a common shape;
+            entries of one cell add up.
+        lower, upper
+            Range of each row, broadcast to (count,).
+        """
+        if name in self.row_blocks:
+            raise ValueError(f"the program already has rows named {name!r}")
+        for rows, columns, coefficients in entries:
+            r, c, v = np.broadcast_arrays(np.asarray(rows), np.asarray(columns), np.asarray(coefficients, float))
+            self._entries.append((r.ravel() + self.rows, c.ravel(), v.ravel()))
+        self._row_bounds.append(
+            (
+                np.broadcast_to(np.asarray(lower, float), (count,)).copy(),
+                np.broadcast_to(np.asarray(upper, float), (count,)).copy(),
+            )
+        )
+        self.row_blocks[name] = RowBlock(name, self.rows, count)
+        self.rows += count
+
+    def add_row(self, name: str, expression: Linear, *, lower: float = -np.inf, upper: float = np.inf) -> None:
+        """Add one row `lower ≤ expression ≤ upper`."""
+        shift = expression.constant
+        entries = [(np.zeros(expression.columns.size, np.int64), expression.columns, expression.coefficients)]
+        self.add_rows(name, 1, entries, lower=lower - shift, upper=upper - shift)
+
+    def fix(self, columns: ArrayLike, value: float) -> None:
+        """Fix columns to a value through their bounds."""
+        index = np.unique(np.asarray(columns, np.int64))
+        start = 0
+        for lower, upper, _ in self._bounds:
+            inside = index[(index >= start) & (index < start + lower.size)] - start
+            lower[inside] = value
+            upper[inside] = value
+            start += lower.size
+
+    def minimise(self, expression: Linear) -> None:
+        """Set the objective; `program.objective` holds it for further terms to be added."""
+        self.objective = expression
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of matrix entries added so far (before cells are merged)."""
+        return sum(values.size for _, _, values in self._entries)
+
+    def arrays(self) -> Arrays:
+        """Stack all blocks, merge cells, drop zeros."""
+        objective = np.bincount(self.objective.columns, self.objective.coefficients, minlength=self.columns)
+        rows, columns, values = (_stack([entry[part] for entry in self._entries]) for part in range(3))
+        shape = (self.rows, self.columns)
+        matrix = sparse.csr_array((values, (rows.astype(np.int32), columns.astype(np.int32))), shape=shape)
+        matrix.eliminate_zeros()
+        lower, upper, integer = (_stack([bounds[part] for bounds in self._bounds]) for part in range(3))
+        row_lower, row_upper = (_stack([bounds[part] for bounds in self._row_bounds]) for part in range(2))
+        return Arrays(
+            objective.astype(float), self.objective.constant, lower, upper, integer.astype(bool), matrix, row_lower, row_upper
+        )
+
+
+def _stack(parts: Sequence[NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]]) -> NDArray[np.float64]:
+    return np.concatenate(parts) if parts else np.zeros(0)  # type: ignore[arg-type]

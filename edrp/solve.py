@@ -1,0 +1,114 @@
+"""`solve`: run a method on a problem, check its answer independently, explain infeasibility."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from edrp.documents import Deployment
+from edrp.errors import UnsupportedProblemError, VerificationError
+from edrp.infeasibility import explain_infeasibility
+from edrp.methods import Options, Progress, get_method
+from edrp.problem import EdrpProblem
+from edrp.solution import Answer, Solution, checked, installed_versions, relative_gap
+
+
+def solve(
+    problem: EdrpProblem,
+    method: str = "auto",
+    *,
+    program: str = "compact",
+    time_limit: float | None = None,
+    gap: float = 1e-9,
+    seed: int = 0,
+    threads: int = 1,
+    start: Deployment | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Solution:
+    """Solve a problem and return the answer, re-evaluated by code that shares nothing with the method.
+
+    Parameters
+    ----------
+    problem
+        What to decide.
+    method
+        Name in the registry (`edrp.methods()`); "auto" chooses and says what it chose.
+    program
+        For backends: "compact", "literal" or "restricted".
+    time_limit
+        Seconds; None for none. A method that has to stop returns its incumbent, bound and gap.
+    gap
+        Relative gap at which an incumbent counts as proven optimal.
+    seed
+        Of everything random; the same seed gives the same answer.
+    threads
+        For backends that can use more than one.
+    start
+        Deployment to start from.
+    progress
+        Called now and then with (seconds, incumbent objective, bound).
+    **parameters
+        Of the method.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        The method cannot express the problem.
+    VerificationError
+        Method and evaluator disagree: a defect.
+    """
+    chosen = get_method(method, problem.kind)
+    refusal = chosen.refusal(problem)
+    if refusal:
+        raise UnsupportedProblemError(refusal)
+    options = Options(
+        time_limit=time_limit,
+        gap=gap,
+        seed=seed,
+        threads=threads,
+        program=program,
+        start=start,
+        progress=progress,
+        parameters=parameters,
+    )
+    answer = chosen.run(problem, options)
+    seconds = perf_counter() - options.started
+    clashes: tuple[str, ...] = ()
+    if answer.status == "infeasible":
+        clashes = explain_infeasibility(problem)
+    return _solution(problem, method, answer, seconds, seed, clashes)
+
+
+def _solution(
+    problem: EdrpProblem, method: str, answer: Answer, seconds: float, seed: int, clashes: tuple[str, ...]
+) -> Solution:
+    evaluation, disagreement = checked(problem, answer)
+    if disagreement:
+        raise VerificationError(f"method {answer.method or method}: {disagreement}", answer, evaluation)
+    objective = evaluation.objective if evaluation else None
+    bound = answer.bound
+    if objective is not None and bound is not None:
+        bound = min(bound, objective)
+    actions = ()
+    if answer.decision is not None and problem.current is not None:
+        actions = problem.current.actions_to(answer.decision)
+    return Solution(
+        kind=problem.kind,
+        status=answer.status,
+        stopped_because=answer.stopped_because,
+        objective=objective,
+        bound=bound,
+        gap=relative_gap(objective, bound) if objective is not None and bound is not None else None,
+        metrics=evaluation.metrics if evaluation else {},
+        broken=evaluation.broken if evaluation else (),
+        deployment=answer.decision,
+        actions=actions,
+        clashes=clashes,
+        method=answer.method or method,
+        seconds={"build": answer.build_seconds, "solve": max(0.0, seconds - answer.build_seconds)},
+        size=answer.size,
+        seed=seed,
+        versions=installed_versions("highspy", "numba", "numpy"),
+        notes=answer.notes,
+    )
