@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 
 class EdrpError(Exception):
     """Base of all errors that the package raises on purpose."""
@@ -51,11 +49,6 @@ class InvalidInstanceError(EdrpError, ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.faults, self.source)
 
-    @classmethod
-    def of(cls, error: ValidationError, source: str = "") -> InvalidInstanceError:
-        """Translate pydantic's report, keeping every place."""
-        return cls([_fault(item) for item in error.errors(include_url=False)], source)
-
 
 class UnsupportedProblemError(EdrpError):
     """A method cannot express this problem; the message names one that can."""
@@ -84,35 +77,3 @@ class VerificationError(EdrpError):
         self.claimed = claimed
         self.evaluated = evaluated
         super().__init__(message)
-
-
-# Tags that pydantic adds to a location for the members of a union; they are no place in the user's file.
-_UNION_TAGS = frozenset({"float", "int", "str", "constrained-float", "mm1", "polynomial", "table"})
-
-
-def place_of(location: Sequence[str | int]) -> str:
-    """Write a location as a user would: `network.links[3].delay`.
-
-    >>> place_of(("network", "links", 3, "delay"))
-    'network.links[3].delay'
-    """
-    text = ""
-    for index, part in enumerate(location):
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif index and (part in _UNION_TAGS or part.startswith(("dict[", "function-"))):
-            continue
-        else:
-            text += f".{part}" if text else part
-    return text or "document"
-
-
-def _fault(item: Any) -> Fault:
-    value = item["input"]
-    shown = "" if item["type"] == "missing" else repr(value)
-    why = item["msg"]
-    if item["type"] == "extra_forbidden":
-        why = "unknown field; remove it or see `edrp schema`"
-    elif item["type"] == "missing":
-        why = "missing; this field is required"
-    return Fault(place_of(item["loc"]), shown if len(shown) <= 80 else shown[:77] + "...", why)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edrp.documents import Action, Deployment
+from edrp.files import write_whole
 from edrp.problem import EdrpProblem, Evaluation
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
@@ -106,10 +107,8 @@ class Solution:
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write a document beside its place and move it there, so that no reader sees half a file."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    partial.replace(path)
+    """Write a document as JSON; the file appears whole or not at all."""
+    write_whole(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def relative_gap(objective: float, bound: float) -> float:

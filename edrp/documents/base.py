@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from edrp.errors import InvalidInstanceError
+from edrp.wording import invalid
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 NonNegative = Annotated[float, Field(ge=0)]
@@ -28,7 +28,7 @@ class _DocumentMeta(type(BaseModel)):  # type: ignore[misc]
         try:
             return super().__call__(*args, **kwargs)
         except ValidationError as error:
-            raise InvalidInstanceError.of(error) from None
+            raise invalid(error, cls) from None
 
 
 class Document(BaseModel, metaclass=_DocumentMeta):

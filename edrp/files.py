@@ -1,0 +1,48 @@
+"""Reading and writing files such that nothing half-written is ever seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edrp.errors import Fault, InvalidInstanceError
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write `text` beside its place and move it there; on failure the place stays as it was.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written to or the disk is full.
+    """
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def read_whole(path: str | Path) -> str:
+    """Read a text file.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When it cannot be read, is empty or is not UTF-8.
+    """
+    source = str(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidInstanceError([Fault("file", source, f"cannot be read: {reason}")], source) from None
+    if not content.strip():
+        raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document")], source)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start}"
+        raise InvalidInstanceError([Fault(where, hex(content[error.start]), "is not UTF-8 text; save the file as UTF-8")], source) from None

@@ -1,0 +1,128 @@
+"""Instance files: one JSON document per problem, read and written without loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+
+from edrp.documents.base import Document
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.files import read_whole, write_whole
+from edrp.jsontext import Scan
+from edrp.problem import EdrpProblem
+from edrp.solution import Solution
+from edrp.solution_document import EdrpSolution
+from edrp.wording import invalid, shown, suggestion
+
+KINDS: dict[str, type[Document]] = {"edrp": EdrpProblem}
+"""Problems that a file can hold, by the `kind` it names. Further kinds are added here."""
+
+SOLUTION_KINDS: dict[str, type[EdrpSolution]] = {"edrp-solution": EdrpSolution}
+"""Solution documents by `kind`."""
+
+
+def load(path: str | Path) -> EdrpProblem:
+    """Read an instance file.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Every fault of the file with its place, its value and what would be right.
+    """
+    return loads(read_whole(path), str(path))
+
+
+def loads(text: str, source: str = "") -> EdrpProblem:
+    """Read an instance from JSON text; `source` is named in errors.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Every fault of the text.
+
+    Examples
+    --------
+    >>> loads('{"kind": "edrp", "network": {"nodes": [{"name": "a", "speed": 2}]}}')
+    Traceback (most recent call last):
+    edrp.errors.InvalidInstanceError: 2 faults in the input
+      application: missing; this field is required
+      network.nodes[0].speed: unknown field; did you mean 'speedup'? (got 2)
+    """
+    problem: Any = _read(text, source, KINDS)
+    return problem  # type: ignore[no-any-return]
+
+
+def save(problem: EdrpProblem, path: str | Path) -> None:
+    """Write an instance file, every field spelled out; it appears whole or not at all."""
+    write_whole(path, problem.model_dump_json(indent=2) + "\n")
+
+
+def load_solution(path: str | Path) -> Solution:
+    """Read a solution document.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Every fault of the file.
+    """
+    document: Any = _read(read_whole(path), str(path), SOLUTION_KINDS)
+    return document.to_solution()  # type: ignore[no-any-return]
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """JSON Schema of a kind of document, with the unit of every number.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When there is no such kind.
+
+    Examples
+    --------
+    >>> schema("edrp")["properties"]["synchronisation_time"]["unit"]
+    's'
+    """
+    kinds = {**KINDS, **SOLUTION_KINDS}
+    if kind not in kinds:
+        raise InvalidInstanceError([_unknown_kind(kind, kinds)])
+    document = kinds[kind].model_json_schema()
+    for described in [document, *document.get("$defs", {}).values()]:
+        # Of a class docstring the schema needs what the document is, not its Python examples.
+        if "description" in described:
+            described["description"] = described["description"].split("\n\n")[0].replace("\n", " ")
+    return {"$schema": GenerateJsonSchema.schema_dialect, **document}
+
+
+def _read(text: str, source: str, kinds: dict[str, Any]) -> Document:
+    scan = Scan(text)
+    if scan.faults:
+        raise InvalidInstanceError(scan.faults, source)
+    document = kinds[_kind(scan, source, kinds)]
+    try:
+        # Strict: a number in quotes is refused, not read as a number.
+        read: Document = document.__pydantic_validator__.validate_json(text, strict=True)
+    except ValidationError as error:
+        raise invalid(error, document, source) from None
+    return read
+
+
+def _kind(scan: Scan, source: str, kinds: dict[str, Any]) -> str:
+    if scan.top is None:
+        raise InvalidInstanceError([Fault("document", "", "must be a JSON object")], source)
+    kind = scan.top.get("kind")
+    if kind not in kinds:
+        raise InvalidInstanceError([_unknown_kind(kind, kinds)], source)
+    return str(kind)
+
+
+def _unknown_kind(kind: object, kinds: dict[str, Any]) -> Fault:
+    if kind is None:
+        return Fault("kind", "", f"missing; it must be one of {', '.join(map(repr, kinds))}")
+    if kind in SOLUTION_KINDS:
+        return Fault("kind", shown(kind), "is a solution; give the instance that it solves")
+    if kind in KINDS:
+        return Fault("kind", shown(kind), "is an instance; give the solution that a method wrote for it")
+    return Fault("kind", shown(kind), "is no kind of document" + suggestion(kind, kinds))

@@ -1,0 +1,149 @@
+"""Pydantic's report as faults that a user can act on: the place in their file, plain words, what would be right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.places import Spot, is_union_label, place_of, walk
+
+PLAIN = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "dict_type": "must be an object, names with their values",
+    "finite_number": "must be a finite number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "list_type": "must be a list",
+    "missing": "missing; this field is required",
+    "model_attributes_type": "must be an object with named fields",
+    "model_type": "must be an object with named fields",
+    "string_too_short": "must not be empty",
+    "string_type": "must be text",
+    "string_unicode": "must be valid Unicode text",
+    "tuple_type": "must be a list",
+}
+"""What each of pydantic's fault types means, where no bound needs to be named."""
+
+BOUNDS = {"greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "above")}
+BOUNDS |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
+
+
+def invalid(error: ValidationError, document: Any, source: str = "") -> InvalidInstanceError:
+    """Translate pydantic's report on `document` (a model class), keeping every place."""
+    return InvalidInstanceError(faults_of(error, document), source)
+
+
+def faults_of(error: ValidationError, document: Any) -> list[Fault]:
+    """All faults of a report, without those that only follow from others."""
+    found = [_Found(item, walk(document, item["loc"])) for item in error.errors(include_url=False)]
+    return [each.fault() for each in _one_per_union([each for each in found if not each.follows_from_others])]
+
+
+def shown(value: object) -> str:
+    """A value as it would stand in the file, long ones described.
+
+    >>> shown("a"), shown(None), shown([1, 2]), shown(list(range(100)))
+    ('"a"', 'null', '[1, 2]', 'a list of 100')
+    """
+    if isinstance(value, (list, tuple)) and len(value) > 4:
+        return f"a list of {len(value)}"
+    if isinstance(value, dict) and len(value) > 4:
+        return f"an object of {len(value)} fields"
+    if isinstance(value, (list, tuple, dict)) and any(isinstance(e, (list, tuple, dict)) for e in _members(value)):
+        return "a list of lists or objects" if isinstance(value, (list, tuple)) else "a nested object"
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def suggestion(word: object, known: Iterable[str]) -> str:
+    """End of a sentence that offers the nearest known word, or lists all of them.
+
+    >>> suggestion("max_replica", ["name", "max_replicas"])
+    "; did you mean 'max_replicas'?"
+    """
+    names = list(known)
+    close = get_close_matches(str(word), names, n=1)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; there are {', '.join(names)}" if names else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    item: Any
+    spot: Spot
+
+    @property
+    def follows_from_others(self) -> bool:
+        """A list counts as too short when its members are at fault; those are reported already."""
+        return self.item["type"] == "too_short" and len(self.item["input"]) >= self.item["ctx"]["min_length"]
+
+    def fault(self) -> Fault:
+        kind, value, context = self.item["type"], self.item["input"], self.item.get("ctx", {})
+        place = place_of(self.spot.place)
+        if kind == "fault":
+            return Fault(place, "" if value is None else shown(value), self.item["msg"])
+        if kind == "json_invalid":
+            return Fault("document", "", f"is not JSON: {context['error']}")
+        if kind == "missing":
+            return Fault(place, "", PLAIN[kind])
+        if kind == "extra_forbidden":
+            fields = getattr(self.spot.owner, "model_fields", {})
+            return Fault(place, shown(value), "unknown field" + suggestion(self.spot.place[-1], fields))
+        if kind.startswith("union_tag"):
+            field = str(context["discriminator"]).strip("'")
+            given = value.get(field) if isinstance(value, dict) else None
+            expected = context.get("expected_tags")
+            why = f"must be one of {expected}" if expected else "missing; it says which fields follow"
+            return Fault(f"{place}.{field}", "" if given is None else shown(given), why)
+        return Fault(place, shown(value), self._why(kind, context))
+
+    def _why(self, kind: str, context: dict[str, Any]) -> str:
+        if kind in BOUNDS:
+            name, words = BOUNDS[kind]
+            why = f"must be {words} {context[name]:g}{self.spot.unit}"
+        elif kind == "literal_error":
+            why = f"must be {context['expected']}"
+        elif kind == "too_short":
+            why = f"must hold at least {context['min_length']}"
+        elif kind == "string_too_long":
+            why = f"must have at most {context['max_length']} characters"
+        else:
+            why = PLAIN.get(kind, self.item["msg"])
+        return why + (", or left out" if self.spot.nullable and not self.spot.number_or_object else "")
+
+
+def _one_per_union(found: list[_Found]) -> list[_Found]:
+    """Of a number-or-object field keep what concerns the form that was given."""
+    kept = []
+    merged: set[tuple[str | int, ...]] = set()
+    for each in found:
+        location = each.item["loc"]
+        label = next((part for part in location if isinstance(part, str) and is_union_label(part)), None)
+        if not each.spot.number_or_object or label is None:
+            kept.append(each)
+            continue
+        value = each.item["input"]
+        of_object = label.startswith("dict[")
+        deeper = location[-1] != label
+        if deeper or (isinstance(value, (int, float)) and not isinstance(value, bool) and not of_object):
+            kept.append(each)
+        elif each.spot.place not in merged and (not isinstance(value, (dict, int, float)) or isinstance(value, bool)):
+            merged.add(each.spot.place)
+            either = {"type": "form", "msg": "must be a number, or an object of numbers by name"}
+            kept.append(_Found({**each.item, **either}, each.spot))
+    return kept
+
+
+def _members(value: Any) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value
