@@ -17,6 +17,24 @@ def kernel(function: Function) -> Function:
     installation); the kernel is then compiled anew in each process.
     """
     try:
-        return cast("Function", numba.njit(cache=True, nogil=True)(function))
+        return cast("Function", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
     except RuntimeError:
-        return cast("Function", numba.njit(nogil=True)(function))
+        return cast("Function", numba.njit(nogil=True, error_model="numpy")(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile as a part of the kernels that call it, without reference counting; it must not allocate.
+
+    For helpers of inner loops that take a whole tuple of arrays: handing that over in a real call, and
+    counting references to each array at each access, costs ten times more than the helper's own work.
+    """
+    return cast("Function", numba.njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function))
+
+
+def inner_loop(function: Function) -> Function:
+    """Compile like `kernel`, without reference counting: the function must not allocate."""
+    options = {"nogil": True, "error_model": "numpy", "_nrt": False}
+    try:
+        return cast("Function", numba.njit(cache=True, **options)(function))
+    except RuntimeError:
+        return cast("Function", numba.njit(**options)(function))

@@ -1,0 +1,292 @@
+"""Simulated annealing over deployments: move, swap, replicate, retire; only moves that fit are tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled, compile_problem
+from edrp.heuristics.start import Placement, first_fit, placement_of, stable_degrees
+from edrp.heuristics.state import (
+    State,
+    copy_placement,
+    energy,
+    evaluate,
+    fits,
+    occupy,
+    overload_of,
+    refresh,
+    refresh_all,
+    settle,
+)
+from edrp.heuristics.tables import Tables, tables_of
+from edrp.kernels import inlined, inner_loop
+from edrp.methods import Options
+from edrp.problem import EdrpProblem
+from edrp.solution import Answer, StoppedBecause
+
+CHUNK = 10_000
+"""Steps between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnealingParameters:
+    """How long and how hot to anneal.
+
+    Attributes
+    ----------
+    anneals : number of independent runs; the first starts from the best start known.
+    steps : moves tried per run; None for 30,000 per operator, at least 250,000.
+    hot, cold : temperatures at both ends, in units of the objective.
+    """
+
+    anneals: int = 3
+    steps: int | None = None
+    hot: float = 0.02
+    cold: float = 2e-4
+
+    def __post_init__(self) -> None:
+        if self.anneals < 1 or (self.steps is not None and self.steps < 1):
+            raise ValueError(f"anneals and steps must be at least 1, got {self.anneals} and {self.steps}")
+        if not 0 < self.cold <= self.hot:
+            raise ValueError(f"temperatures must satisfy 0 < cold <= hot, got cold={self.cold}, hot={self.hot}")
+
+
+@inlined
+def _uniform(random: np.ndarray) -> float:
+    """Next number in [0, 1) of a splitmix64 stream."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inlined
+def _below(random: np.ndarray, count: int) -> int:
+    return int(_uniform(random) * count)
+
+
+@inlined
+def _pick_node(t: Tables, s: State, random: np.ndarray, i: int, u: int) -> int:
+    """A node for operator i, now on u: beside a neighbour operator, near u, or anywhere."""
+    start, end = t.candidate_start[i], t.candidate_start[i + 1]
+    choice = _uniform(random)
+    v = t.candidate_list[start + _below(random, end - start)]
+    if choice < 0.3 and t.adjacent_start[i + 1] > t.adjacent_start[i]:
+        e = t.adjacent[t.adjacent_start[i] + _below(random, t.adjacent_start[i + 1] - t.adjacent_start[i])]
+        j = t.source[e] + t.target[e] - i
+        v = s.place[j, _below(random, s.degree[j])]
+    elif choice < 0.55:
+        v = t.near[u, 1 + _below(random, min(6, t.near.shape[1] - 1))] if t.near.shape[1] > 1 else u
+    return v if t.candidate[i, v] else -1
+
+
+@inlined
+def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
+    """Change the deployment in place; return the one or two changed operators, or (-1, -1) if nothing fits."""
+    i = _below(random, s.degree.size)
+    p = _below(random, s.degree[i])
+    kind = _uniform(random)
+    if kind < 0.55:
+        v = _pick_node(t, s, random, i, s.place[i, p])
+        if v < 0 or v == s.place[i, p]:
+            return -1, -1
+        if s.degree[i] > 1 and _uniform(random) < 0.25:
+            return (i, -1) if _move_all(t, s, i, v) else (-1, -1)
+        return (i, -1) if _move(t, s, i, p, v) else (-1, -1)
+    if kind < 0.8:
+        j = _below(random, s.degree.size)
+        return (i, j) if _swap(t, s, i, p, j, _below(random, s.degree[j])) else (-1, -1)
+    if kind < 0.9:
+        v = s.place[i, p] if _uniform(random) < 0.5 else _pick_node(t, s, random, i, s.place[i, p])
+        return (i, -1) if _replicate(t, s, i, v) else (-1, -1)
+    return (i, -1) if _retire(t, s, i, p) else (-1, -1)
+
+
+@inlined
+def _move(t: Tables, s: State, i: int, p: int, v: int) -> bool:
+    if not fits(t, s.used, i, v):
+        return False
+    occupy(t, s.used, i, s.place[i, p], -1.0)
+    occupy(t, s.used, i, v, 1.0)
+    s.place[i, p] = v
+    return True
+
+
+@inlined
+def _replicate(t: Tables, s: State, i: int, v: int) -> bool:
+    r = s.degree[i]
+    if v < 0 or r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]) or not fits(t, s.used, i, v):
+        return False
+    occupy(t, s.used, i, v, 1.0)
+    s.place[i, r] = v
+    s.degree[i] = r + 1
+    return True
+
+
+@inlined
+def _retire(t: Tables, s: State, i: int, p: int) -> bool:
+    last = s.degree[i] - 1
+    if last == 0 or not np.isfinite(t.latency[i, last]):
+        return False
+    occupy(t, s.used, i, s.place[i, p], -1.0)
+    s.place[i, p] = s.place[i, last]
+    s.degree[i] = last
+    return True
+
+
+@inlined
+def _move_all(t: Tables, s: State, i: int, v: int) -> bool:
+    for p in range(s.degree[i]):
+        occupy(t, s.used, i, s.place[i, p], -1.0)
+    placed = 0
+    while placed < s.degree[i] and fits(t, s.used, i, v):
+        occupy(t, s.used, i, v, 1.0)
+        placed += 1
+    if placed == s.degree[i]:
+        for p in range(placed):
+            s.place[i, p] = v
+        return True
+    for p in range(s.degree[i]):
+        occupy(t, s.used, i, s.place[i, p], 1.0)
+        if p < placed:
+            occupy(t, s.used, i, v, -1.0)
+    return False
+
+
+@inlined
+def _swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
+    u, v = s.place[i, p], s.place[j, q]
+    if i == j or u == v or not t.candidate[i, v] or not t.candidate[j, u]:
+        return False
+    occupy(t, s.used, i, u, -1.0)
+    occupy(t, s.used, j, v, -1.0)
+    if fits(t, s.used, i, v) and fits(t, s.used, j, u):
+        occupy(t, s.used, i, v, 1.0)
+        occupy(t, s.used, j, u, 1.0)
+        s.place[i, p], s.place[j, q] = v, u
+        return True
+    occupy(t, s.used, i, u, 1.0)
+    occupy(t, s.used, j, v, 1.0)
+    return False
+
+
+@inner_loop
+def anneal(
+    t: Tables,
+    now: State,
+    old: State,
+    best_place: np.ndarray,
+    best_degree: np.ndarray,
+    best: float,
+    random: np.ndarray,
+    steps: int,
+    temperature: float,
+    cooling: float,
+) -> float:
+    """Anneal for `steps` moves from `now`; the best deployment met goes to `best_place`, its energy is returned."""
+    refresh_all(t, now)
+    overload = overload_of(t, now.used)
+    value = energy(t, now, overload)
+    for i in range(now.degree.size):
+        old.degree[i] = now.degree[i]
+        settle(t, i, True, now, old)
+    if value < best:
+        best = value
+        copy_placement(now, best_place, best_degree)
+    for _ in range(steps):
+        temperature *= cooling
+        i, j = _propose(t, now, random)
+        if i < 0:
+            continue
+        refresh(t, now, i)
+        if j >= 0:
+            refresh(t, now, j)
+        new_overload = overload_of(t, now.used) if overload > 0 else 0.0
+        new = energy(t, now, new_overload)
+        accepted = new <= value or _uniform(random) < np.exp((value - new) / temperature)
+        if accepted:
+            value, overload = new, new_overload
+            if value < best:
+                best = value
+                copy_placement(now, best_place, best_degree)
+        settle(t, i, accepted, now, old)
+        if j >= 0:
+            settle(t, j, accepted, now, old)
+    return best
+
+
+def annealed(
+    compiled: Compiled,
+    tables: Tables,
+    starts: list[Placement],
+    options: Options,
+    parameters: AnnealingParameters,
+) -> tuple[Placement, float, StoppedBecause]:
+    """Anneal from the best start, then from its own results, until done or out of time.
+
+    Returns
+    -------
+    tuple
+        Best placement met, its energy (objective plus penalties), and why the search stopped.
+    """
+    steps = parameters.steps or max(250_000, 30_000 * len(compiled.operators))
+    now, old = State.empty(tables), State.empty(tables)
+    best_place, best_degree, best = now.place.copy(), now.degree.copy(), np.inf
+    random = np.zeros(1, np.uint64)
+    for start in starts:
+        now.set(start)
+        best = anneal(tables, now, old, best_place, best_degree, best, random, 0, 1.0, 1.0)
+    cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
+    for run in range(parameters.anneals):
+        random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64)
+        now.set(Placement(best_place, best_degree))
+        for done in range(0, steps, CHUNK):
+            if options.remaining <= 0:
+                return Placement(best_place, best_degree), best, "time_limit"
+            temperature = parameters.hot * cooling**done
+            count = min(CHUNK, steps - done)
+            best = anneal(tables, now, old, best_place, best_degree, best, random, count, temperature, cooling)
+        if options.progress is not None:
+            options.progress(0.0 if options.time_limit is None else options.time_limit - options.remaining, best, None)
+    return Placement(best_place, best_degree), best, "finished"
+
+
+class Annealing:
+    """The scalable heuristic: answers in a fraction of a second, proves nothing."""
+
+    name = "annealing"
+    kinds: tuple[str, ...] = ("edrp",)
+    exact = False
+    summary = "simulated annealing (move, swap, replicate, retire); the scalable heuristic"
+
+    def refusal(self, problem: EdrpProblem) -> str | None:
+        """Takes every problem."""
+        return None
+
+    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+        """Anneal from first fit and from the current deployment."""
+        compiled = compile_problem(problem)
+        parameters = AnnealingParameters(**options.parameters)
+        if not stable_degrees(compiled).any(axis=1).all():
+            return Answer("none", "finished", notes=("some operator is overloaded with all its replicas",))
+        tables = tables_of(compiled)
+        starts = [first_fit(compiled)]
+        for given in (options.start, problem.current):
+            if given is not None:
+                known = placement_of(compiled, given)
+                starts += [known] if known is not None else []
+        placement, _, stopped = annealed(compiled, tables, starts, options, parameters)
+        return placement.answer(compiled, stopped)
+
+
+def energies(compiled: Compiled, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The five metrics of a deployment as the kernels see them (availability as −ln); for tests and methods."""
+    tables = tables_of(compiled)
+    state = State.empty(tables)
+    state.set(Placement.of_counts(compiled, counts))
+    evaluate(tables, state)
+    return state.values

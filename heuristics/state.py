@@ -1,0 +1,287 @@
+"""A deployment under search: incremental evaluation in compiled kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.heuristics.start import Placement
+from edrp.heuristics.tables import TIE_MOVE, Tables
+from edrp.kernels import inlined, inner_loop
+
+PENALTY = 10.0
+"""Objective per unit of relative excess over a limit or capacity while searching."""
+
+
+class State(NamedTuple):
+    """A deployment and the parts of its evaluation that a move leaves unchanged.
+
+    `place` (operators, most replicas) is the node of each replica, `degree` (operators,) their number, `used`
+    (nodes, resources) what they take. `own` (operators, 4) holds latency, cost, downtime and moved replicas
+    of each operator, `link` (streams, 3) delay, cost and network usage of each stream, `values` (5,) the
+    metrics (availability as −ln); `finish` (operators,) and `seen` (nodes, nodes) are scratch.
+    """
+
+    place: NDArray[np.int64]
+    degree: NDArray[np.int64]
+    used: NDArray[np.float64]
+    own: NDArray[np.float64]
+    link: NDArray[np.float64]
+    values: NDArray[np.float64]
+    finish: NDArray[np.float64]
+    seen: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, tables: Tables) -> State:
+        """Arrays of the right shapes."""
+        n, most = tables.latency.shape
+        return cls(
+            place=np.zeros((n, most - 1), np.int64),
+            degree=np.ones(n, np.int64),
+            used=np.zeros(tables.capacity.shape),
+            own=np.zeros((n, 4)),
+            link=np.zeros((tables.source.size, 3)),
+            values=np.zeros(5),
+            finish=np.zeros(n),
+            seen=np.zeros(tables.delay.shape if tables.has_loss else (1, 1), np.bool_),
+        )
+
+    def set(self, placement: Placement) -> None:
+        """Copy a placement in; the evaluation is stale until `refresh_all`."""
+        self.place[:] = placement.place
+        self.degree[:] = placement.degree
+
+
+@inlined
+def pair_time(t: Tables, i: int, u: int, v: int, old_u: int, new_u: int, old_v: int, new_v: int, old: int, new: int) -> float:
+    """Time to move operator i's state between two nodes (EDRP, eqs. 27–32; Storm 35–38), in seconds."""
+    trip, bandwidth, spawn = t.store[0], t.store[1], t.store[2]
+    state = t.state[i]
+    if t.storm:
+        code = 0.0
+        if t.current[:, v].sum() == 0:
+            code = trip[v] + t.code.sum() / bandwidth[v]
+        up = trip[u] + state * old_u / old / bandwidth[u]
+        return code + up + trip[v] + state * new_v / new / bandwidth[v] + new_v * spawn[v]
+    uploaded = state * max(old_u - new_u, 0) / old
+    downloaded = state * max(new_v - old_v, 0) / new
+    if new > old:
+        uploaded += state * old_u * (new - old) / (old * new)
+    if new < old:
+        downloaded += state * min(old_v, new_v) * (old - new) / (old * new)
+    time = trip[u] + uploaded / bandwidth[u]
+    if old_v == 0:
+        time = max(time, trip[v] + t.code[i] / bandwidth[v])
+    time += trip[v] + downloaded / bandwidth[v]
+    return time + spawn[v] if new_v > old_v else time
+
+
+@inlined
+def refresh_operator(t: Tables, s: State, i: int) -> None:
+    """Recompute operator i's latency, cost, downtime and moved replicas."""
+    place, own = s.place, s.own
+    r = s.degree[i]
+    slowest = t.speedup[place[i, 0]]
+    for p in range(1, r):
+        slowest = min(slowest, t.speedup[place[i, p]])
+    own[i, 0] = t.latency[i, r] / slowest
+    own[i, 1] = t.replica_cost[i] * r
+    own[i, 2] = 0.0
+    own[i, 3] = 0.0
+    if not t.has_current:
+        return
+    old = t.current[i].sum()
+    kept = 0
+    for p in range(r):
+        v = place[i, p]
+        earlier = 0
+        for q in range(p):
+            earlier += place[i, q] == v
+        kept += t.current[i, v] > earlier
+    moved = max(r, old) - kept
+    own[i, 3] = moved
+    if moved == 0:
+        return
+    longest = 0.0
+    for u in range(t.current.shape[1]):
+        if t.current[i, u] == 0:
+            continue
+        new_u = 0
+        for p in range(r):
+            new_u += place[i, p] == u
+        for p in range(r):
+            v = place[i, p]
+            if v == u:
+                continue
+            new_v = 0
+            for q in range(r):
+                new_v += place[i, q] == v
+            time = pair_time(t, i, u, v, t.current[i, u], new_u, t.current[i, v], new_v, old, r)
+            longest = max(longest, time)
+    own[i, 2] = t.synchronisation + longest
+
+
+@inlined
+def refresh_stream(t: Tables, s: State, e: int) -> None:
+    """Recompute stream e's delay (EDRP, eq. 3), cost (eq. 4) and network usage."""
+    place, degree, link = s.place, s.degree, s.link
+    i, j = t.source[e], t.target[e]
+    longest, price, usage = 0.0, 0.0, 0.0
+    for p in range(degree[i]):
+        u = place[i, p]
+        for q in range(degree[j]):
+            v = place[j, q]
+            delay = t.delay[u, v]
+            longest = max(longest, delay)
+            usage += delay
+            price += t.link_cost[u, v]
+    share = t.rate[e] / (degree[i] * degree[j])
+    link[e, 0] = longest
+    link[e, 1] = share * price
+    link[e, 2] = share * usage
+
+
+@inlined
+def unavailability(t: Tables, s: State) -> float:
+    """−ln of the availability of the nodes and links in use."""
+    total = 0.0
+    for clear in range(2):
+        for i in range(s.degree.size):
+            for p in range(s.degree[i]):
+                total += _count_once(s.seen, s.place[i, p], s.place[i, p], t.node_loss[s.place[i, p]], clear)
+        for e in range(t.source.size):
+            for p in range(s.degree[t.source[e]]):
+                for q in range(s.degree[t.target[e]]):
+                    u, v = s.place[t.source[e], p], s.place[t.target[e], q]
+                    total += _count_once(s.seen, u, v, t.link_loss[u, v], clear)
+    return total
+
+
+@inlined
+def _count_once(seen: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
+    """The loss of (u, v) when met first; with `clear` only the mark is taken away."""
+    first = not seen[u, v]
+    seen[u, v] = clear == 0
+    return loss if first and clear == 0 else 0.0
+
+
+@inlined
+def energy(t: Tables, s: State, overload: float) -> float:
+    """Objective plus penalties for broken limits; writes the five metrics to `s.values`."""
+    response, cost, downtime, moved, usage = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(s.degree.size):
+        ready = 0.0
+        for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
+            e = t.incoming[k]
+            ready = max(ready, s.finish[t.source[e]] + s.link[e, 0])
+        s.finish[i] = ready + s.own[i, 0]
+        response = max(response, s.finish[i])
+        cost += s.own[i, 1]
+        downtime = max(downtime, s.own[i, 2])
+        moved += s.own[i, 3]
+    for e in range(t.source.size):
+        cost += s.link[e, 1]
+        usage += s.link[e, 2]
+    if moved > 0:
+        downtime = max(downtime, t.floor)
+    s.values[0], s.values[1], s.values[2], s.values[3] = response, cost, downtime, usage
+    s.values[4] = unavailability(t, s) if t.has_loss else 0.0
+    total = cost * t.tie_cost + moved * TIE_MOVE + PENALTY * overload
+    for k in range(5):
+        total += t.weights[k] * s.values[k]
+        if s.values[k] > t.limits[k] * (1 + 1e-9):
+            total += PENALTY * (s.values[k] / t.limits[k] - 1) + 0.02
+    return total
+
+
+@inlined
+def overload_of(t: Tables, used: np.ndarray) -> float:
+    """Sum over nodes and resources of the excess over capacity, relative to the capacity."""
+    total = 0.0
+    for u in range(used.shape[0]):
+        for m in range(used.shape[1]):
+            excess = used[u, m] - t.capacity[u, m]
+            if excess > 1e-9 * t.capacity[u, m] + 1e-12:
+                total += excess / max(t.capacity[u, m], 1e-3 * excess)
+    return total
+
+
+@inlined
+def fits(t: Tables, used: np.ndarray, i: int, u: int) -> bool:
+    """Whether one more replica of operator i fits on node u."""
+    for m in range(t.demand.shape[1]):
+        if used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + 1e-9):
+            return False
+    return True
+
+
+@inlined
+def occupy(t: Tables, used: np.ndarray, i: int, u: int, sign: float) -> None:
+    """Add (sign 1) or free (sign −1) the resources of one replica of operator i on node u."""
+    for m in range(t.demand.shape[1]):
+        used[u, m] += sign * t.demand[i, m]
+
+
+@inlined
+def refresh(t: Tables, s: State, i: int) -> None:
+    """Recompute the parts that a change of operator i touches."""
+    refresh_operator(t, s, i)
+    for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+        refresh_stream(t, s, t.adjacent[k])
+
+
+@inlined
+def refresh_all(t: Tables, s: State) -> None:
+    """Recompute every part from `place` and `degree`."""
+    for u in range(s.used.shape[0]):
+        for m in range(s.used.shape[1]):
+            s.used[u, m] = 0.0
+    for i in range(s.degree.size):
+        for p in range(s.degree[i]):
+            occupy(t, s.used, i, s.place[i, p], 1.0)
+        refresh_operator(t, s, i)
+    for e in range(t.source.size):
+        refresh_stream(t, s, e)
+
+
+@inlined
+def settle(t: Tables, i: int, accepted: bool, now: State, old: State) -> None:
+    """Make operator i's change permanent in the shadow copy `old`, or undo it from there."""
+    for r in range(max(now.degree[i], old.degree[i])):
+        _copy_row(now.used, old.used, now.place[i, r], accepted)
+        _copy_row(now.used, old.used, old.place[i, r], accepted)
+    if accepted:
+        old.degree[i] = now.degree[i]
+    else:
+        now.degree[i] = old.degree[i]
+    _copy_row(now.place, old.place, i, accepted)
+    _copy_row(now.own, old.own, i, accepted)
+    for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+        _copy_row(now.link, old.link, t.adjacent[k], accepted)
+
+
+@inlined
+def _copy_row(now: np.ndarray, old: np.ndarray, row: int, accepted: bool) -> None:
+    for k in range(now.shape[1]):
+        if accepted:
+            old[row, k] = now[row, k]
+        else:
+            now[row, k] = old[row, k]
+
+
+@inlined
+def copy_placement(s: State, place: np.ndarray, degree: np.ndarray) -> None:
+    """Copy the deployment out."""
+    for i in range(degree.size):
+        degree[i] = s.degree[i]
+        for p in range(place.shape[1]):
+            place[i, p] = s.place[i, p]
+
+
+@inner_loop
+def evaluate(t: Tables, s: State) -> float:
+    """Evaluate from scratch: the energy; metrics go to `s.values`."""
+    refresh_all(t, s)
+    return energy(t, s, overload_of(t, s.used))

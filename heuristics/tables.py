@@ -1,0 +1,121 @@
+"""A compiled problem as one tuple of arrays that kernels take."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.reconfiguration import downtime_floor
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TIE_COST = 3e-10
+"""Objective per unit of cost relative to its scale: among equal objectives the cheapest wins."""
+TIE_MOVE = 1e-13
+"""Objective per moved replica: among equal objectives and costs the fewest moves win."""
+
+
+class Tables(NamedTuple):
+    """Arrays over operators i (topological order), streams e, nodes u, resources m.
+
+    `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those into
+    it. `near[u]` lists all nodes by delay from u. `candidate_list[candidate_start[i]:...]` are the nodes of
+    operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability
+    (the latter as −ln). `store` has the rows 2 × delay, bandwidth and spawn time by node. Metrics weigh in
+    the objective, `tie_cost` and TIE_MOVE break ties.
+    """
+
+    source: Integers
+    target: Integers
+    rate: Floats
+    incoming: Integers
+    incoming_start: Integers
+    adjacent: Integers
+    adjacent_start: Integers
+    latency: Floats
+    max_replicas: Integers
+    candidate: NDArray[np.bool_]
+    candidate_list: Integers
+    candidate_start: Integers
+    near: Integers
+    speedup: Floats
+    replica_cost: Floats
+    demand: Floats
+    capacity: Floats
+    delay: Floats
+    link_cost: Floats
+    node_loss: Floats
+    link_loss: Floats
+    has_loss: bool
+    has_current: bool
+    current: Integers
+    synchronisation: float
+    floor: float
+    state: Floats
+    code: Floats
+    store: Floats
+    storm: bool
+    weights: Floats
+    limits: Floats
+    tie_cost: float
+
+
+def tables_of(compiled: Compiled) -> Tables:
+    """Arrays for the kernels."""
+    n, nodes = compiled.candidate.shape
+    streams = len(compiled.stream_rate)
+    incoming, incoming_start = _grouped(compiled.stream_target, np.arange(streams), n)
+    both = np.concatenate([compiled.stream_source, compiled.stream_target])
+    adjacent, adjacent_start = _grouped(both, np.tile(np.arange(streams), 2), n)
+    candidate_list, candidate_start = _grouped(*np.nonzero(compiled.candidate), n)
+    finite = np.where(np.isfinite(compiled.delay), compiled.delay, 1e9)
+    metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
+    current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
+    cost_scale = compiled.limit["cost"]
+    if not np.isfinite(cost_scale):
+        cost_scale = max(1e-12, float(compiled.replica_cost @ compiled.max_replicas))
+    return Tables(
+        source=compiled.stream_source,
+        target=compiled.stream_target,
+        rate=compiled.stream_rate,
+        incoming=incoming,
+        incoming_start=incoming_start,
+        adjacent=adjacent,
+        adjacent_start=adjacent_start,
+        latency=compiled.latency,
+        max_replicas=compiled.max_replicas,
+        candidate=compiled.candidate,
+        candidate_list=candidate_list,
+        candidate_start=candidate_start,
+        near=np.argsort(finite, axis=1, kind="stable"),
+        speedup=compiled.speedup,
+        replica_cost=compiled.replica_cost,
+        demand=compiled.demand,
+        capacity=compiled.capacity,
+        delay=finite,
+        link_cost=compiled.link_cost,
+        node_loss=-np.log(compiled.node_availability),
+        link_loss=-np.log(compiled.link_availability),
+        has_loss=bool((compiled.node_availability < 1).any() or (compiled.link_availability < 1).any()),
+        has_current=compiled.current is not None,
+        current=current,
+        synchronisation=compiled.synchronisation_time,
+        floor=downtime_floor(compiled),
+        state=compiled.state_size,
+        code=compiled.code_size,
+        store=np.array([2 * compiled.store_delay, compiled.store_bandwidth, compiled.spawn_time]),
+        storm=compiled.storm,
+        weights=np.array([compiled.weight[name] for name in metrics]),
+        limits=np.array([compiled.limit[name] for name in metrics]),
+        tie_cost=TIE_COST / cost_scale,
+    )
+
+
+def _grouped(keys: Integers, values: Integers, groups: int) -> tuple[Integers, Integers]:
+    """Values sorted by key, and where each key's run starts, shape (groups + 1,)."""
+    order = np.argsort(keys, kind="stable")
+    return values[order].astype(np.int64), np.searchsorted(keys[order], np.arange(groups + 1)).astype(np.int64)
