@@ -18,9 +18,7 @@ ANSNET_NOT_USED = ("Chicago", "Dallas", "St Louis")
 """The three of the 18 nodes of ANSNET without which the mean delay is the paper's 32 ms; they still forward."""
 
 
-def topology(
-    name: str, *, without: tuple[str, ...] = (), round_trip: bool = True, resources: float = NODE_RESOURCES
-) -> Network:
+def topology(name: str, *, without: tuple[str, ...] = (), round_trip: bool = True, resources: float = NODE_RESOURCES) -> Network:
     """A graph of `topohub` as a logical network with shortest-path delays and the prices and times of EDRP, Table II.
 
     Parameters
@@ -60,7 +58,7 @@ def ansnet(nodes: int = 15) -> Network:
     The paper prints neither the nodes nor their distances, only "15 computing nodes" and "non-negligible
     network delays (whose average is 32 ms)". The delay of a logical link is taken as the round-trip time of
     its shortest path at 200 km per ms, over the links of all 18 nodes: these average 31.93 ms. One way they
-    would average 16 ms, and no two nodes would be the 82 ms apart that the response times of Table III need.
+    would average 16 ms, and no two nodes would be the 80 ms or more apart that the response times of Table III need.
 
     Raises
     ------
