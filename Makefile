@@ -1,0 +1,44 @@
+# Set-up and checks. Needs Python 3.11 or later with venv, and nothing else of ours.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: install demo test lint types clean
+
+# `make` twice is quick: nothing is installed again until pyproject.toml changes.
+install: $(VENV)/.installed
+
+demo: $(VENV)/.installed-demo
+	$(BIN)/edrp demo
+
+test: $(VENV)/.installed-test lint types
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+
+# Type checkers do not follow the package-dir mapping of the rooms: check the package as it is installed.
+types: $(VENV)/.installed-test
+	rm -rf build
+	$(PIP) install --no-deps --no-build-isolation --target build/installed .
+	cd build/installed && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p edrp
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --editable .
+	touch $@
+
+$(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --editable '.[plot,data]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --editable '.[test]'
+	touch $@ $(VENV)/.installed $(VENV)/.installed-demo

@@ -1,0 +1,47 @@
+"""The commands and what ends them: every expected error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from edrp.cli import explain, reference, solve
+from edrp.cli.exit import EXIT_CODES, ExitCode, code_of
+from edrp.cli.terminal import report
+from edrp.errors import EdrpError
+
+app = typer.Typer(
+    name="edrp",
+    help="Placement, replication and reconfiguration of data-stream applications.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command("solve")(solve.solve_files)
+app.command("explain")(explain.explain_file)
+app.command("schema")(reference.print_schema)
+app.command("methods")(reference.print_methods)
+app.command("version")(reference.print_version)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    arguments
+        Words after `edrp`; by default those of the process.
+
+    Raises
+    ------
+    SystemExit
+        Always, with one of the exit codes that `edrp --help` lists.
+    """
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="edrp")
+    except EdrpError as error:
+        report(error)
+        raise SystemExit(code_of(error)) from None
+    except KeyboardInterrupt:
+        raise SystemExit(ExitCode.INTERRUPTED) from None

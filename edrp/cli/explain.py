@@ -1,0 +1,40 @@
+"""`edrp explain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.exit import ExitCode, code_of
+from edrp.cli.explanation_tables import print_explanation
+from edrp.cli.solve import Method, TimeLimit
+from edrp.cli.terminal import output, progress
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.explain import explain
+from edrp.instances import load, load_solution
+from edrp.solve import solve
+
+
+def explain_file(
+    file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
+    solution_file: Annotated[
+        Path | None, typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False)
+    ] = None,
+    method: Method = "auto",
+    time_limit: TimeLimit = 60.0,
+) -> None:
+    """Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is."""
+    problem = load(file)
+    if solution_file is not None:
+        solution = load_solution(solution_file)
+        if solution.kind != problem.kind:
+            raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {problem.kind}-solution")], str(solution_file))
+    else:
+        with progress(f"solving {file}") as update:
+            solution = solve(problem, method, time_limit=time_limit, progress=update)
+    with progress("looking for the second-best placement"):
+        explanation = explain(problem, solution, time_limit=time_limit)
+    print_explanation(output(), str(file), problem, explanation)
+    raise typer.Exit(ExitCode.SOLVED if explanation.deployment is not None else code_of(solution))

@@ -1,0 +1,86 @@
+"""An explanation as tables and sentences."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from edrp.cli.solution_tables import placement_table
+from edrp.cli.terminal import say, table
+from edrp.explain import Explanation, Margin
+from edrp.problem import EdrpProblem
+
+
+def print_explanation(console: Console, name: str, problem: EdrpProblem, explanation: Explanation) -> None:
+    """Print an explanation, one table per question."""
+    say(console, name, "bold")
+    if explanation.deployment is None or explanation.evaluation is None:
+        say(console, "No deployment to explain." if not explanation.clashes else "Infeasible. These cannot hold together:", "red")
+        for clash in explanation.clashes:
+            say(console, f"• {clash}")
+        return
+    console.print(placement_table(problem, explanation.deployment))
+    _print_objective(console, explanation)
+    _print_path(console, explanation)
+    _print_cost(console, explanation)
+    _print_actions(console, problem, explanation)
+    _print_margins(console, explanation.margins)
+
+
+def _print_objective(console: Console, explanation: Explanation) -> None:
+    assert explanation.evaluation is not None
+    objective = explanation.evaluation.objective
+    rows = [(share.metric, f"{share.weight:g}", f"{share.amount:.6g}", _percent(share.amount, objective)) for share in explanation.shares]
+    title = f"Objective {objective:.9g}"
+    console.print(table(("metric", "weight", "part", "share"), rows, title, right=("weight", "part", "share")))
+    for broken in explanation.evaluation.broken:
+        say(console, f"Broken: {broken}", "red")
+
+
+def _print_path(console: Console, explanation: Explanation) -> None:
+    total = sum(part.seconds for part in explanation.critical_path)
+    rows = [
+        (part.name, "stream" if part.is_stream else "operator", f"{part.seconds:.6g}", _percent(part.seconds, total))
+        for part in explanation.critical_path
+    ]
+    title = f"Critical path, {total:.6g} s"
+    console.print(table(("part", "what", "seconds", "share"), rows, title, right=("seconds", "share")))
+
+
+def _print_cost(console: Console, explanation: Explanation) -> None:
+    total = sum(part.money for part in explanation.cost_parts)
+    rows = [
+        (part.name, "stream" if part.is_stream else "operator", f"{part.money:.6g}", _percent(part.money, total))
+        for part in explanation.cost_parts
+        if part.money
+    ]
+    title = f"Cost, {total:.6g} money/h"
+    console.print(table(("part", "what", "money/h", "share"), rows, title, right=("money/h", "share")))
+
+
+def _print_actions(console: Console, problem: EdrpProblem, explanation: Explanation) -> None:
+    if problem.current is None:
+        return
+    if not explanation.actions:
+        say(console, "Reconfiguration: none, everything stays as it is")
+        return
+    longest = max(each.downtime for each in explanation.actions)
+    rows = [
+        (str(each.action), f"{each.downtime:.6g}", "decides the downtime" if each.downtime == longest else "")
+        for each in explanation.actions
+    ]
+    console.print(table(("action", "seconds", ""), rows, "Reconfiguration, operators in parallel", right=("seconds",)))
+
+
+def _print_margins(console: Console, margins: tuple[Margin, ...]) -> None:
+    if not margins:
+        return
+    rows = [
+        (each.name, f"{each.value:.6g}", f"{each.limit:.6g}", each.unit, f"{100 * each.used:.1f} %", f"{100 * (1 - each.used):.1f} %")
+        for each in margins
+    ]
+    columns = ("what", "value", "limit", "unit", "used", "left")
+    console.print(table(columns, rows, "Distance of every limit", right=("value", "limit", "used", "left")))
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else ""

@@ -1,0 +1,148 @@
+"""`edrp solve`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.exit import ExitCode, code_of, gravest
+from edrp.cli.solution_tables import print_solution
+from edrp.cli.terminal import errors, output, progress, report, say
+from edrp.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
+from edrp.instances import load
+from edrp.methods import get_method
+from edrp.problem import EdrpProblem
+from edrp.solution import Solution
+from edrp.solve import solve
+
+
+class ProgramName(StrEnum):
+    """Programs that backends solve."""
+
+    compact = "compact"
+    literal = "literal"
+    restricted = "restricted"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One readable instance file and the place of its solution, if it is to be written."""
+
+    source: Path
+    problem: EdrpProblem
+    target: Path | None
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse NaN and infinity on the command line."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter("must be a finite number")
+    return value
+
+
+TimeLimit = Annotated[float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance.")]
+Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
+
+
+def solve_files(
+    files: Annotated[list[Path], typer.Argument(help="Instance files.", show_default=False)],
+    method: Method = "auto",
+    program: Annotated[ProgramName, typer.Option(help="Program that a solver backend solves.")] = ProgramName.compact,
+    time_limit: TimeLimit = None,
+    gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="For backends that can use several.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write the solution: a file for one instance, a folder (<stem>.json each) for several."),
+    ] = None,
+) -> None:
+    """Solve instances and print where each operator runs, what that costs and why nothing is better.
+
+    All files are read before the first is solved; a bad one does not stop the others.
+    """
+    targets = _targets(files, out)
+    jobs, codes = [], []
+    for file, target in zip(files, targets, strict=True):
+        try:
+            problem = load(file)
+            _refuse_unsolvable(problem, method)
+            jobs.append(Job(file, problem, target))
+        except EdrpError as error:
+            report(error, str(file))
+            codes.append(code_of(error))
+    for job in jobs:
+        code = _run(job, method, program.value, time_limit, gap, seed, threads)
+        codes.append(code)
+        if code is ExitCode.INTERRUPTED:
+            break
+    raise typer.Exit(gravest(codes))
+
+
+def _run(job: Job, method: str, program: str, time_limit: float | None, gap: float, seed: int, threads: int) -> ExitCode:
+    try:
+        with progress(f"solving {job.source}") as update:
+            solution = solve(
+                job.problem,
+                method,
+                program=program,
+                time_limit=time_limit,
+                gap=gap,
+                seed=seed,
+                threads=threads,
+                progress=update,
+            )
+        _write(solution, job.target)
+    except KeyboardInterrupt:
+        say(errors(), f"{job.source}: interrupted before anything was found")
+        return ExitCode.INTERRUPTED
+    except EdrpError as error:
+        report(error, str(job.source))
+        return code_of(error)
+    except MemoryError:
+        say(errors(), f"{job.source}: not enough memory for method {method!r} on this instance; try another method", "red")
+        return ExitCode.BAD_INPUT
+    print_solution(output(), str(job.source), job.problem, solution)
+    return code_of(solution)
+
+
+def _refuse_unsolvable(problem: EdrpProblem, method: str) -> None:
+    refusal = get_method(method, problem.kind).refusal(problem)
+    if refusal:
+        raise UnsupportedProblemError(refusal)
+
+
+def _targets(files: list[Path], out: Path | None) -> list[Path | None]:
+    """Where each solution goes; refused, before anything is solved, where one would overwrite another file of the run."""
+    if out is None:
+        return [None] * len(files)
+    if len(files) == 1 and not out.is_dir():
+        targets = [out]
+        if not out.absolute().parent.is_dir():
+            raise InvalidInstanceError([Fault("--out", str(out), f"there is no folder {out.parent}; create it first")])
+    else:
+        if out.exists() and not out.is_dir():
+            raise InvalidInstanceError([Fault("--out", str(out), "must be a folder when several instances are solved")])
+        targets = [out / f"{file.stem}.json" for file in files]
+    taken = {file.resolve(): file for file in files}
+    for file, target in zip(files, targets, strict=True):
+        if target.resolve() in taken:
+            other = taken[target.resolve()]
+            raise InvalidInstanceError([Fault("--out", str(target), f"would overwrite {other}; choose another place for {file}")])
+        taken[target.resolve()] = target
+    return list(targets)
+
+
+def _write(solution: Solution, target: Path | None) -> None:
+    if target is None:
+        return
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        solution.save(target)
+    except OSError as error:
+        raise InvalidInstanceError([Fault("--out", str(target), f"cannot be written: {error.strerror}")]) from None

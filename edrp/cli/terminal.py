@@ -1,0 +1,79 @@
+"""Tables, messages and progress on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from edrp.errors import EdrpError, InvalidInstanceError
+
+FILE_WIDTH = 1000
+"""Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""
+
+SHOWN_FAULTS = 50
+
+
+def output() -> Console:
+    """Standard output."""
+    return _console(False)
+
+
+def errors() -> Console:
+    """Standard error."""
+    return _console(True)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> Table:
+    """A table of plain texts; the columns named in `right` are aligned to the right."""
+    made = Table(title=escape(title) or None, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        made.add_column(escape(column), justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(escape(cell) for cell in row))
+    return made
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """Print one text without reading markup into it."""
+    console.print(escape(text), style=style, highlight=False)
+
+
+def report(error: Exception, source: str = "") -> None:
+    """Say on standard error what is wrong: a table of faults, or one sentence."""
+    console = errors()
+    if not isinstance(error, InvalidInstanceError):
+        say(console, f"{source}: {error}" if source else str(error), "red" if isinstance(error, EdrpError) else "")
+        return
+    count = len(error.faults)
+    origin = error.source or source
+    say(console, f"{origin + ': ' if origin else ''}{count} fault{'s' if count != 1 else ''} in the input", "red")
+    rows = [(fault.place, fault.value, fault.why) for fault in error.faults[:SHOWN_FAULTS]]
+    console.print(table(("place", "value", "why"), rows))
+    if count > SHOWN_FAULTS:
+        say(console, f"… and {count - SHOWN_FAULTS} more")
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[float, float | None, float | None], None] | None]:
+    """Show progress while the block runs, on a terminal only; yields what a method calls, or None."""
+    console = errors()
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status(escape(text)) as status:
+
+        def update(seconds: float, objective: float | None, bound: float | None) -> None:
+            found = "nothing found yet" if objective is None else f"best {objective:.6g}"
+            proven = "" if bound is None else f", bound {bound:.6g}"
+            status.update(escape(f"{text}: {seconds:.0f} s, {found}{proven}"))
+
+        yield update
+
+
+def _console(stderr: bool) -> Console:
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=FILE_WIDTH)
