@@ -204,6 +204,22 @@ class Program:
             upper[inside] = value
             start += lower.size
 
+    def column_name(self, column: int) -> str:
+        """Name of a column: its block and its place within, as in `take[1]`."""
+        for block in self.column_blocks.values():
+            first = int(block.columns.flat[0]) if block.columns.size else self.columns
+            if first <= column < first + block.columns.size:
+                place = np.unravel_index(column - first, block.columns.shape)
+                return f"{block.name}[{','.join(str(int(part)) for part in place)}]" if place else block.name
+        raise IndexError(f"the program has {self.columns} columns, not {column + 1}")
+
+    def row_name(self, row: int) -> str:
+        """Name of a row: its block and its place within, as in `bag[0]`."""
+        for block in self.row_blocks.values():
+            if block.start <= row < block.start + block.count:
+                return f"{block.name}[{row - block.start}]"
+        raise IndexError(f"the program has {self.rows} rows, not {row + 1}")
+
     def minimise(self, expression: Linear) -> None:
         """Set the objective; `program.objective` holds it for further terms to be added."""
         self.objective = expression

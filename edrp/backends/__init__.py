@@ -1,0 +1,109 @@
+"""Solver backends by name, and `solve_program`, which runs one of them on any program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any
+
+from edrp.backends.base import Backend, ProgramResult, SolverOptions, check_numbers
+from edrp.backends.cvxpy_bridge import CvxpyBackend
+from edrp.backends.highs import HighsBackend
+from edrp.backends.pyomo_bridge import PyomoBackend
+from edrp.backends.rounding import rounded
+from edrp.backends.scipy_milp import ScipyBackend
+from edrp.errors import BackendUnavailableError, EdrpError
+from edrp.program import Program
+
+BACKENDS: dict[str, Backend] = {
+    backend.name: backend for backend in (HighsBackend(), ScipyBackend(), CvxpyBackend(), PyomoBackend())
+}
+"""Every backend by name, installed or not."""
+
+__all__ = ["BACKENDS", "Backend", "ProgramResult", "SolverOptions", "available_backends", "get_backend", "solve_program"]
+
+
+def available_backends() -> tuple[str, ...]:
+    """Names of the backends whose package is installed; nothing is imported to find out.
+
+    >>> "highs" in available_backends()
+    True
+    """
+    return tuple(name for name, backend in BACKENDS.items() if find_spec(backend.package) is not None)
+
+
+def get_backend(name: str) -> Backend:
+    """The backend of that name, ready to use.
+
+    Raises
+    ------
+    EdrpError
+        When there is none of that name.
+    BackendUnavailableError
+        When its package is not installed; the message names the extra.
+    """
+    if name not in BACKENDS:
+        raise EdrpError(f"no backend {name!r}; there are {', '.join(BACKENDS)}")
+    backend = BACKENDS[name]
+    if find_spec(backend.package) is None:
+        extra = f'"edrp[{backend.extra}]"' if backend.extra else backend.package
+        raise BackendUnavailableError(f"backend {name!r} needs the package {backend.package}; run: pip install {extra}")
+    return backend
+
+
+def solve_program(program: Program, backend: str = "highs", **options: Any) -> ProgramResult:
+    """Solve a program and return a result whose integer columns are integers exactly.
+
+    Parameters
+    ----------
+    program
+        What to minimise.
+    backend
+        "highs", "scipy", "cvxpy" or "pyomo".
+    **options
+        Fields of `SolverOptions`: `time_limit` in seconds, relative `gap`, `threads`, `seed`, `start`, `progress`.
+        Those that a backend cannot use are ignored, and its result's `notes` say so.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When the backend's package is not installed.
+    ValueError
+        NaN or infinite numbers in the program, or a starting point of another length.
+
+    Examples
+    --------
+    >>> from edrp.program import Linear
+    >>> program = Program()
+    >>> take = program.add_columns("take", 2, upper=1, integer=True)
+    >>> program.add_row("bag", Linear.of(take, [3, 4]), upper=5)
+    >>> program.minimise(Linear.of(take, [-2, -3]))
+    >>> result = solve_program(program)
+    >>> result.status, result.objective, result.values.tolist()
+    ('optimal', -3.0, [0.0, 1.0])
+    """
+    settings = SolverOptions(**options)
+    chosen = get_backend(backend)
+    arrays = program.arrays()
+    check_numbers(program, arrays)
+    if settings.start is not None and settings.start.shape != (program.columns,):
+        raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
+    started = perf_counter()
+    result = rounded(arrays, chosen.solve(arrays, settings))
+    return replace(result, seconds=perf_counter() - started, notes=result.notes + _ignored(chosen, settings))
+
+
+def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:
+    asked = {
+        "threads": options.threads != 1,
+        "start": options.start is not None,
+        "seed": options.seed != 0,
+        "progress": options.progress is not None,
+    }
+    able = {name: ", ".join(other.name for other in BACKENDS.values() if name in other.features) for name in asked}
+    return tuple(
+        f"backend {backend.name} cannot use {name!r} and ignored it; {able[name]} can"
+        for name in asked
+        if asked[name] and name not in backend.features
+    )

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edrp.methods import Progress
-from edrp.program import Program
+from edrp.program import Arrays, Program
 from edrp.solution import Status, StoppedBecause
 
 Values = NDArray[np.float64]
+
+FEASIBILITY_TOLERANCE = 1e-9
+"""How far a solver may miss a row, a bound or integrality.
+
+A solver's usual 1e-6 would let a limit be missed by more than the evaluator's slack, and it is also the
+step by which branch and bound improves an incumbent.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,11 @@ class SolverOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What a backend holds and why it stopped; `values` has shape (columns,) or is None."""
+    """What a backend holds and why it stopped; `values` has shape (columns,) or is None.
+
+    `bound` is a proven lower bound on the objective, None where the backend knows none. `notes` are
+    sentences for the user, such as options that the backend could not use.
+    """
 
     status: Status
     stopped_because: StoppedBecause
@@ -40,16 +53,87 @@ class ProgramResult:
     objective: float | None
     bound: float | None
     seconds: float
+    notes: tuple[str, ...] = ()
 
 
 class Backend(Protocol):
-    """One solver. `features` are of "time_limit", "gap", "threads", "start", "interrupt", "seed"."""
+    """One solver. `features` are of "time_limit", "gap", "threads", "start", "interrupt", "seed", "progress".
+
+    `package` is the module that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
+    """
 
     name: str
     features: frozenset[str]
     package: str
     extra: str
 
-    def solve(self, program: Program, options: SolverOptions) -> ProgramResult:
+    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program."""
         ...
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """The value as a float; None for infinite, NaN or missing.
+
+    >>> finite_or_none(float("-inf")), finite_or_none(2)
+    (None, 2.0)
+    """
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def check_numbers(program: Program, arrays: Arrays) -> None:
+    """Refuse numbers that solvers choke on or silently misread, naming the block they stand in.
+
+    Raises
+    ------
+    ValueError
+        NaN or infinity in the objective or the matrix, NaN in a bound, or a lower bound above its upper one.
+    """
+    _refuse(program, "objective", ~np.isfinite(arrays.objective), rows=False)
+    _refuse(program, "bounds", np.isnan(arrays.lower) | np.isnan(arrays.upper) | (arrays.lower > arrays.upper), rows=False)
+    _refuse(
+        program,
+        "range",
+        np.isnan(arrays.row_lower) | np.isnan(arrays.row_upper) | (arrays.row_lower > arrays.row_upper),
+        rows=True,
+    )
+    broken = np.zeros(program.rows, bool)
+    broken[np.searchsorted(arrays.matrix.indptr, np.flatnonzero(~np.isfinite(arrays.matrix.data)), side="right") - 1] = True
+    _refuse(program, "coefficients", broken, rows=True)
+
+
+def _refuse(program: Program, what: str, broken: NDArray[np.bool_], rows: bool) -> None:
+    if broken.any():
+        index = int(np.argmax(broken))
+        kind = "row" if rows else "column"
+        name = program.row_name(index) if rows else program.column_name(index)
+        raise ValueError(f"{what} of {kind} {name}: not a finite number or an empty range; refused before any solver sees it")
+
+
+def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None) -> Any:
+    """Call a function in a thread of its own and return its result, or raise its exception.
+
+    HiGHS keeps one thread pool per calling thread, which refuses to change its size: a fresh thread may ask
+    for any number of threads. And Ctrl-C reaches us while the solver works: with `cancel` it is called and
+    the function's result awaited; without it the interrupt goes on to the caller.
+    """
+    outcome: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            outcome["value"] = function()
+        except BaseException as error:  # handed to the calling thread below
+            outcome["error"] = error
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    while worker.is_alive():
+        try:
+            worker.join(0.2)
+        except KeyboardInterrupt:
+            if cancel is None:
+                raise
+            cancel()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["value"]

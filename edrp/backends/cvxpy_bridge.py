@@ -1,0 +1,94 @@
+"""CVXPY: the program as one vector of variables, solved by whatever mixed-integer solver CVXPY reaches."""
+
+from __future__ import annotations
+
+import warnings
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+
+from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, finite_or_none, in_fresh_thread
+from edrp.program import Arrays
+from edrp.solution import Status, StoppedBecause
+
+OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
+    "optimal": ("optimal", "finished"),
+    "optimal_inaccurate": ("feasible", "iteration_limit"),
+    "user_limit": ("feasible", "time_limit"),
+    "infeasible": ("infeasible", "finished"),
+    "infeasible_inaccurate": ("none", "error"),
+    "infeasible_or_unbounded": ("none", "error"),
+    "unbounded": ("unbounded", "finished"),
+    "unbounded_inaccurate": ("none", "error"),
+    "solver_error": ("none", "error"),
+}
+"""What we hold and why it stopped, by CVXPY's status; without a point "feasible" becomes "none"."""
+
+
+class CvxpyBackend:
+    """CVXPY with HiGHS."""
+
+    name = "cvxpy"
+    features = frozenset({"time_limit", "gap", "threads", "seed"})
+    package = "cvxpy"
+    extra = "cvxpy"
+
+    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+        """Solve a program; CVXPY tells a bound only when a limit stops it."""
+        import cvxpy
+
+        model, columns = _model(arrays)
+        settings: dict[str, Any] = {
+            "mip_rel_gap": options.gap,
+            "mip_abs_gap": 0.0,
+            "threads": options.threads,
+            "random_seed": options.seed,
+            "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+        }
+        if options.time_limit is not None:
+            settings["time_limit"] = options.time_limit
+        started = perf_counter()
+        with warnings.catch_warnings():
+            # A time limit reaches the user as a status; CVXPY's warning about it adds nothing.
+            warnings.simplefilter("ignore", UserWarning)
+            try:
+                in_fresh_thread(lambda: model.solve(solver=cvxpy.HIGHS, **settings))
+                native = model.status
+            except cvxpy.error.SolverError:
+                native = "solver_error"
+        seconds = perf_counter() - started
+        status, stopped = OUTCOMES[native]
+        bound = _bound(model, arrays)
+        if status not in ("optimal", "feasible") or columns.value is None:
+            held: Status = status if status in ("infeasible", "unbounded") else "none"
+            return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
+        objective = float(arrays.objective @ columns.value + arrays.constant)
+        if status == "optimal":
+            bound = objective if bound is None else bound
+        return ProgramResult(status, stopped, np.asarray(columns.value, float), objective, bound, seconds)
+
+
+def _model(arrays: Arrays) -> tuple[Any, Any]:
+    """The program as a CVXPY problem over one vector, and that vector."""
+    import cvxpy
+
+    # CVXPY takes the integral places as one index array per dimension.
+    integers = (np.flatnonzero(arrays.integer),) if arrays.integer.any() else False
+    columns = cvxpy.Variable(arrays.objective.size, integer=integers)
+    constraints = []
+    for sign, side in ((1.0, "lower"), (-1.0, "upper")):
+        for matrix, values in ((None, getattr(arrays, side)), (arrays.matrix, getattr(arrays, f"row_{side}"))):
+            bounded = np.flatnonzero(np.isfinite(values))
+            if bounded.size:
+                left = columns[bounded] if matrix is None else matrix[bounded] @ columns
+                constraints.append(sign * left >= sign * values[bounded])
+    return cvxpy.Problem(cvxpy.Minimize(arrays.objective @ columns), constraints), columns
+
+
+def _bound(model: Any, arrays: Arrays) -> float | None:
+    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
+    found = finite_or_none(getattr(statistics, "mip_dual_bound", None))
+    return None if found is None else found + arrays.constant

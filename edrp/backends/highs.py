@@ -1,0 +1,158 @@
+"""HiGHS through highspy: arrays handed over at once, start, progress, and Ctrl-C that keeps the incumbent."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final
+
+import highspy
+import numpy as np
+
+from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, Values, finite_or_none, in_fresh_thread
+from edrp.program import Arrays
+from edrp.solution import StoppedBecause
+
+_Status = highspy.HighsModelStatus
+
+STOPPED: Final[dict[Any, StoppedBecause]] = {
+    _Status.kOptimal: "finished",
+    _Status.kInfeasible: "finished",
+    _Status.kUnbounded: "finished",
+    _Status.kUnboundedOrInfeasible: "finished",
+    _Status.kModelEmpty: "finished",
+    _Status.kTimeLimit: "time_limit",
+    _Status.kIterationLimit: "iteration_limit",
+    _Status.kSolutionLimit: "iteration_limit",
+    _Status.kObjectiveBound: "iteration_limit",
+    _Status.kObjectiveTarget: "iteration_limit",
+    _Status.kInterrupt: "interrupted",
+    _Status.kHighsInterrupt: "interrupted",
+    _Status.kMemoryLimit: "error",
+    _Status.kNotset: "error",
+    _Status.kLoadError: "error",
+    _Status.kModelError: "error",
+    _Status.kPresolveError: "error",
+    _Status.kSolveError: "error",
+    _Status.kPostsolveError: "error",
+    _Status.kUnknown: "error",
+}
+"""Why HiGHS stopped, by its model status."""
+
+PROGRESS_INTERVAL = 0.25
+"""Seconds between two calls of a progress callback."""
+
+
+class HighsBackend:
+    """The default backend."""
+
+    name = "highs"
+    features = frozenset({"time_limit", "gap", "threads", "start", "interrupt", "seed", "progress"})
+    package = "highspy"
+    extra = ""
+
+    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+        """Solve a program; after Ctrl-C the incumbent is returned."""
+        return solve_arrays(arrays, options)
+
+
+def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> ProgramResult:
+    """Solve a program given as arrays; with no integer column as a linear program, to a vertex."""
+    options = options or SolverOptions()
+    started = perf_counter()
+    solver = highspy.Highs()
+    _configure(solver, options)
+    _hand_over(solver, arrays)
+    if options.start is not None:
+        _set_start(solver, arrays, options.start)
+    solver.HandleUserInterrupt = True
+    if options.progress is not None:
+        _report(solver, options, started)
+    outcome = in_fresh_thread(solver.run, solver.cancelSolve)
+    if solver.getModelStatus() == _Status.kUnboundedOrInfeasible:
+        # Presolve does not say which of the two; without it HiGHS does.
+        solver.setOptionValue("presolve", "off")
+        outcome = in_fresh_thread(solver.run, solver.cancelSolve)
+    return _result(solver, arrays, outcome, perf_counter() - started)
+
+
+def _configure(solver: Any, options: SolverOptions) -> None:
+    settings: dict[str, Any] = {
+        "output_flag": False,
+        "threads": options.threads,
+        "random_seed": options.seed,
+        "mip_rel_gap": options.gap,
+        "mip_abs_gap": 0.0,
+        "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+        "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+        "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    }
+    if options.time_limit is not None:
+        settings["time_limit"] = max(options.time_limit, 0.0)
+    for name, value in settings.items():
+        if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise ValueError(f"HiGHS refuses {name} = {value!r}")
+
+
+def _hand_over(solver: Any, arrays: Arrays) -> None:
+    matrix = arrays.matrix
+    rows, columns = matrix.shape
+    status = solver.passModel(
+        columns,
+        rows,
+        matrix.nnz,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        arrays.constant,
+        arrays.objective,
+        arrays.lower,
+        arrays.upper,
+        arrays.row_lower,
+        arrays.row_upper,
+        matrix.indptr.astype(np.int32),
+        matrix.indices.astype(np.int32),
+        matrix.data,
+        arrays.integer.astype(np.int32),
+    )
+    if status == highspy.HighsStatus.kError:
+        raise RuntimeError("HiGHS refuses the program")
+
+
+def _set_start(solver: Any, arrays: Arrays, start: Values) -> None:
+    """Hand over a starting point; HiGHS completes a partial one itself and drops one that is not feasible."""
+    known = np.flatnonzero(np.isfinite(start))
+    values = np.where(arrays.integer, np.round(start), start)[known]
+    solver.setSolution(known.size, known.astype(np.int32), values)
+
+
+def _report(solver: Any, options: SolverOptions, started: float) -> None:
+    last = [0.0]
+
+    def handle(event: Any) -> None:
+        now = perf_counter() - started
+        if options.progress is not None and now - last[0] >= PROGRESS_INTERVAL:
+            last[0] = now
+            incumbent, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
+            options.progress(now, finite_or_none(incumbent), finite_or_none(bound))
+
+    solver.cbMipInterrupt += handle
+
+
+def _result(solver: Any, arrays: Arrays, outcome: Any, seconds: float) -> ProgramResult:
+    native = solver.getModelStatus()
+    stopped = STOPPED[native]
+    if outcome == highspy.HighsStatus.kError:
+        stopped = "error"
+    if native == _Status.kInfeasible:
+        return ProgramResult("infeasible", stopped, None, None, None, seconds)
+    if native in (_Status.kUnbounded, _Status.kUnboundedOrInfeasible):
+        return ProgramResult("unbounded", stopped, None, None, None, seconds)
+    info = solver.getInfo()
+    mixed = bool(arrays.integer.any())
+    bound = finite_or_none(info.mip_dual_bound) if mixed else None
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return ProgramResult("none", stopped, None, None, bound, seconds)
+    values = np.array(solver.getSolution().col_value, float)
+    objective = float(solver.getObjectiveValue())
+    if native in (_Status.kOptimal, _Status.kModelEmpty):
+        return ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, seconds)
+    return ProgramResult("feasible", stopped, values, objective, bound, seconds)

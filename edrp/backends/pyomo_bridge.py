@@ -1,0 +1,121 @@
+"""Pyomo: the program as a Pyomo model, solved through its solver interface (here with HiGHS)."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+
+from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, finite_or_none, in_fresh_thread
+from edrp.program import Arrays
+from edrp.solution import Status, StoppedBecause
+
+STOPPED: Final[dict[str, StoppedBecause]] = {
+    "convergenceCriteriaSatisfied": "finished",
+    "maxTimeLimit": "time_limit",
+    "iterationLimit": "iteration_limit",
+    "objectiveLimit": "iteration_limit",
+    "minStepLength": "error",
+    "unbounded": "finished",
+    "provenInfeasible": "finished",
+    "locallyInfeasible": "error",
+    "infeasibleOrUnbounded": "error",
+    "error": "error",
+    "interrupted": "interrupted",
+    "licensingProblems": "error",
+    "emptyModel": "finished",
+    "unknown": "error",
+}
+"""Why the solver stopped, by Pyomo's termination condition."""
+
+HELD: Final[dict[str, Status]] = {
+    "noSolution": "none",
+    "unknown": "none",
+    "infeasible": "none",
+    "feasible": "feasible",
+    "optimal": "optimal",
+}
+"""What we hold, by Pyomo's solution status."""
+
+
+class PyomoBackend:
+    """Pyomo with HiGHS; another solver that Pyomo reaches is one instance with another `solver` away."""
+
+    name = "pyomo"
+    features = frozenset({"time_limit", "gap", "threads", "seed"})
+    package = "pyomo"
+    extra = "pyomo"
+
+    def __init__(self, solver: str = "highs") -> None:
+        self.solver = solver
+
+    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+        """Solve a program."""
+        import pyomo.environ  # registers the solvers
+        from pyomo.contrib.solver.common.factory import SolverFactory
+
+        assert pyomo.environ
+        if _contradiction(arrays):
+            return ProgramResult("infeasible", "finished", None, None, None, 0.0)
+        model = _model(arrays)
+        solver = SolverFactory(self.solver)
+        settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
+        settings |= {"time_limit": options.time_limit, "rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
+        if self.solver == "highs":
+            tolerances = ("mip_feasibility_tolerance", "primal_feasibility_tolerance", "dual_feasibility_tolerance")
+            settings["solver_options"] = dict.fromkeys(tolerances, FEASIBILITY_TOLERANCE) | {"random_seed": options.seed}
+        started = perf_counter()
+        answer = in_fresh_thread(lambda: solver.solve(model, **settings))
+        seconds = perf_counter() - started
+        stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
+        bound = finite_or_none(answer.objective_bound)
+        if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
+            held: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
+            return ProgramResult(held, stopped, None, None, None, seconds)
+        if status == "none":
+            return ProgramResult("none", stopped, None, None, bound, seconds)
+        answer.solution_loader.load_vars()
+        values = np.array([model.x[index].value for index in model.x], float)
+        return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
+
+
+def _contradiction(arrays: Arrays) -> bool:
+    """Whether a row without any column excludes 0; Pyomo refuses such rows instead of calling them infeasible."""
+    empty = np.diff(arrays.matrix.indptr) == 0
+    return bool((empty & ((arrays.row_lower > 0) | (arrays.row_upper < 0))).any())
+
+
+def _model(arrays: Arrays) -> Any:
+    """The program as a Pyomo model with variables `x` and constraints `rows`."""
+    import pyomo.environ as pyomo
+    from pyomo.core.expr import LinearExpression
+
+    model = pyomo.ConcreteModel()
+    count = arrays.objective.size
+    lower = [finite_or_none(value) for value in arrays.lower]
+    upper = [finite_or_none(value) for value in arrays.upper]
+    domains = [pyomo.Integers if integral else pyomo.Reals for integral in arrays.integer]
+    model.x = pyomo.Var(range(count), domain=lambda _, j: domains[j], bounds=lambda _, j: (lower[j], upper[j]))
+    columns = [model.x[index] for index in range(count)]
+    model.rows = pyomo.ConstraintList()
+    start = arrays.matrix.indptr
+    for row in np.flatnonzero(np.diff(start)):
+        part = slice(start[row], start[row + 1])
+        left = LinearExpression(
+            linear_coefs=arrays.matrix.data[part].tolist(),
+            linear_vars=[columns[index] for index in arrays.matrix.indices[part]],
+        )
+        least, most = finite_or_none(arrays.row_lower[row]), finite_or_none(arrays.row_upper[row])
+        if least is not None and least == most:
+            model.rows.add(left == least)
+        elif least is not None or most is not None:
+            model.rows.add((least, left, most))
+    used = np.flatnonzero(arrays.objective)
+    goal = LinearExpression(
+        constant=arrays.constant,
+        linear_coefs=arrays.objective[used].tolist(),
+        linear_vars=[columns[index] for index in used],
+    )
+    model.objective = pyomo.Objective(expr=goal)
+    return model

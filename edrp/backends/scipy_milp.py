@@ -1,0 +1,53 @@
+"""`scipy.optimize.milp`: HiGHS as SciPy ships it, in another version and built by other people."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final
+
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none
+from edrp.program import Arrays
+from edrp.solution import Status, StoppedBecause
+
+OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
+    0: ("optimal", "finished"),
+    1: ("feasible", "time_limit"),
+    2: ("infeasible", "finished"),
+    3: ("unbounded", "finished"),
+    4: ("none", "error"),
+}
+"""What we hold and why it stopped, by SciPy's status; without a point "feasible" becomes "none"."""
+
+
+class ScipyBackend:
+    """Second opinion that needs no extra."""
+
+    name = "scipy"
+    features = frozenset({"time_limit", "gap"})
+    package = "scipy"
+    extra = ""
+
+    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+        """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
+        settings: dict[str, Any] = {"mip_rel_gap": options.gap}
+        if options.time_limit is not None:
+            settings["time_limit"] = options.time_limit
+        started = perf_counter()
+        answer = milp(
+            arrays.objective,
+            integrality=arrays.integer.astype(int),
+            bounds=Bounds(arrays.lower, arrays.upper),  # type: ignore[arg-type]
+            constraints=LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else (),  # type: ignore[arg-type]
+            options=settings,
+        )
+        seconds = perf_counter() - started
+        status, stopped = OUTCOMES[answer.status]
+        bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
+        if bound is not None:
+            bound += arrays.constant
+        if answer.x is None:
+            held: Status = status if status in ("infeasible", "unbounded") else "none"
+            return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
+        return ProgramResult(status, stopped, answer.x, float(answer.fun) + arrays.constant, bound, seconds)
