@@ -5,6 +5,19 @@ from edrp.datasets.flights import KeyedStream, flights
 from edrp.datasets.geometric import geometric
 from edrp.datasets.layered import layered
 from edrp.datasets.rates import ramp, taxi_rates
+from edrp.datasets.storm import debs2015_storm, storm_cluster
 from edrp.datasets.topologies import ansnet, topology
 
-__all__ = ["KeyedStream", "ansnet", "debs2015", "flights", "geometric", "layered", "ramp", "taxi_rates", "topology"]
+__all__ = [
+    "KeyedStream",
+    "ansnet",
+    "debs2015",
+    "debs2015_storm",
+    "flights",
+    "geometric",
+    "layered",
+    "ramp",
+    "storm_cluster",
+    "taxi_rates",
+    "topology",
+]
