@@ -51,8 +51,6 @@ def operator_downtimes(compiled: Compiled, operator: int, members: NDArray[np.in
     before = compiled.current[operator]
     after = (members[:, :, None] == members[:, None, :]).sum(axis=2)  # multiplicity of each member
     new = (members != NO_NODE).sum(axis=1)
-    held = np.where(members == NO_NODE, 0, before[members])
-    unchanged = (new == before.sum()) & ((after == held) | (members == NO_NODE)).all(axis=1)
     longest = np.zeros(len(members))
     for u in np.flatnonzero(before):
         left = (members == u).sum(axis=1)
@@ -60,13 +58,25 @@ def operator_downtimes(compiled: Compiled, operator: int, members: NDArray[np.in
             v = members[:, place]
             pair = (v != NO_NODE) & (v != u)
             if pair.any():
-                time = _pair_times(compiled, operator, int(u), v[pair], left[pair], after[pair, place], new[pair])
+                time = pair_times(compiled, operator, int(u), v[pair], left[pair], after[pair, place], new[pair])
                 longest[pair] = np.maximum(longest[pair], time)
-    result[~unchanged] = compiled.synchronisation_time + longest[~unchanged]
+    changed = ~is_current(compiled, operator, members)
+    result[changed] = compiled.synchronisation_time + longest[changed]
     return result
 
 
-def _pair_times(
+def is_current(compiled: Compiled, operator: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which configurations are the operator's current one, shape (configurations,); none without a current deployment."""
+    if compiled.current is None:
+        return np.zeros(len(members), bool)
+    before = compiled.current[operator]
+    held = np.where(members == NO_NODE, 0, before[members])
+    after = (members[:, :, None] == members[:, None, :]).sum(axis=2)
+    same = ((after == held) | (members == NO_NODE)).all(axis=1)
+    return np.asarray(same & ((members != NO_NODE).sum(axis=1) == before.sum()))
+
+
+def pair_times(
     compiled: Compiled,
     operator: int,
     u: int,
@@ -75,22 +85,46 @@ def _pair_times(
     after: NDArray[np.int64],
     new: NDArray[np.int64],
 ) -> Values:
-    """Times of moving from u to each v (EDRP, eq. 27; Storm eq. 35); `left` replicas stay on u, `after` are on v."""
+    """Seconds of moving from node u to each node v (EDRP, eq. 27; Storm eq. 35).
+
+    Of `new` replicas in all, `left` stay on u and `after` are on v; arrays of one shape.
+    """
+    code = code_times(compiled, operator, v)
+    up = upload_times(compiled, operator, u, left, new)
+    down = download_times(compiled, operator, v, after, new)
+    return code + up + down if compiled.storm else np.maximum(code, up) + down
+
+
+def code_times(compiled: Compiled, operator: int, v: NDArray[np.int32]) -> Values:
+    """Seconds to bring the code to v, 0 where it is (EDRP, eq. 28; Storm eq. 36: that of the whole application)."""
     assert compiled.current is not None
-    before = compiled.current[operator]
-    old, state = before.sum(), compiled.state_size[operator]
-    round_trip, bandwidth, spawn = 2 * compiled.store_delay, compiled.store_bandwidth, compiled.spawn_time
+    present, size = compiled.current[operator] > 0, compiled.code_size[operator]
     if compiled.storm:
-        fresh = ~(compiled.current.sum(axis=0) > 0)[v]
-        code = np.where(fresh, round_trip[v] + compiled.code_size.sum() / bandwidth[v], 0.0)
-        up = round_trip[u] + state * before[u] / old / bandwidth[u]
-        down = round_trip[v] + state * after / new / bandwidth[v]
-        return np.asarray(code + up + down + after * spawn[v])
-    leaving, arriving = np.maximum(before[u] - left, 0), np.maximum(after - before[v], 0)
-    grown, shrunk = np.maximum(new - old, 0), np.maximum(old - new, 0)
-    uploaded = state * (leaving / old + before[u] * grown / (old * new))
-    downloaded = state * (arriving / new + np.minimum(before[v], after) * shrunk / (old * new))
-    code = np.where(before[v] == 0, round_trip[v] + compiled.code_size[operator] / bandwidth[v], 0.0)
-    up = round_trip[u] + uploaded / bandwidth[u]
-    down = round_trip[v] + downloaded / bandwidth[v]
-    return np.asarray(np.maximum(code, up) + down + spawn[v] * (after > before[v]))
+        present, size = (compiled.current > 0).any(axis=0), compiled.code_size.sum()
+    return np.where(present[v], 0.0, 2 * compiled.store_delay[v] + size / compiled.store_bandwidth[v])
+
+
+def upload_times(compiled: Compiled, operator: int, u: int, left: NDArray[np.int64], new: NDArray[np.int64]) -> Values:
+    """Seconds to store the state that leaves u (EDRP, eqs. 29, 31; Storm eq. 37)."""
+    assert compiled.current is not None
+    before, old = compiled.current[operator, u], compiled.current[operator].sum()
+    if compiled.storm:
+        share = np.full(np.shape(new), before / old)
+    else:
+        share = np.maximum(before - left, 0) / old + before * np.maximum(new - old, 0) / (old * new)
+    return 2 * compiled.store_delay[u] + compiled.state_size[operator] * share / compiled.store_bandwidth[u]
+
+
+def download_times(
+    compiled: Compiled, operator: int, v: NDArray[np.int32], after: NDArray[np.int64], new: NDArray[np.int64]
+) -> Values:
+    """Seconds to fetch state to v and start replicas there (EDRP, eqs. 30, 32 and the last term of 27; Storm eq. 38)."""
+    assert compiled.current is not None
+    before, old = compiled.current[operator][v], compiled.current[operator].sum()
+    if compiled.storm:
+        share, started = after / new, after
+    else:
+        kept = np.minimum(before, after) * np.maximum(old - new, 0)
+        share, started = np.maximum(after - before, 0) / new + kept / (old * new), after > before
+    fetch = 2 * compiled.store_delay[v] + compiled.state_size[operator] * share / compiled.store_bandwidth[v]
+    return fetch + started * compiled.spawn_time[v]
