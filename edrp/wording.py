@@ -16,7 +16,7 @@ from edrp.places import Spot, is_union_label, place_of, walk
 PLAIN = {
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
-    "dict_type": "must be an object, names with their values",
+    "dict_type": "must be an object with named fields",
     "finite_number": "must be a finite number",
     "float_parsing": "must be a number",
     "float_type": "must be a number",

@@ -23,9 +23,15 @@ class Operator(Document):
 
     name: Name
     latency: LatencyModel | None = Field(None, description="latency of a replica by its input rate; null adds none")
-    state_size: NonNegative = Field(0.0, description="internal state of all replicas together", json_schema_extra={"unit": "bytes"})
-    code_size: NonNegative = Field(0.0, description="code that a node without a replica downloads", json_schema_extra={"unit": "bytes"})
-    resources: Resources = Field(1.0, description="need of one replica: a number, or amounts by name", json_schema_extra={"unit": "1"})
+    state_size: NonNegative = Field(
+        0.0, description="internal state of all replicas together", json_schema_extra={"unit": "bytes"}
+    )
+    code_size: NonNegative = Field(
+        0.0, description="code that a node without a replica downloads", json_schema_extra={"unit": "bytes"}
+    )
+    resources: Resources = Field(
+        1.0, description="need of one replica: a number, or amounts by name", json_schema_extra={"unit": "1"}
+    )
     cost: NonNegative | dict[Name, NonNegative] = Field(
         0.0,
         description="price per unit of resources; with named resources a number is the price of a replica, prices by name are per unit",
@@ -37,7 +43,9 @@ class Operator(Document):
     )
     external_rate: NonNegative = Field(0.0, description="load that no stream brings", json_schema_extra={"unit": "tuples/s"})
     selectivity: NonNegative = Field(
-        1.0, description="tuples on each outgoing stream per tuple of load, where the stream gives no rate", json_schema_extra={"unit": "1"}
+        1.0,
+        description="tuples on each outgoing stream per tuple of load, where the stream gives no rate",
+        json_schema_extra={"unit": "1"},
     )
 
     @model_validator(mode="after")
@@ -98,7 +106,9 @@ class Application(Document):
         faults = Faults("application")
         names = [operator.name for operator in self.operators]
         for index, first in duplicates(names).items():
-            faults.add(("operators", index, "name"), names[index], f"already the name of operators[{first}]; names must be unique")
+            faults.add(
+                ("operators", index, "name"), names[index], f"already the name of operators[{first}]; names must be unique"
+            )
         known = set(names)
         seen: dict[tuple[str, str], int] = {}
         for index, stream in enumerate(self.streams):
@@ -107,7 +117,9 @@ class Application(Document):
                     faults.add(("streams", index, end), getattr(stream, end), "is no operator of this application")
             pair = (stream.source, stream.target)
             if pair in seen:
-                faults.add(("streams", index), "→".join(pair), f"joins the same operators as streams[{seen[pair]}]; add up their rates")
+                faults.add(
+                    ("streams", index), "→".join(pair), f"joins the same operators as streams[{seen[pair]}]; add up their rates"
+                )
             seen.setdefault(pair, index)
         faults.raise_if_any()
         self._check_acyclic(faults)

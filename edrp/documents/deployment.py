@@ -89,5 +89,3 @@ class Deployment(RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_leng
             kind: ActionKind = "scale-out" if grown > 0 else "scale-in" if grown < 0 else "migration"
             actions.append(Action(kind, operator, added, removed))
         return tuple(actions)
-
-

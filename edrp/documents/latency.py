@@ -23,7 +23,9 @@ class Mm1Latency(Document):
     """
 
     model: Literal["mm1"] = "mm1"
-    service_rate: Positive = Field(description="tuples that a replica on the reference node serves", json_schema_extra={"unit": "tuples/s"})
+    service_rate: Positive = Field(
+        description="tuples that a replica on the reference node serves", json_schema_extra={"unit": "tuples/s"}
+    )
 
     def at(self, rate: float) -> float:
         """Latency in seconds at `rate` tuples/s; infinite when the queue is unstable."""
@@ -41,7 +43,8 @@ class PolynomialLatency(Document):
 
     model: Literal["polynomial"] = "polynomial"
     coefficients: Annotated[tuple[float, ...], Field(min_length=1)] = Field(
-        description="coefficient of each power of the rate, lowest power first", json_schema_extra={"unit": "s per (tuples/s)^power"}
+        description="coefficient of each power of the rate, lowest power first",
+        json_schema_extra={"unit": "s per (tuples/s)^power"},
     )
 
     @classmethod

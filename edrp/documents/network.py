@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 import networkx as nx
 import numpy as np
 from pydantic import Field, model_validator
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, duplicates
@@ -20,7 +21,9 @@ class Node(Document):
 
     name: Name
     resources: Resources | None = Field(
-        None, description="what replicas may use together: a number, or amounts by name; null for no limit", json_schema_extra={"unit": "1"}
+        None,
+        description="what replicas may use together: a number, or amounts by name; null for no limit",
+        json_schema_extra={"unit": "1"},
     )
     speedup: Positive = Field(1.0, description="how much faster than the reference node", json_schema_extra={"unit": "1"})
     spawn_time: NonNegative = Field(0.0, description="time to start new replicas", json_schema_extra={"unit": "s"})
@@ -40,7 +43,9 @@ class Link(Document):
     source: Name
     target: Name
     delay: NonNegative = Field(description="one-way delay", json_schema_extra={"unit": "s"})
-    bandwidth: Positive | None = Field(None, description="transfer rate; null for no limit", json_schema_extra={"unit": "bytes/s"})
+    bandwidth: Positive | None = Field(
+        None, description="transfer rate; null for no limit", json_schema_extra={"unit": "bytes/s"}
+    )
     cost: NonNegative = Field(0.0, description="price of traffic", json_schema_extra={"unit": "money/h per tuple/s"})
     availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})
 
@@ -49,9 +54,13 @@ class Store(Document):
     """The data store that holds operator code and, during a reconfiguration, operator state (EDRP, section 3.3)."""
 
     delay: NonNegative = Field(0.0, description="one-way delay between a node and the store", json_schema_extra={"unit": "s"})
-    bandwidth: Positive | None = Field(None, description="rate to and from a node; null: no limit", json_schema_extra={"unit": "bytes/s"})
+    bandwidth: Positive | None = Field(
+        None, description="rate to and from a node; null: no limit", json_schema_extra={"unit": "bytes/s"}
+    )
     local_bandwidth: Positive | None = Field(
-        None, description="rate to and from a node's own disk (Storm's swapping area); null: no limit", json_schema_extra={"unit": "bytes/s"}
+        None,
+        description="rate to and from a node's own disk (Storm's swapping area); null: no limit",
+        json_schema_extra={"unit": "bytes/s"},
     )
 
 
@@ -91,7 +100,9 @@ class Network(Document):
                 if getattr(link, end) not in known:
                     faults.add(("links", index, end), getattr(link, end), "is no node of this network")
             if link.source == link.target:
-                faults.add(("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it")
+                faults.add(
+                    ("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it"
+                )
             pair = (link.source, link.target)
             for key in (pair, pair[::-1]) if self.symmetric else (pair,):
                 if key in seen:
@@ -184,7 +195,9 @@ class Network(Document):
                     continue
                 delay = float(delays[index[source], index[target]])
                 if np.isfinite(delay):
-                    links.append({"source": str(source), "target": str(target), "delay": delay, "cost": cost, "bandwidth": bandwidth})
+                    links.append(
+                        {"source": str(source), "target": str(target), "delay": delay, "cost": cost, "bandwidth": bandwidth}
+                    )
                 else:
                     faults.append((str(source), str(target)))
         _refuse_unconnected(faults)
@@ -202,23 +215,26 @@ class Network(Document):
 
 
 def _shortest_delays(graph: nx.Graph, vertices: list[Hashable], weight: str) -> Any:
-    matrix = np.full((len(vertices), len(vertices)), np.inf)
+    """Shortest-path delays between all vertices, shape (vertices, vertices); infinite where there is no path."""
     index = {vertex: position for position, vertex in enumerate(vertices)}
+    shortest: dict[tuple[int, int], float] = {}
     for u, v, value in graph.edges(data=weight):
         if value is None or not np.isfinite(value) or value < 0:
-            raise InvalidInstanceError([Fault(f"graph.edges[{u!r}, {v!r}].{weight}", repr(value), "must be a delay of at least 0 s")])
+            place = f"graph.edges[{u!r}, {v!r}].{weight}"
+            raise InvalidInstanceError([Fault(place, repr(value), "must be a delay of at least 0 s")])
         for a, b in ((u, v),) if graph.is_directed() else ((u, v), (v, u)):
-            matrix[index[a], index[b]] = min(matrix[index[a], index[b]], value)
-    # csgraph reads 0 in a dense matrix as "no edge": give coincident nodes the smallest positive delay instead.
-    matrix[matrix == 0.0] = np.finfo(float).tiny
-    np.fill_diagonal(matrix, 0.0)
-    return shortest_path(matrix, method="auto", directed=True)
+            pair = index[a], index[b]
+            shortest[pair] = min(shortest.get(pair, np.inf), value)
+    # A sparse matrix, where a stored 0 is an edge without delay: in a dense one it would be no edge.
+    rows, columns = [u for u, _ in shortest], [v for _, v in shortest]
+    matrix = csr_array((list(shortest.values()), (rows, columns)), shape=(len(vertices), len(vertices)), dtype=float)
+    return shortest_path(matrix, method="D", directed=True)
 
 
 def _refuse_unconnected(pairs: list[tuple[str, str]]) -> None:
     if pairs:
-        shown = [Fault("graph", f"{source} and {target}", "are not connected; add a path between them") for source, target in pairs]
-        raise InvalidInstanceError(shown)
+        why = "are not connected; add a path between them"
+        raise InvalidInstanceError([Fault("graph", f"{source} and {target}", why) for source, target in pairs])
 
 
 def _node_fields(attributes: dict[str, Any]) -> dict[str, Any]:

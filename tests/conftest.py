@@ -1,0 +1,77 @@
+"""Shared fixtures: small real instances, each with what it is for, and the command line in this process."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edrp
+from edrp.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one call of the command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
+    """Call `edrp …` in this process."""
+
+    def call(*arguments: object) -> Run:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Run(int(ended.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def word_count() -> edrp.EdrpProblem:
+    """Four operators on three nodes, initial placement; easy to understand."""
+    return edrp.load(EXAMPLES / "word_count.json")
+
+
+@pytest.fixture(scope="session")
+def reconfigure() -> edrp.EdrpProblem:
+    """The word count after its load has grown: the current deployment is overloaded and has to change."""
+    return edrp.load(EXAMPLES / "reconfigure.json")
+
+
+@pytest.fixture(scope="session")
+def infeasible() -> edrp.EdrpProblem:
+    """The word count with a cost limit and a response-time limit that clash."""
+    return edrp.load(EXAMPLES / "infeasible.json")
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    """The word count as JSON, to be changed by a test."""
+    return copy.deepcopy(json.loads((EXAMPLES / "word_count.json").read_text()))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write a document (or plain text) to a file of its own."""
+
+    def to_file(content: Any, name: str = "instance.json") -> Path:
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    return to_file

@@ -1,0 +1,204 @@
+"""Every kind of bad input: the place, the value and the remedy are named, the exit code is 2, nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edrp.errors import InvalidInstanceError
+from edrp.instances import loads
+
+
+def operator(document: dict[str, Any], index: int = 1) -> dict[str, Any]:
+    return document["application"]["operators"][index]
+
+
+def change(document: dict[str, Any], place: str, value: object) -> None:
+    """Set a place such as `network.nodes.0.speedup`."""
+    *way, last = place.split(".")
+    for part in way:
+        document = document[int(part)] if part.isdigit() else document[part]
+    document[last] = value
+
+
+# Each: where in the word count, what is put there, the place named, the value shown, the remedy.
+WRONG_VALUES = [
+    ("network.nodes.0.speed", 2, "network.nodes[0].speed", "2", "did you mean 'speedup'?"),
+    ("network.colour", "red", "network.colour", '"red"', "unknown field; there are nodes, links, symmetric, store"),
+    ("application.operators.1.cost", float("nan"), "application.operators[1].cost", "NaN", "must be a finite number"),
+    ("network.links.0.delay", float("inf"), "network.links[0].delay", "Infinity", "must be a finite number"),
+    ("network.links.0.delay", float("-inf"), "network.links[0].delay", "-Infinity", "must be a finite number"),
+    ("application.operators.1.state_size", -1, "application.operators[1].state_size", "-1", "must be at least 0 bytes"),
+    ("application.operators.0.external_rate", -9.5, "application.operators[0].external_rate", "-9.5", "must be at least 0 tuples/s"),
+    ("application.streams.0.rate", -3, "application.streams[0].rate", "-3", "must be at least 0 tuples/s, or left out"),
+    ("application.streams.0.rate", "3", "application.streams[0].rate", '"3"', "must be a number"),
+    ("application.operators.1.latency.service_rate", 0, "operators[1].latency.service_rate", "0", "must be above 0 tuples/s"),
+    ("application.operators.1.latency.model", "md1", "operators[1].latency.model", '"md1"', "one of 'mm1', 'polynomial', 'table'"),
+    ("application.operators.1.latency", 7, "operators[1].latency", "7", "must be an object with named fields, or left out"),
+    ("application.operators.1.max_replicas", 0, "operators[1].max_replicas", "0", "must be at least 1"),
+    ("application.operators.1.max_replicas", 1.5, "operators[1].max_replicas", "1.5", "must be a whole number"),
+    ("application.operators.1.resources", -2, "operators[1].resources", "-2", "must be at least 0"),
+    ("application.operators.1.resources", "two", "operators[1].resources", '"two"', "a number, or an object of numbers by name"),
+    ("application.operators.1.resources", {"cpu": -1}, "operators[1].resources.cpu", "-1", "must be at least 0"),
+    ("application.operators.1.resources", {"cpu": 1}, "operators[1].resources", '{"cpu": 1.0}', "use one form for all"),
+    ("application.operators.1.name", "reader", "operators[1].name", '"reader"', "already the name of operators[0]"),
+    ("network.nodes.1.name", "edge", "network.nodes[1].name", '"edge"', "already the name of nodes[0]"),
+    ("application.operators.1.candidates", ["moon"], "operators[1].candidates[0]", '"moon"', "is no node of the network"),
+    ("application.operators.1.candidates", ["fog", "fog"], "operators[1].candidates[1]", '"fog"', "name each once"),
+    ("application.streams.0.target", "splitte", "application.streams[0].target", '"splitte"', "is no operator of this application"),
+    ("network.links.0.target", "moon", "network.links[0].target", '"moon"', "is no node of this network"),
+    ("application.streams.2.target", "splitter", "application.streams", '"splitter → counter → splitter"', "form a cycle"),
+    ("application.streams", "all", "application.streams", '"all"', "must be a list"),
+    ("application.operators", [], "application.operators", "[]", "must hold at least 1"),
+    ("network.links", [], "network.links", '"edge → fog"', "no link, but stream reader → splitter may need one; add it"),
+    ("weights", {"response_time": 0.7, "cost": 0.7}, "weights", "1.4", "must sum to 1"),
+    ("weights.response_time", 1.7, "weights.response_time", "1.7", "must be at most 1"),
+    ("limits.cost", 0, "limits.cost", "0", "must be above 0 money/h, or left out"),
+    ("limits.response_time", -1, "limits.response_time", "-1", "must be above 0 s, or left out"),
+    ("limits", {"cost": 20}, "limits.response_time", "", "needed because weights.response_time > 0"),
+    ("current", {"reader": ["edge"]}, "current.splitter", "", "name the nodes of every operator, or leave `current` out"),
+    ("reconfiguration", "heron", "reconfiguration", '"heron"', "must be 'pause-and-resume' or 'storm'"),
+    ("kind", "erdp", "kind", '"erdp"', "did you mean 'edrp'?"),
+    ("kind", "edrp-solution", "kind", '"edrp-solution"', "is a solution; give the instance that it solves"),
+]
+
+CURRENT = {"reader": ["edge"], "splitter": ["cloud"], "counter": ["cloud"], "writer": ["cloud"]}
+
+
+def refused(run: Callable[..., Any], path: Path, *expected: str) -> None:
+    """The file is refused with a message that holds all of `expected`; nothing is written or printed elsewhere."""
+    before = sorted(path.parent.iterdir())
+    result = run("solve", path, "-o", path.parent / "solution.json")
+    assert result.code == 2, result.err
+    for text in (str(path), *expected):
+        assert text in result.err, f"{text!r} is not in\n{result.err}"
+    assert result.out == ""
+    assert sorted(path.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(("at", "value", "place", "shown", "remedy"), WRONG_VALUES)
+def test_wrong_value_is_refused_with_place_value_and_remedy(run, write, document, at, value, place, shown, remedy):
+    change(document, at, value)
+    refused(run, write(document), place, shown, remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "remedy"),
+    [
+        ('{"kind": "edrp",\n "weights": }', "line 2, column 13", "is not JSON: expecting value"),
+        ("kind: edrp", "line 1, column 1", "is not JSON"),
+        ("", "file", "is empty"),
+        (" \n", "file", "is empty"),
+        ("[1, 2]", "document", "must be a JSON object"),
+        ("null", "document", "must be a JSON object"),
+        ("[" * 100_000, "document", "is nested too deeply"),
+        ('{"kind": "edrp", "x": "\\ud800"}', "document", "is not JSON"),
+        ("{}", "kind", "missing; it must be one of 'edrp'"),
+        ('{"kind": "edrp", "weights": {"cost": 0, "cost": 1}}', "weights.cost", "is given twice in one object; keep one"),
+        ('{"kind": "edrp", "synchronisation_time": 1e999}', "synchronisation_time", "must be a finite number"),
+    ],
+)
+def test_text_that_is_no_instance_is_refused(run, write, text, place, remedy):
+    refused(run, write(text), place, remedy)
+
+
+def test_missing_required_fields_are_all_named(run, write):
+    refused(run, write({"kind": "edrp"}), "application", "network", "missing; this field is required", "2 faults")
+
+
+def test_faults_of_different_parts_are_reported_together(write, run, document):
+    change(document, "weights.cost", 0.9)
+    change(document, "network.nodes.2.speedup", 0)
+    change(document, "application.operators.3.name", "reader")
+    change(document, "application.streams.2.target", "counter")
+    refused(run, write(document), "weights", "network.nodes[2].speedup", "application.operators[3].name", "3 faults")
+
+
+def test_current_deployment_on_a_node_that_is_no_candidate_is_refused(run, write, document):
+    document["current"] = {**CURRENT, "reader": ["cloud"]}
+    refused(run, write(document), "current.reader[0]", '"cloud"', "is not among the candidates of 'reader'")
+
+
+def test_current_deployment_names_unknown_operators_and_nodes(run, write, document):
+    document["current"] = {**CURRENT, "counter": ["moon"], "sorter": ["edge"]}
+    refused(run, write(document), "current.sorter", "is no operator of the application", "current.counter[0]", '"moon"')
+
+
+def test_current_deployment_over_capacity_is_legal_because_the_application_may_have_to_leave_it(run, write, document):
+    document["network"]["nodes"][2]["resources"] = 4
+    document["current"] = {**CURRENT, "splitter": ["cloud"] * 3, "counter": ["cloud"] * 2}
+    document["limits"]["downtime"] = 100.0
+    target = write("", "solution.json")
+    result = run("solve", write(document), "-m", "annealing", "-o", target)
+    assert result.code == 0, result.err
+    used = [node for nodes in json.loads(target.read_text())["deployment"].values() for node in nodes]
+    assert used.count("cloud") <= 4
+
+
+def test_file_that_cannot_be_read_is_named(run, tmp_path):
+    refused(run, tmp_path / "missing.json", "missing.json", "cannot be read: No such file or directory")
+    (tmp_path / "folder.json").mkdir()
+    refused(run, tmp_path / "folder.json", "cannot be read: Is a directory")
+
+
+def test_text_that_is_not_utf8_is_refused_with_the_byte(run, tmp_path):
+    path = tmp_path / "latin.json"
+    path.write_bytes(b'{"kind": "\xe9drp"}')
+    refused(run, path, "byte 10", "0xe9", "save the file as UTF-8")
+
+
+def test_negative_latency_within_the_load_is_refused(run, write, document):
+    operator(document)["latency"] = {"model": "polynomial", "coefficients": [0.01, -1e-3]}
+    refused(run, write(document), "application.operators[1].latency", "is negative at", "fit it over that load")
+
+
+def test_many_faults_are_counted_and_the_first_shown(run, write, document):
+    document["network"]["nodes"] += [{"name": f"n{i}", "speedup": -1} for i in range(200)]
+    refused(run, write(document), "200 faults in the input", "network.nodes[3].speedup", "… and 150 more")
+
+
+def test_fault_with_a_long_value_stays_readable(write, document):
+    change(document, "application.operators.1.name", ["x"] * 1000)
+    with pytest.raises(InvalidInstanceError, match=r"operators\[1\]\.name: must be text \(got a list of 1000\)"):
+        loads(json.dumps(document))
+
+
+def test_ten_thousand_nodes_work_where_few_may_be_used(run, write, document):
+    document["network"]["nodes"] += [{"name": f"n{i}"} for i in range(10_000)]
+    for each in document["application"]["operators"]:
+        each.setdefault("candidates", ["edge", "fog", "cloud"])
+    assert run("solve", write(document), "-m", "annealing", "--time-limit", "5").code == 0
+
+
+def test_too_many_usable_nodes_are_refused_with_the_memory_they_would_need(run, write):
+    document = {
+        "kind": "edrp",
+        "application": {"operators": [{"name": "alone"}]},
+        "network": {"nodes": [{"name": f"n{i}"} for i in range(30_000)]},
+        "weights": {"cost": 1},
+        "limits": {"cost": 1},
+    }
+    refused(run, write(document), "30000 nodes need 20.1 GiB", "narrow the operators' candidates")
+
+
+def test_solution_is_not_written_where_it_would_overwrite_an_instance(run, write, document, tmp_path):
+    path = write(document)
+    before = path.read_text()
+    assert "would overwrite" in run("solve", path, "-o", path).err
+    assert "would overwrite" in run("solve", path, "-o", tmp_path).err
+    assert path.read_text() == before
+
+
+def test_unusable_options_are_refused(run, write, document):
+    path = write(document)
+    assert run("solve", path, "--method", "magic").code == 2
+    assert "no method 'magic'" in run("solve", path, "--method", "magic").err
+    for options in (["--gap", "nan"], ["--gap", "-1"], ["--time-limit", "inf"], ["--threads", "0"], ["--program", "tiny"]):
+        assert run("solve", path, *options).code == 2, options
+    assert run("solve").code == 2
+    assert run("schema", "edpr").code == 2
+    assert run("methods", "edpr").code == 2

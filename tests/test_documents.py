@@ -1,0 +1,162 @@
+"""Documents: immutable, by name, validated; to and from graphs."""
+
+from __future__ import annotations
+
+import pickle
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import edrp
+from edrp.errors import InvalidInstanceError
+from edrp.validation.random_problems import random_problem
+
+
+def test_a_document_cannot_be_changed_in_place(word_count):
+    with pytest.raises(ValidationError, match="frozen"):
+        word_count.application.operators[0].cost = 3.0
+
+
+def test_replace_returns_a_validated_copy(word_count):
+    cheaper = word_count.replace(limits=edrp.Limits(response_time=0.2, cost=5.0))
+    assert cheaper.limits.cost == 5.0
+    assert word_count.limits.cost == 20.0
+    with pytest.raises(InvalidInstanceError, match=r"limits\.cost: needed because"):
+        word_count.replace(limits=edrp.Limits(response_time=0.2))
+
+
+def test_arrays_derived_from_a_document_are_not_pickled(word_count):
+    problem = edrp.loads(word_count.model_dump_json())
+    bare = pickle.dumps(problem)
+    assert problem.application.load("counter") == 4500.0
+    assert problem.network.delay("fog", "edge") == 0.004
+    assert pickle.dumps(problem) == bare
+    assert pickle.loads(bare) == problem
+
+
+def test_a_load_is_the_external_rate_and_what_the_streams_bring():
+    application = edrp.Application(
+        operators=[
+            {"name": "a", "external_rate": 10.0, "selectivity": 2.0},
+            {"name": "b", "external_rate": 1.0, "selectivity": 0.5},
+            {"name": "c", "external_rate": 3.0},
+        ],
+        streams=[
+            {"source": "a", "target": "b"},
+            {"source": "a", "target": "c", "rate": 7.0},
+            {"source": "b", "target": "c"},
+        ],
+    )
+    assert [application.load(name) for name in "abc"] == [10.0, 21.0, 3.0 + 7.0 + 10.5]
+    assert application.rate("a", "c") == 7.0
+
+
+def test_a_cycle_is_refused_and_named():
+    streams = [{"source": a, "target": b} for a, b in ("ab", "bc", "cb", "cd")]
+    with pytest.raises(InvalidInstanceError, match="b → c → b"):
+        edrp.Application(operators=[{"name": name} for name in "abcd"], streams=streams)
+
+
+def test_a_stream_of_an_operator_to_itself_is_a_cycle():
+    with pytest.raises(InvalidInstanceError, match="a → a"):
+        edrp.Application(operators=[{"name": "a"}], streams=[{"source": "a", "target": "a"}])
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 1000))
+def test_an_application_survives_the_way_through_a_graph(seed):
+    application = random_problem(seed).application
+    graph = application.to_graph()
+    assert nx.is_directed_acyclic_graph(graph)
+    assert edrp.Application.from_graph(graph) == application
+
+
+def test_a_network_from_a_graph_has_shortest_path_delays():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("a", "b", 0.01), ("b", "c", 0.02), ("a", "c", 0.5)], weight="delay")
+    network = edrp.Network.from_graph(graph, nodes=["a", "c"], node_defaults={"resources": 4})
+    assert network.delay("a", "c") == pytest.approx(0.03)
+    assert [node.name for node in network.nodes] == ["a", "c"]
+    assert network.nodes[0].resources == 4
+
+
+def test_coincident_nodes_have_no_delay_between_them():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("a", "b", 0.0), ("b", "c", 0.02)], weight="delay")
+    network = edrp.Network.from_graph(graph)
+    assert network.delay("a", "b") == pytest.approx(0.0, abs=1e-300)
+    assert network.delay("a", "c") == pytest.approx(0.02)
+
+
+def test_a_directed_graph_keeps_its_directions():
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([("a", "b", 0.01), ("b", "a", 0.04)], weight="delay")
+    network = edrp.Network.from_graph(graph)
+    assert (network.delay("a", "b"), network.delay("b", "a")) == (0.01, 0.04)
+    again = edrp.Network.from_graph(network.to_graph())
+    assert (again.delay("a", "b"), again.delay("b", "a")) == (0.01, 0.04)
+
+
+def test_a_graph_that_is_not_connected_is_refused_with_the_pairs():
+    graph = nx.Graph()
+    graph.add_edge("a", "b", delay=0.01)
+    graph.add_node("c")
+    with pytest.raises(InvalidInstanceError, match="a and c.*are not connected|are not connected.*a and c"):
+        edrp.Network.from_graph(graph)
+
+
+def test_a_graph_edge_without_a_usable_delay_is_refused():
+    for delay in (None, -1.0, float("nan"), float("inf")):
+        graph = nx.Graph()
+        graph.add_edge("a", "b", **({} if delay is None else {"delay": delay}))
+        with pytest.raises(InvalidInstanceError, match="must be a delay of at least 0 s"):
+            edrp.Network.from_graph(graph)
+
+
+def test_the_difference_of_two_deployments_is_named():
+    before = edrp.Deployment({"parser": ["a", "a"], "filter": ["b"], "rank": ["a", "b"], "sink": ["c"]})
+    after = edrp.Deployment({"parser": ["a", "c"], "filter": ["b", "b"], "rank": ["b"], "sink": ["c"]})
+    assert [str(action) for action in before.actions_to(after)] == [
+        "parser migrated off a on c",
+        "filter scaled out on b",
+        "rank scaled in off a",
+    ]
+    assert before.actions_to(before) == ()
+
+
+def test_a_deployment_is_a_multiset():
+    assert edrp.Deployment({"a": ["y", "x", "y"]}) == edrp.Deployment({"a": ["y", "y", "x"]})
+    assert hash(edrp.Deployment({"a": ["y", "x"]})) == hash(edrp.Deployment({"a": ["x", "y"]}))
+    assert edrp.Deployment({"a": ["x", "y", "y"]}).replicas("a") == {"x": 1, "y": 2}
+
+
+def test_prices_are_per_unit_of_resources():
+    assert edrp.Operator(name="a", resources=2.0, cost=3.0).replica_cost == 6.0
+    assert edrp.Operator(name="a", resources={"cpu": 2.0, "memory": 10.0}, cost=3.0).replica_cost == 3.0
+    assert edrp.Operator(name="a", resources={"cpu": 2.0, "memory": 10.0}, cost={"memory": 0.5}).replica_cost == 5.0
+    with pytest.raises(InvalidInstanceError, match=r"cost\.gpu: prices a resource that this operator does not use"):
+        edrp.Operator(name="a", resources={"cpu": 2.0}, cost={"gpu": 0.5})
+
+
+def test_an_operator_may_be_called_like_a_latency_model():
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "mm1"}]}, network={"nodes": [{"name": "n"}]}, weights={"cost": 1}, limits={"cost": 1}
+    )
+    with pytest.raises(InvalidInstanceError, match=r"current\.mm1\[0\]: is no node"):
+        problem.replace(current=edrp.Deployment({"mm1": ["x"]}))
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_a_fitted_polynomial_passes_through_points_of_its_own_degree(degree):
+    rates = [0.0, 10.0, 20.0, 50.0, 80.0]
+    truth = edrp.PolynomialLatency(coefficients=[0.01, 2e-4, 3e-6, 1e-8][: degree + 1])
+    fitted = edrp.PolynomialLatency.fit(rates, [truth.at(rate) for rate in rates], degree)
+    assert fitted.at(65.0) == pytest.approx(truth.at(65.0), rel=1e-9)
+
+
+def test_a_fit_needs_enough_measurements():
+    with pytest.raises(ValueError, match="give at least 4"):
+        edrp.PolynomialLatency.fit([1.0, 2.0], [0.1, 0.2], degree=3)

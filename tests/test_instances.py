@@ -1,0 +1,167 @@
+"""Instance files: nothing is lost, nothing half-written is seen, large files work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.files import write_whole
+from edrp.instances import KINDS, SOLUTION_KINDS, load, load_solution, loads, save, schema
+from edrp.validation.random_problems import random_problem
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10_000))
+def test_saving_and_loading_gives_the_same_problem(tmp_path_factory, seed):
+    problem = random_problem(seed)
+    path = tmp_path_factory.mktemp("round") / "problem.json"
+    save(problem, path)
+    assert load(path) == problem
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+amounts = st.floats(0, 1e300, allow_subnormal=True)
+
+
+@settings(deadline=None, max_examples=60)
+@given(name=names, node=names, rate=amounts, state=amounts, speedup=st.floats(1e-300, 1e300))
+def test_any_name_and_any_finite_number_survives_the_file(tmp_path_factory, name, node, rate, state, speedup):
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": name, "external_rate": rate, "state_size": state, "candidates": [node]}]},
+        network={"nodes": [{"name": node, "speedup": speedup}]},
+        weights={"cost": 1.0},
+        limits={"cost": 1.0},
+        current={name: [node]},
+    )
+    path = tmp_path_factory.mktemp("round") / "problem.json"
+    save(problem, path)
+    assert load(path) == problem
+
+
+def test_fields_left_out_get_the_same_values_as_in_python():
+    text = '{"kind": "edrp", "application": {"operators": [{"name": "a"}]}, "network": {"nodes": [{"name": "n"}]}, "limits": %s}'
+    problem = loads(text % '{"response_time": 1, "cost": 2}')
+    application, network = {"operators": [{"name": "a"}]}, {"nodes": [{"name": "n"}]}
+    assert problem == edrp.EdrpProblem(application=application, network=network, limits={"response_time": 1, "cost": 2})
+    assert problem.weights == edrp.Weights(response_time=0.5, cost=0.5)
+    assert problem.current is None
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path, word_count):
+    path = tmp_path / "marked.json"
+    path.write_bytes(b"\xef\xbb\xbf" + word_count.model_dump_json().encode())
+    assert load(path) == word_count
+
+
+def test_solution_document_survives_the_file(tmp_path, reconfigure):
+    for problem in (reconfigure, reconfigure.replace(limits=edrp.Limits(response_time=0.2, cost=1.0, downtime=1.0))):
+        solution = edrp.solve(problem, "annealing", time_limit=2.0, seed=7)
+        path = tmp_path / "solution.json"
+        solution.save(path)
+        assert load_solution(path) == solution
+        # The contract of the document: exactly the fields that the schema describes.
+        assert set(json.loads(path.read_text())) == set(schema("edrp-solution")["properties"])
+
+
+def test_an_instance_is_not_taken_for_a_solution(tmp_path, word_count):
+    path = tmp_path / "instance.json"
+    save(word_count, path)
+    with pytest.raises(InvalidInstanceError, match="is an instance; give the solution"):
+        load_solution(path)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "kept.json"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(path, "no text: \ud800")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_written_whole_even_when_the_process_is_interrupted(tmp_path, monkeypatch):
+    def interrupted(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "new.json", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *SOLUTION_KINDS])
+def test_every_number_of_every_document_has_a_unit(kind):
+    document = schema(kind)
+    described = [document, *document["$defs"].values()]
+    without = [
+        f"{part.get('title')}.{name}"
+        for part in described
+        for name, field in part.get("properties", {}).items()
+        if _numeric(field) and "unit" not in field
+    ]
+    assert without == []
+
+
+def _numeric(field: dict) -> bool:
+    below = [*field.get("anyOf", []), *[field[key] for key in ("items", "additionalProperties") if isinstance(field.get(key), dict)]]
+    return field.get("type") in ("number", "integer") or any(_numeric(each) for each in below)
+
+
+def test_schema_describes_and_refuses_what_the_reader_does():
+    problem = schema("edrp")
+    assert problem["additionalProperties"] is False
+    assert set(problem["required"]) == {"application", "network"}
+    assert problem["$defs"]["Operator"]["description"].startswith("One processing element")
+    assert "Examples" not in json.dumps(problem)
+
+
+def _large(nodes: int) -> str:
+    links = ",".join(
+        f'{{"source":"node-{i}","target":"node-{j}","delay":{0.01 + i * 1e-6:.9f},"bandwidth":125000000.0,"cost":0.0001}}'
+        for i in range(nodes)
+        for j in range(i)
+    )
+    names = ",".join(f'{{"name":"node-{i}","resources":4}}' for i in range(nodes))
+    return (
+        '{"kind":"edrp","application":{"operators":[{"name":"a","external_rate":5},{"name":"b"}],"streams":[{"source":"a","target":"b"}]},'
+        f'"network":{{"nodes":[{names}],"links":[{links}]}},"weights":{{"response_time":1}},"limits":{{"response_time":1}}}}'
+    )
+
+
+def test_a_file_of_several_megabytes_loads_in_seconds(tmp_path):
+    path = tmp_path / "large.json"
+    path.write_text(_large(250))
+    start = perf_counter()
+    problem = load(path)
+    assert len(problem.network.links) == 250 * 249 / 2
+    assert perf_counter() - start < 10
+
+
+@pytest.mark.slow
+def test_a_file_of_a_hundred_megabytes_loads_within_a_minute_and_four_gigabytes(tmp_path):
+    import resource
+
+    path = tmp_path / "huge.json"
+    path.write_text(_large(1450))
+    assert path.stat().st_size > 100e6
+    start = perf_counter()
+    problem = load(path)
+    assert perf_counter() - start < 60
+    assert len(problem.network.links) == 1450 * 1449 / 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4e6  # kilobytes
+
+
+@pytest.mark.slow
+def test_a_fault_at_the_end_of_a_hundred_megabytes_is_found(tmp_path):
+    path = tmp_path / "huge.json"
+    path.write_text(_large(1450).replace('"limits":{"response_time":1}', '"limits":{"response_time":-1}'))
+    with pytest.raises(InvalidInstanceError) as refused:
+        load(path)
+    assert refused.value.faults == (Fault("limits.response_time", "-1", "must be above 0 s, or left out"),)
