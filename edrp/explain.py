@@ -126,9 +126,8 @@ def refuse_misfit(problem: EdrpProblem, deployment: Deployment) -> None:
         for position, node in enumerate(deployment[operator]):
             if node not in nodes:
                 faults.append(Fault(f"deployment.{operator}[{position}]", node, "is no node of the network"))
-    for operator in operators:
-        if operator not in deployment:
-            faults.append(Fault(f"deployment.{operator}", "", "is missing; name the nodes of every operator"))
+    absent = [name for name in operators if name not in deployment]
+    faults += [Fault(f"deployment.{name}", "", "is missing; name the nodes of every operator") for name in absent]
     if faults:
         raise InvalidInstanceError(faults)
 

@@ -45,4 +45,6 @@ def read_whole(path: str | Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = f"byte {error.start}"
-        raise InvalidInstanceError([Fault(where, hex(content[error.start]), "is not UTF-8 text; save the file as UTF-8")], source) from None
+        raise InvalidInstanceError(
+            [Fault(where, hex(content[error.start]), "is not UTF-8 text; save the file as UTF-8")], source
+        ) from None

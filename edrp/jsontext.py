@@ -39,7 +39,9 @@ class Scan:
                 self.top = dict(self._last)
             if self._twice:
                 pairs = json.loads(text, object_pairs_hook=_Pairs)
-                self.faults += [Fault(place_of(place), "", "is given twice in one object; keep one of them") for place in _twice(pairs)]
+                self.faults += [
+                    Fault(place_of(place), "", "is given twice in one object; keep one of them") for place in _twice(pairs)
+                ]
         except json.JSONDecodeError as error:
             near = text[error.pos : error.pos + 20].split("\n")[0]
             place = f"line {error.lineno}, column {error.colno}"

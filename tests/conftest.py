@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import edrp
-from edrp.cli import main
+from edrp.instances import load
+from edrp.problem import EdrpProblem
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -30,6 +30,7 @@ class Run:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
     """Call `edrp …` in this process."""
+    from edrp.cli import main
 
     def call(*arguments: object) -> Run:
         capsys.readouterr()
@@ -42,21 +43,21 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
 
 
 @pytest.fixture(scope="session")
-def word_count() -> edrp.EdrpProblem:
+def word_count() -> EdrpProblem:
     """Four operators on three nodes, initial placement; easy to understand."""
-    return edrp.load(EXAMPLES / "word_count.json")
+    return load(EXAMPLES / "word_count.json")
 
 
 @pytest.fixture(scope="session")
-def reconfigure() -> edrp.EdrpProblem:
+def reconfigure() -> EdrpProblem:
     """The word count after its load has grown: the current deployment is overloaded and has to change."""
-    return edrp.load(EXAMPLES / "reconfigure.json")
+    return load(EXAMPLES / "reconfigure.json")
 
 
 @pytest.fixture(scope="session")
-def infeasible() -> edrp.EdrpProblem:
+def infeasible() -> EdrpProblem:
     """The word count with a cost limit and a response-time limit that clash."""
-    return edrp.load(EXAMPLES / "infeasible.json")
+    return load(EXAMPLES / "infeasible.json")
 
 
 @pytest.fixture

@@ -110,7 +110,10 @@ def test_every_number_of_every_document_has_a_unit(kind):
 
 
 def _numeric(field: dict) -> bool:
-    below = [*field.get("anyOf", []), *[field[key] for key in ("items", "additionalProperties") if isinstance(field.get(key), dict)]]
+    below = [
+        *field.get("anyOf", []),
+        *[field[key] for key in ("items", "additionalProperties") if isinstance(field.get(key), dict)],
+    ]
     return field.get("type") in ("number", "integer") or any(_numeric(each) for each in below)
 
 

@@ -20,7 +20,8 @@ from edrp.solve import solve
 def explain_file(
     file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
     solution_file: Annotated[
-        Path | None, typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False),
     ] = None,
     method: Method = "auto",
     time_limit: TimeLimit = 60.0,

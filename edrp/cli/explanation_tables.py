@@ -29,7 +29,10 @@ def print_explanation(console: Console, name: str, problem: EdrpProblem, explana
 def _print_objective(console: Console, explanation: Explanation) -> None:
     assert explanation.evaluation is not None
     objective = explanation.evaluation.objective
-    rows = [(share.metric, f"{share.weight:g}", f"{share.amount:.6g}", _percent(share.amount, objective)) for share in explanation.shares]
+    rows = [
+        (share.metric, f"{share.weight:g}", f"{share.amount:.6g}", _percent(share.amount, objective))
+        for share in explanation.shares
+    ]
     title = f"Objective {objective:.9g}"
     console.print(table(("metric", "weight", "part", "share"), rows, title, right=("weight", "part", "share")))
     for broken in explanation.evaluation.broken:
@@ -75,7 +78,14 @@ def _print_margins(console: Console, margins: tuple[Margin, ...]) -> None:
     if not margins:
         return
     rows = [
-        (each.name, f"{each.value:.6g}", f"{each.limit:.6g}", each.unit, f"{100 * each.used:.1f} %", f"{100 * (1 - each.used):.1f} %")
+        (
+            each.name,
+            f"{each.value:.6g}",
+            f"{each.limit:.6g}",
+            each.unit,
+            f"{100 * each.used:.1f} %",
+            f"{100 * (1 - each.used):.1f} %",
+        )
         for each in margins
     ]
     columns = ("what", "value", "limit", "unit", "used", "left")

@@ -29,7 +29,9 @@ def errors() -> Console:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> Table:
     """A table of plain texts; the columns named in `right` are aligned to the right."""
-    made = Table(title=escape(title) or None, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    made = Table(
+        title=escape(title) or None, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
+    )
     for column in columns:
         made.add_column(escape(column), justify="right" if column in right else "left", overflow="fold")
     for row in rows:

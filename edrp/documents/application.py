@@ -34,7 +34,7 @@ class Operator(Document):
     )
     cost: NonNegative | dict[Name, NonNegative] = Field(
         0.0,
-        description="price per unit of resources; with named resources a number is the price of a replica, prices by name are per unit",
+        description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",
         json_schema_extra={"unit": "money/h"},
     )
     max_replicas: Annotated[int, Field(ge=1, le=64)] = Field(1, description="most replicas", json_schema_extra={"unit": "1"})
