@@ -1,0 +1,136 @@
+"""Downtime in the compact program: exact, with rows for the nodes in use now only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.program import Linear
+from edrp.reconfiguration import code_times, download_times, downtime_floor, upload_times
+
+if TYPE_CHECKING:
+    from edrp.formulations.compact import CompactExpressions, OperatorColumns
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+def add_downtime_rows(expressions: CompactExpressions) -> Linear:
+    """T ≥ every operator's downtime (EDRP, eqs. 10, 14, 24–40).
+
+    With same_i = 1 only if operator i stays exactly as it is: T ≥ max(t_syn, restart)·(1 − same_i), and for
+    each move from u, in use now, to v the rows of `_add_move_rows`.
+    """
+    compiled, program = expressions.compiled, expressions.program
+    if compiled.current is None:
+        return Linear.zero()
+    unit = expressions.time_unit("downtime")
+    least = max(compiled.synchronisation_time, downtime_floor(compiled)) / unit
+    column = program.add_columns("downtime")
+    for i, own in enumerate(expressions.operators):
+        same = _add_same(expressions, i, own)
+        changed = Linear.of(column) + same * least - least
+        program.add_row(f"change {compiled.operators[i]}", changed, lower=0.0)
+        for u in np.flatnonzero(compiled.current[i]):
+            _add_move_rows(expressions, i, int(u), Linear.of(column, unit), same)
+    return Linear.of(column, unit)
+
+
+def _add_same(expressions: CompactExpressions, operator: int, own: OperatorColumns) -> Linear:
+    """A column at most 1 if the operator keeps its current configuration and at most 0 if not; 0 if it cannot keep it."""
+    compiled, program = expressions.compiled, expressions.program
+    assert compiled.current is not None
+    before = compiled.current[operator]
+    degree = int(before.sum())
+    if degree > own.replicas:
+        return Linear.zero()
+    kept = [own.pattern[k, (own.counts == before[u]) & (own.degrees == degree)] for k, u in enumerate(own.nodes) if before[u]]
+    name = compiled.operators[operator]
+    same = program.add_columns(f"same {name}", upper=1.0)
+    rows = np.arange(len(kept))
+    entries = [(rows, np.full(rows.size, same), 1.0), (rows, np.concatenate(kept), -1.0)]
+    program.add_rows(f"same {name}", rows.size, entries, upper=0.0)
+    return Linear.of(same)
+
+
+def _add_move_rows(expressions: CompactExpressions, operator: int, u: int, downtime: Linear, same: Linear) -> None:
+    """T ≥ t_syn + max(code, up) + down for moves from u to every v ≠ u (EDRP, eq. 27; Storm: t_syn + code + up + down, eq. 35).
+
+    Two families of a row per v: with the code, which depends on v's pattern alone, and with the upload, which
+    depends on u's pattern as well. Storm's upload does not depend on what stays on u, so one family does.
+    """
+    compiled, own = expressions.compiled, expressions.operators[operator]
+    k = np.flatnonzero(own.nodes != u)
+    if not k.size:
+        return
+    v = own.nodes[k].astype(np.int32)
+    patterns = zip(own.counts, own.degrees, strict=True)
+    down = np.stack([download_times(compiled, operator, v, c, r) for c, r in patterns], axis=1)
+    code = code_times(compiled, operator, v)[:, None]
+    upload = _upload(expressions, operator, u)
+    move = compiled.synchronisation_time + down
+    name = f"{compiled.operators[operator]} from {compiled.nodes[u]}"
+    if compiled.storm:
+        _add_rows(expressions, f"move {name}", operator, k, move + code + upload.unchanged, downtime, same)
+    else:
+        _add_rows(expressions, f"code {name}", operator, k, move + code, downtime, same)
+        _add_rows(expressions, f"move {name}", operator, k, move, downtime, same, upload)
+
+
+@dataclass(frozen=True, slots=True)
+class _Upload:
+    """Seconds to upload what leaves a node: as an expression, its greatest value, and its value if nothing changes."""
+
+    seconds: Linear
+    greatest: float
+    unchanged: float
+
+
+def _upload(expressions: CompactExpressions, operator: int, u: int) -> _Upload:
+    """UP_u = Σ_r up(0,r)·s[r] + Σ_{c,r} (up(c,r) − up(0,r))·h[u,(c,r)], exact at integers."""
+    compiled, own = expressions.compiled, expressions.operators[operator]
+    assert compiled.current is not None
+    before = compiled.current[operator]
+    replicas = np.arange(1, own.replicas + 1)
+    none_left = upload_times(compiled, operator, u, np.zeros_like(replicas), replicas)
+    left = upload_times(compiled, operator, u, own.counts, own.degrees)
+    at = int(np.flatnonzero(own.nodes == u)[0])
+    seconds = Linear.of(own.pattern[at], left - none_left[own.degrees - 1])
+    seconds += Linear.of(own.degree, none_left) if not own.single else float(none_left[0])
+    unchanged = upload_times(compiled, operator, u, before[u], before.sum())
+    return _Upload(seconds, float(max(none_left.max(), left.max())), float(unchanged))
+
+
+def _add_rows(
+    expressions: CompactExpressions,
+    name: str,
+    operator: int,
+    places: Index,
+    times: Values,
+    downtime: Linear,
+    same: Linear,
+    upload: _Upload | None = None,
+) -> None:
+    """T ≥ Σ_{c,r} times[v,(c,r)]·h[v,(c,r)] + UP − max UP·(1 − z[v]) − (the value if nothing changes)·same, a row per v."""
+    compiled, own = expressions.compiled, expressions.operators[operator]
+    assert compiled.current is not None
+    unit = expressions.time_unit("downtime")
+    before = compiled.current[operator]
+    held = before[own.nodes[places]]
+    stays = (own.counts == held[:, None]) & (own.degrees == before.sum())
+    unchanged = np.where(held > 0, (times * stays).sum(axis=1) + (upload.unchanged if upload else 0.0), 0.0)
+    rows = np.arange(places.size)
+    entries = [
+        (rows[:, None], downtime.columns, downtime.coefficients / unit),
+        (rows[:, None], own.pattern[places], -times / unit),
+        (rows[:, None], same.columns, unchanged[:, None] / unit),
+    ]
+    lower = 0.0
+    if upload is not None:
+        entries.append((rows[:, None], upload.seconds.columns, -upload.seconds.coefficients / unit))
+        entries.append((rows, own.present[places], -upload.greatest / unit))
+        lower = (upload.seconds.constant - upload.greatest) / unit
+    expressions.program.add_rows(name, rows.size, entries, lower=lower)

@@ -1,0 +1,55 @@
+"""Tables over the configurations of an operator, vectorised over all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.configurations import NO_NODE, degrees, replica_counts
+from edrp.reconfiguration import downtime_floor, is_current, operator_downtimes
+
+Values = NDArray[np.float64]
+Members = NDArray[np.int32]
+
+
+def latencies(compiled: Compiled, operator: int, members: Members) -> Values:
+    """R_{i,U} in seconds (EDRP, eq. 1), infinite where unstable; shape (configurations,)."""
+    reference = compiled.latency[operator, degrees(members)]
+    return np.asarray(reference / slowest(compiled, members))
+
+
+def slowest(compiled: Compiled, members: Members) -> Values:
+    """Least speed-up among the members of each configuration."""
+    speeds = np.where(members == NO_NODE, np.inf, compiled.speedup[members])
+    return np.asarray(speeds.min(axis=1))
+
+
+def downtimes(compiled: Compiled, operator: int, members: Members) -> Values:
+    """t_D(i, U_0, V) in seconds (EDRP, eq. 25); for Storm at least the restart that any change costs (eq. 33)."""
+    times = np.maximum(operator_downtimes(compiled, operator, members), downtime_floor(compiled))
+    return np.where(is_current(compiled, operator, members), 0.0, times) if compiled.current is not None else np.zeros(len(members))
+
+
+def longest_delays(delay: Values, sources: Members, targets: Members) -> Values:
+    """d_{(U,V)} (EDRP, eq. 3): shape (source configurations, target configurations).
+
+    Takes as many gathers as the ends have replicas together, instead of their product.
+    """
+    # To each node, from the worst member of U; then from U to the worst member of V.
+    reach = _worst(delay, sources)
+    return np.asarray(_worst(reach.T, targets).T)
+
+
+def _worst(table: Values, members: Members) -> Values:
+    """Largest of the members' rows of a table, shape (configurations, columns of the table)."""
+    worst = table[members[:, 0]]
+    for place in range(1, members.shape[1]):
+        used = np.flatnonzero(members[:, place] != NO_NODE)
+        worst[used] = np.maximum(worst[used], table[members[used, place]])
+    return worst
+
+
+def shares(members: Members, nodes: int) -> Values:
+    """Share of an operator's replicas on each node, shape (configurations, nodes)."""
+    return np.asarray(replica_counts(members, nodes) / degrees(members)[:, None])

@@ -1,0 +1,287 @@
+"""EDRP's own program (eqs. 12–23): one binary column per operator and multiset of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.configurations import NO_NODE, count_configurations, degrees, multisets
+from edrp.errors import ProblemTooLargeError, UnsupportedProblemError
+from edrp.formulations.configuration_tables import downtimes, latencies, longest_delays, shares
+from edrp.formulations.placement import (
+    Holdings,
+    Index,
+    PlacementExpressions,
+    Values,
+    add_capacity_rows,
+    add_objective_and_limits,
+    breaks_limit,
+    exceeds_capacity,
+)
+from edrp.program import Linear, Program
+
+Members = NDArray[np.int32]
+
+PATH_LIMIT = 10_000
+"""Source–sink paths beyond which one row per path (eq. 13) is refused."""
+
+COLUMN_LIMIT = 20_000_000
+"""Columns beyond which the program is refused before anything is allocated."""
+
+BYTES_PER_COLUMN = 200
+"""Memory that a column and its coefficients take while the program is built and handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of columns before it exists."""
+
+    name: str
+    shape: tuple[int, ...]
+    integer: bool = False
+    upper: float = np.inf
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return prod(self.shape)
+
+
+def literal_blocks(compiled: Compiled, sizes: list[int] | None = None) -> tuple[Block, ...]:
+    """Blocks of columns of the literal program; the builder itself adds exactly these.
+
+    Parameters
+    ----------
+    compiled
+        The problem.
+    sizes
+        Configurations of each operator; default all multisets of its candidates (EDRP, P(V_res^i; k_i)).
+
+    Returns
+    -------
+    tuple of Block
+        x_{i,U} by operator, y_{(i,j),(U,V)} by stream, r and t_D.
+    """
+    if sizes is None:
+        pairs = zip(compiled.candidate.sum(axis=1), compiled.max_replicas, strict=True)
+        sizes = [count_configurations(int(nodes), int(replicas)) for nodes, replicas in pairs]
+    place = [Block(f"place {name}", (size,), True, 1.0) for name, size in zip(compiled.operators, sizes, strict=True)]
+    flow = [
+        Block(f"flow {compiled.operators[i]} → {compiled.operators[j]}", (sizes[i], sizes[j]), False, 1.0)
+        for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True)
+    ]
+    return (*place, *flow, Block("response_time", ()), Block("downtime", ()))
+
+
+def build_literal(compiled: Compiled) -> LiteralExpressions:
+    """The program over all multisets of at most k_i candidates.
+
+    Multisets are not cut by node capacity, as in the paper; those that can never be used have their
+    column fixed to 0.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        Before allocating it; the message says how much memory it would take.
+    UnsupportedProblemError
+        When there are more than `PATH_LIMIT` source–sink paths.
+    """
+    _refuse_too_large(literal_blocks(compiled))
+    members = [multisets(compiled.candidates(i), int(k)) for i, k in enumerate(compiled.max_replicas)]
+    return build_over(compiled, members)
+
+
+def build_over(compiled: Compiled, members: list[Members]) -> LiteralExpressions:
+    """The literal program over given configurations of each operator."""
+    _refuse_many_paths(compiled)
+    expressions = LiteralExpressions(compiled, members)
+    fix_unusable(expressions)
+    add_configuration_rows(expressions)
+    add_flow_rows(expressions)
+    add_capacity_rows(expressions)
+    add_response_rows(expressions)
+    add_downtime_rows(expressions)
+    add_objective_and_limits(expressions)
+    return expressions
+
+
+def _refuse_too_large(blocks: tuple[Block, ...]) -> None:
+    columns = sum(block.columns for block in blocks)
+    if columns > COLUMN_LIMIT:
+        raise ProblemTooLargeError(
+            f"the literal program would have {columns:,} columns and take about {columns * BYTES_PER_COLUMN / 2**30:.0f} GiB; "
+            "use the program 'compact' or the method 'eliminate'"
+        )
+
+
+def _refuse_many_paths(compiled: Compiled) -> None:
+    to_sink = np.ones(len(compiled.operators))
+    for i in reversed(range(len(compiled.operators))):
+        targets = compiled.stream_target[compiled.stream_source == i]
+        if targets.size:
+            to_sink[i] = to_sink[targets].sum()
+    fed = np.isin(np.arange(len(compiled.operators)), compiled.stream_target)
+    paths = to_sink[~fed].sum()
+    if paths > PATH_LIMIT:
+        raise UnsupportedProblemError(
+            f"the application has {paths:.0f} source–sink paths, one row each in the literal program; use the program 'compact'"
+        )
+
+
+class LiteralExpressions(PlacementExpressions):
+    """Metrics over x and y.
+
+    y is continuous in [0, 1]: with binary x, eqs. 20–21 leave y = x·x as the only solution, so that
+    integrality of y (eq. 23) need not be asked for.
+    """
+
+    def __init__(self, compiled: Compiled, members: list[Members]) -> None:
+        self.compiled = compiled
+        self.members = members
+        self.program = Program()
+        blocks = literal_blocks(compiled, [len(each) for each in members])
+        columns = [self.program.add_columns(b.name, b.shape, upper=b.upper, integer=b.integer) for b in blocks]
+        self.place = columns[: len(members)]
+        self.flow = columns[len(members) : -2]
+        self._response, self._downtime = columns[-2:]
+        self._delays: list[Values] | None = None
+
+    def holdings(self, operator: int) -> Holdings:
+        """Each configuration holds replicas on each of its distinct nodes."""
+        members = self.members[operator]
+        counts = (members[:, :, None] == members[:, None, :]).sum(axis=2)
+        first = ~(np.tril(members[:, :, None] == members[:, None, :], -1).any(axis=2)) & (members != NO_NODE)
+        rows, places = np.nonzero(first)
+        return Holdings(self.place[operator][rows], members[rows, places].astype(np.int64), counts[rows, places])
+
+    def start(self, counts: NDArray[np.int64]) -> Values | None:
+        """x and y of a deployment; r and t_D are left to the solver."""
+        values = np.zeros(self.program.columns)
+        values[[int(self._response), int(self._downtime)]] = np.nan
+        chosen = []
+        for i, wanted in enumerate(self.compiled.members(counts)):
+            members = self.members[i]
+            if wanted.size != members.shape[1]:
+                return None
+            # Members ascend in node order on both sides.
+            found = np.flatnonzero((members == wanted).all(axis=1))
+            if not found.size:
+                return None
+            chosen.append(int(found[0]))
+            values[self.place[i][chosen[i]]] = 1.0
+        for columns, i, j in zip(self.flow, self.compiled.stream_source, self.compiled.stream_target, strict=True):
+            values[columns[chosen[i], chosen[j]]] = 1.0
+        return values
+
+    def replica_sum(self, weights: Values) -> Linear:
+        """Σ_i Σ_U weights[i]·|U|·x_{i,U} (EDRP, eqs. 2, 9)."""
+        parts = [Linear.of(x, w * degrees(m)) for x, w, m in zip(self.place, weights, self.members, strict=True) if w]
+        return sum(parts, start=Linear.zero())
+
+    def stream_pair_sum(self, weights: Values) -> Linear:
+        """Σ_e Σ_{U,V} (mean of weights[e] over U × V)·y (EDRP, eqs. 4, 9)."""
+        share = [shares(members, len(self.compiled.nodes)) for members in self.members]
+        total = Linear.zero()
+        for e, (i, j) in enumerate(zip(self.compiled.stream_source, self.compiled.stream_target, strict=True)):
+            if weights[e].any():
+                total += Linear.of(self.flow[e], share[i] @ weights[e] @ share[j].T)
+        return total
+
+    def response_time(self) -> Linear:
+        """The column r."""
+        return Linear.of(self._response, self.time_unit("response_time"))
+
+    def downtime(self) -> Linear:
+        """The column t_D."""
+        return Linear.of(self._downtime, self.time_unit("downtime"))
+
+    def node_in_use(self) -> Index:
+        """Columns n_u with n_u ≥ Σ_{U∋u} x_{i,U}; one row per operator and node."""
+        count = len(self.compiled.nodes)
+        used = self.program.add_columns("node in use", count, upper=1.0)
+        entries = []
+        for i in range(len(self.members)):
+            held = self.holdings(i)
+            entries += [(i * count + np.arange(count), used, 1.0), (i * count + held.nodes, held.columns, -1.0)]
+        self.program.add_rows("node in use", len(self.members) * count, entries, lower=0.0)
+        return used
+
+    def link_in_use(self) -> Index:
+        """Columns l_{uv} with l_{uv} ≥ Σ_{U∋u, V∋v} y_{e,(U,V)}; one row per stream and pair of nodes."""
+        count = len(self.compiled.nodes)
+        used = self.program.add_columns("link in use", (count, count), upper=1.0)
+        entries = []
+        for e, (i, j) in enumerate(zip(self.compiled.stream_source, self.compiled.stream_target, strict=True)):
+            from_, to = self.holdings(i), self.holdings(j)
+            rows = e * count**2 + from_.nodes[:, None] * count + to.nodes
+            at = from_.columns[:, None] - self.place[i][0], to.columns - self.place[j][0]
+            entries += [(e * count**2 + np.arange(count**2), used.ravel(), 1.0), (rows, self.flow[e][at], -1.0)]
+        self.program.add_rows("link in use", len(self.flow) * count**2, entries, lower=0.0)
+        return np.where(np.eye(count, dtype=bool), -1, used)
+
+
+def fix_unusable(expressions: LiteralExpressions) -> None:
+    """Fix x_{i,U} = 0 where U is unstable, too much for a node by itself, or too long to reach (eqs. 17–18); adds no row."""
+    compiled = expressions.compiled
+    for i, members in enumerate(expressions.members):
+        bad = ~np.isfinite(latencies(compiled, i, members)) | breaks_limit(downtimes(compiled, i, members), compiled.limit["downtime"])
+        held = expressions.holdings(i)
+        too_much = exceeds_capacity(compiled, i, held.nodes, held.counts)
+        expressions.program.fix(np.concatenate([expressions.place[i][bad], held.columns[too_much]]), 0.0)
+
+
+def add_configuration_rows(expressions: LiteralExpressions) -> None:
+    """EDRP, eq. 19: Σ_U x_{i,U} = 1; one row per operator."""
+    entries = [(np.full(x.size, i), x, 1.0) for i, x in enumerate(expressions.place)]
+    expressions.program.add_rows("one configuration", len(entries), entries, lower=1.0, upper=1.0)
+
+
+def add_flow_rows(expressions: LiteralExpressions) -> None:
+    """EDRP, eqs. 20–21: Σ_V y_{(U,V)} = x_{i,U} and Σ_U y_{(U,V)} = x_{j,V}; one row per stream and configuration of each end."""
+    compiled = expressions.compiled
+    for y, i, j in zip(expressions.flow, compiled.stream_source, compiled.stream_target, strict=True):
+        name = f"{compiled.operators[i]} → {compiled.operators[j]}"
+        for end, operator, rows in (("leaving", i, np.arange(y.shape[0])[:, None]), ("entering", j, np.arange(y.shape[1])[None])):
+            x = expressions.place[operator]
+            expressions.program.add_rows(f"{end} {name}", x.size, [(rows, y, 1.0), (np.arange(x.size), x, -1.0)], lower=0.0, upper=0.0)
+
+
+def add_response_rows(expressions: LiteralExpressions) -> None:
+    """EDRP, eq. 13: r ≥ Σ_{i∈π} Σ_U R_{i,U}·x_{i,U} + Σ_{e∈π} Σ_{U,V} d_{(U,V)}·y_{e,(U,V)}; one row per source–sink path."""
+    compiled = expressions.compiled
+    unit = expressions.time_unit("response_time")
+    paths = compiled.problem.application.paths
+    on_path = [np.array([p for p, path in enumerate(paths) if name in path], np.int64) for name in compiled.operators]
+    legs = {(s, t): [] for path in paths for s, t in zip(path, path[1:], strict=False)}  # type: dict[tuple[str, str], list[int]]
+    for p, path in enumerate(paths):
+        for leg in zip(path, path[1:], strict=False):
+            legs[leg].append(p)
+    rows = np.arange(len(paths))
+    entries = [(rows, np.full(rows.size, expressions.program["response_time"]), 1.0)]
+    for i, members in enumerate(expressions.members):
+        latency = latencies(compiled, i, members)
+        usable = np.where(np.isfinite(latency), latency, 0.0)  # the others are fixed to 0
+        entries.append((on_path[i][:, None], expressions.place[i], -usable / unit))
+    for y, i, j in zip(expressions.flow, compiled.stream_source, compiled.stream_target, strict=True):
+        delay = longest_delays(compiled.delay, expressions.members[i], expressions.members[j])
+        used = np.flatnonzero(delay)
+        on_leg = np.array(legs[compiled.operators[i], compiled.operators[j]])
+        entries.append((on_leg[:, None], y.ravel()[used], -delay.ravel()[used] / unit))
+    expressions.program.add_rows("paths", len(paths), entries, lower=0.0)
+
+
+def add_downtime_rows(expressions: LiteralExpressions) -> None:
+    """EDRP, eqs. 14, 24, 33: t_D ≥ Σ_V t_D(i, U_0, V)·x_{i,V}; one row per operator, none without a current deployment."""
+    compiled = expressions.compiled
+    if compiled.current is None:
+        return
+    unit = expressions.time_unit("downtime")
+    rows = np.arange(len(expressions.members))
+    entries = [(rows, np.full(rows.size, expressions.program["downtime"]), 1.0)]
+    for i, members in enumerate(expressions.members):
+        entries.append((np.full(len(members), i), expressions.place[i], -downtimes(compiled, i, members) / unit))
+    expressions.program.add_rows("downtimes", rows.size, entries, lower=0.0)

@@ -1,0 +1,111 @@
+"""What all builders share: columns that say where replicas are, and the objective and limits over the metrics."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.metrics import METRICS
+from edrp.metrics.base import LIMIT_SLACK, Expressions
+from edrp.program import Linear, Program
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Column `columns[t]` set to 1 means `counts[t]` replicas of the operator on node `nodes[t]`.
+
+    At most one column of each node is 1, or one column stands for several nodes.
+    """
+
+    columns: Index
+    nodes: Index
+    counts: Index
+
+
+class PlacementExpressions(Expressions):
+    """`Expressions` that can also be read back as a deployment and started from one."""
+
+    program: Program
+    compiled: Compiled
+
+    @abstractmethod
+    def holdings(self, operator: int) -> Holdings:
+        """Columns of an operator and the replicas that each stands for."""
+
+    @abstractmethod
+    def start(self, counts: NDArray[np.int64]) -> Values | None:
+        """Columns' values for replicas per operator and node, NaN where left to the solver; None if not representable."""
+
+    def counts(self, values: Values) -> NDArray[np.int64]:
+        """Replicas per operator and node, shape (operators, nodes), of a point of the program."""
+        found = np.zeros((len(self.compiled.operators), len(self.compiled.nodes)), np.int64)
+        for i in range(len(found)):
+            held = self.holdings(i)
+            on = values[held.columns] > 0.5
+            np.add.at(found[i], held.nodes[on], held.counts[on])
+        return found
+
+    def time_unit(self, metric: str) -> float:
+        """Seconds that a time column counts in: the metric's limit if there is one.
+
+        Solvers' tolerances are absolute; a limit of 0.05 s would be missed by 2e-8 of itself.
+        """
+        limit = self.compiled.limit[metric]
+        return limit if np.isfinite(limit) else 1.0
+
+
+def add_objective_and_limits(expressions: PlacementExpressions) -> None:
+    """Objective (EDRP, eq. 12) and one row per limit (eqs. 15–17), each relative to its limit."""
+    compiled, program = expressions.compiled, expressions.program
+    total = Linear.zero()
+    # Response time comes last: its rows are tighter when the flows that prices need are there already.
+    for name in sorted(METRICS, key=lambda name: name == "response_time"):
+        weight, limit = compiled.weight[name], compiled.limit[name]
+        if not weight and not np.isfinite(limit):
+            continue
+        value = METRICS[name].linearise(expressions)
+        if weight:
+            total += value * weight
+        if np.isfinite(limit):
+            program.add_row(f"limits.{name}", value * (1 / limit), upper=1.0)
+    program.minimise(total)
+
+
+def breaks_limit(values: Values, limit: float) -> NDArray[np.bool_]:
+    """Which values miss an upper limit by more than rounding; NaN counts as missing."""
+    return ~(values <= limit * (1 + LIMIT_SLACK))
+
+
+def add_capacity_rows(expressions: PlacementExpressions) -> None:
+    """EDRP, eq. 18: Σ_i Σ_U U(u)·Res_i·x_{i,U} ≤ Res_u, for each resource; rows are relative to Res_u.
+
+    At most one row per node and resource, none where the node has no limit or nothing to give.
+    """
+    compiled = expressions.compiled
+    limited = np.isfinite(compiled.capacity) & (compiled.capacity > 0)
+    row = np.full(limited.shape, -1)
+    row[limited] = np.arange(limited.sum())
+    entries = []
+    for i in range(len(compiled.operators)):
+        held = expressions.holdings(i)
+        for resource in np.flatnonzero(compiled.demand[i]):
+            at = row[held.nodes, resource]
+            used = at >= 0
+            share = held.counts[used] * compiled.demand[i, resource] / compiled.capacity[held.nodes[used], resource]
+            entries.append((at[used], held.columns[used], share))
+    expressions.program.add_rows("capacity", int(limited.sum()), entries, upper=1.0)
+
+
+def exceeds_capacity(compiled: Compiled, operator: int, nodes: Index, counts: Index) -> NDArray[np.bool_]:
+    """Whether that many replicas of one operator alone are too many for each node."""
+    need = counts[..., None] * compiled.demand[operator]
+    room = compiled.capacity[nodes]
+    slack = LIMIT_SLACK * np.where(np.isfinite(room), room, 0.0)
+    return np.asarray((need > room + slack).any(axis=-1))

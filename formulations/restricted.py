@@ -1,0 +1,55 @@
+"""rEDRP (section 7.2): the literal program over configurations one step from the current ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.configurations import NO_NODE
+from edrp.errors import UnsupportedProblemError
+from edrp.formulations.literal import LiteralExpressions, build_over
+
+Members = NDArray[np.int32]
+
+
+def build_restricted(compiled: Compiled) -> LiteralExpressions:
+    """The literal program over every operator's neighbourhood.
+
+    Its optimum is a feasible deployment of the problem, not always the best, and it may be infeasible where
+    the problem is not.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        Without a current deployment.
+    """
+    if compiled.current is None:
+        raise UnsupportedProblemError("the program 'restricted' needs a current deployment to start from; use the program 'compact'")
+    return build_over(compiled, [neighbourhood(compiled, i) for i in range(len(compiled.operators))])
+
+
+def neighbourhood(compiled: Compiled, operator: int) -> Members:
+    """P(V_res^i; k_i; U_0): the current configuration, and those with one replica more, less, or elsewhere.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (configurations, max_replicas), padded with -1, members ascending. A current configuration with
+        more replicas than allowed has none but its reductions by one, if those are few enough.
+    """
+    assert compiled.current is not None
+    current = np.repeat(np.arange(len(compiled.nodes)), compiled.current[operator]).tolist()
+    candidates = compiled.candidates(operator).tolist()
+    found = {tuple(current)}
+    found |= {tuple(sorted([*current, node])) for node in candidates}
+    for place in range(len(current)):
+        rest = current[:place] + current[place + 1 :]
+        found |= {tuple(sorted([*rest, node])) for node in candidates}
+        found.add(tuple(rest))
+    limit = int(compiled.max_replicas[operator])
+    kept = sorted((each for each in found if 0 < len(each) <= limit), key=lambda each: (len(each), each))
+    result = np.full((len(kept), limit), NO_NODE, np.int32)
+    for row, each in enumerate(kept):
+        result[row, : len(each)] = each
+    return result
