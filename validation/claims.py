@@ -1,0 +1,69 @@
+"""What the paper says of its hour, as sentences that hold or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from edrp.validation.replay import Replay
+from edrp.validation.scenario import outcome
+
+PAPER_MINUTES = (8, 27, 46)
+"""When the balanced objective reconfigures (section 7.2)."""
+
+TOLERANCE = 2
+"""Minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence, whether it holds of ours, and what we found."""
+
+    sentence: str
+    holds: bool
+    found: str
+
+
+def claims(hours: Mapping[str, Replay]) -> tuple[Claim, ...]:
+    """Check the hour of section 7.2 in its four objectives.
+
+    Parameters
+    ----------
+    hours
+        By the names of `edrp.validation.scenario.WEIGHTINGS`.
+    """
+    balanced = hours["Balanced"]
+    minutes = tuple(step.number for step in balanced.reconfigurations)
+    outcomes = {name: outcome(hour) for name, hour in hours.items()}
+    near = len(minutes) == len(PAPER_MINUTES) and all(
+        abs(ours - theirs) <= TOLERANCE for ours, theirs in zip(minutes, PAPER_MINUTES, strict=True)
+    )
+    ratio = outcomes["Baseline"].downtime / max(outcomes["Balanced"].downtime, 1e-12)
+    cheapest = min(outcomes, key=lambda name: outcomes[name].cost)
+    slowest = max(outcomes, key=lambda name: outcomes[name].response_time)
+    first = balanced.reconfigurations[0].words if minutes else "nothing"
+    return (
+        Claim("balanced weights make exactly 3 reconfigurations", len(minutes) == 3, str(len(minutes))),
+        Claim("the first scales partialRank out on the node where it runs", scales_in_place(balanced, "partialRank"), first),
+        Claim(f"they come within {TOLERANCE} min of the paper's {_list(PAPER_MINUTES)}", near, _list(minutes)),
+        Claim("the baseline's downtime is at least 3 times the balanced one", ratio >= 3, f"{ratio:.1f} times"),
+        Claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
+        Claim("the cost objective is the slowest", slowest == "Cost", slowest),
+    )
+
+
+def scales_in_place(hour: Replay, operator: str) -> bool:
+    """Whether the first reconfiguration scales the operator out onto nodes that run it already."""
+    if not hour.reconfigurations:
+        return False
+    step = hour.reconfigurations[0]
+    assert step.problem.current is not None
+    held = set(step.problem.current[operator])
+    return any(
+        action.operator == operator and action.kind == "scale-out" and not action.removed and set(action.added) <= held
+        for action in step.actions
+    )
+
+
+def _list(minutes: tuple[int, ...]) -> str:
+    return ", ".join(str(minute) for minute in minutes) + " min" if minutes else "never"
