@@ -93,6 +93,10 @@ def schema(kind: str) -> dict[str, Any]:
         # Of a class docstring the schema needs what the document is, not its Python examples.
         if "description" in described:
             described["description"] = described["description"].split("\n\n")[0].replace("\n", " ")
+        # In a file `kind` and `model` are never left out: they say how to read the rest.
+        tags = [name for name, field in described.get("properties", {}).items() if "const" in field]
+        if tags:
+            described["required"] = [*tags, *(name for name in described.get("required", []) if name not in tags)]
     return {"$schema": GenerateJsonSchema.schema_dialect, **document}
 
 

@@ -19,11 +19,11 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Weights(Document):
     """Weight of each metric in the objective (EDRP, eq. 12); they sum to 1."""
 
-    response_time: Share = Field(0.0, json_schema_extra={"unit": "1"})
-    cost: Share = Field(0.0, json_schema_extra={"unit": "1"})
-    downtime: Share = Field(0.0, json_schema_extra={"unit": "1"})
-    network_usage: Share = Field(0.0, json_schema_extra={"unit": "1"})
-    availability: Share = Field(0.0, json_schema_extra={"unit": "1"})
+    response_time: Share = Field(0.0, description="w_r", json_schema_extra={"unit": "1"})
+    cost: Share = Field(0.0, description="w_c", json_schema_extra={"unit": "1"})
+    downtime: Share = Field(0.0, description="w_d", json_schema_extra={"unit": "1"})
+    network_usage: Share = Field(0.0, description="of the tuples in flight", json_schema_extra={"unit": "1"})
+    availability: Share = Field(0.0, description="of −ln(availability)", json_schema_extra={"unit": "1"})
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -105,14 +105,14 @@ class EdrpProblem(Document):
     0.2
     """
 
-    kind: Literal["edrp"] = "edrp"
-    application: Application
-    network: Network
+    kind: Literal["edrp"] = Field("edrp", description="says what the document is")
+    application: Application = Field(description="what is to be placed")
+    network: Network = Field(description="where it can be placed")
     synchronisation_time: NonNegative = Field(0.0, description="t_syn of a reconfiguration", json_schema_extra={"unit": "s"})
-    weights: Weights = Weights(response_time=0.5, cost=0.5)
-    limits: Limits = Limits()
-    current: Deployment | None = None
-    reconfiguration: Literal["pause-and-resume", "storm"] = "pause-and-resume"
+    weights: Weights = Field(Weights(response_time=0.5, cost=0.5), description="of the metrics in the objective")
+    limits: Limits = Field(Limits(), description="on the metrics; one is needed for each metric that has a weight")
+    current: Deployment | None = Field(None, description="deployment now; null for an initial placement, which has no downtime")
+    reconfiguration: Literal["pause-and-resume", "storm"] = Field("pause-and-resume", description="how the application is reconfigured")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

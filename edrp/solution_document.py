@@ -15,8 +15,8 @@ from edrp.solution import Solution, Status, StoppedBecause
 class ActionDocument(Document):
     """One operator's change from the current deployment."""
 
-    kind: ActionKind
-    operator: Name
+    kind: ActionKind = Field(description="what happens")
+    operator: Name = Field(description="to whose replicas")
     added: tuple[Name, ...] = Field(description="nodes, once per replica that starts there")
     removed: tuple[Name, ...] = Field(description="nodes, once per replica that stops there")
 
@@ -24,7 +24,7 @@ class ActionDocument(Document):
 class EdrpSolution(Document):
     """What a method found for a problem of kind `edrp`, and what it proved."""
 
-    kind: Literal["edrp-solution"]
+    kind: Literal["edrp-solution"] = Field(description="says what the document is")
     status: Status = Field(description="what we hold")
     stopped_because: StoppedBecause = Field(description="why the method stopped")
     objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", json_schema_extra={"unit": "1"})
@@ -45,7 +45,7 @@ class EdrpSolution(Document):
     )
     seed: int = Field(description="of everything random", json_schema_extra={"unit": "1"})
     versions: dict[Name, str] = Field(description="of the packages that the answer depends on")
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = Field((), description="sentences for the user")
 
     def to_solution(self) -> Solution:
         """The solution that was written."""

@@ -120,7 +120,7 @@ def _numeric(field: dict) -> bool:
 def test_schema_describes_and_refuses_what_the_reader_does():
     problem = schema("edrp")
     assert problem["additionalProperties"] is False
-    assert set(problem["required"]) == {"application", "network"}
+    assert set(problem["required"]) == {"kind", "application", "network"}
     assert problem["$defs"]["Operator"]["description"].startswith("One processing element")
     assert "Examples" not in json.dumps(problem)
 

@@ -21,7 +21,7 @@ class Operator(Document):
     3
     """
 
-    name: Name
+    name: Name = Field(description="unique in the application")
     latency: LatencyModel | None = Field(None, description="latency of a replica by its input rate; null adds none")
     state_size: NonNegative = Field(
         0.0, description="internal state of all replicas together", json_schema_extra={"unit": "bytes"}
@@ -73,8 +73,8 @@ class Operator(Document):
 class Stream(Document):
     """The flow of tuples from one operator to another."""
 
-    source: Name
-    target: Name
+    source: Name = Field(description="operator that sends")
+    target: Name = Field(description="operator that receives")
     rate: NonNegative | None = Field(
         None, description="mean rate; null: selectivity × load of the source", json_schema_extra={"unit": "tuples/s"}
     )
@@ -98,8 +98,8 @@ class Application(Document):
     50.0
     """
 
-    operators: Annotated[tuple[Operator, ...], Field(min_length=1)]
-    streams: tuple[Stream, ...] = ()
+    operators: Annotated[tuple[Operator, ...], Field(min_length=1)] = Field(description="in any order")
+    streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another, no cycles")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -22,7 +22,7 @@ class Mm1Latency(Document):
     inf
     """
 
-    model: Literal["mm1"] = "mm1"
+    model: Literal["mm1"] = Field("mm1", description="says which fields follow")
     service_rate: Positive = Field(
         description="tuples that a replica on the reference node serves", json_schema_extra={"unit": "tuples/s"}
     )
@@ -41,7 +41,7 @@ class PolynomialLatency(Document):
     0.003
     """
 
-    model: Literal["polynomial"] = "polynomial"
+    model: Literal["polynomial"] = Field("polynomial", description="says which fields follow")
     coefficients: Annotated[tuple[float, ...], Field(min_length=1)] = Field(
         description="coefficient of each power of the rate, lowest power first",
         json_schema_extra={"unit": "s per (tuples/s)^power"},
@@ -89,7 +89,7 @@ class TableLatency(Document):
     (0.02, inf)
     """
 
-    model: Literal["table"] = "table"
+    model: Literal["table"] = Field("table", description="says which fields follow")
     rates: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
         description="measured input rates, increasing", json_schema_extra={"unit": "tuples/s"}
     )

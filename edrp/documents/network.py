@@ -19,7 +19,7 @@ from edrp.errors import Fault, InvalidInstanceError
 class Node(Document):
     """A place where replicas run."""
 
-    name: Name
+    name: Name = Field(description="unique in the network")
     resources: Resources | None = Field(
         None,
         description="what replicas may use together: a number, or amounts by name; null for no limit",
@@ -40,8 +40,8 @@ class Node(Document):
 class Link(Document):
     """Logical connection from one node to another, along whatever path the network routes it."""
 
-    source: Name
-    target: Name
+    source: Name = Field(description="node that sends")
+    target: Name = Field(description="node that receives")
     delay: NonNegative = Field(description="one-way delay", json_schema_extra={"unit": "s"})
     bandwidth: Positive | None = Field(
         None, description="transfer rate; null for no limit", json_schema_extra={"unit": "bytes/s"}
@@ -82,10 +82,10 @@ class Network(Document):
     0.01
     """
 
-    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
-    links: tuple[Link, ...] = ()
-    symmetric: bool = True
-    store: Store = Store()
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = Field(description="places where replicas run")
+    links: tuple[Link, ...] = Field((), description="one for every pair of nodes that a stream may join")
+    symmetric: bool = Field(True, description="every link serves both directions")
+    store: Store = Field(Store(), description="the data store")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
