@@ -9,6 +9,7 @@ from edrp.errors import Fault, InvalidInstanceError
 from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
 from edrp.metrics.response_time import PathPart
 from edrp.problem import EdrpProblem, Evaluation, named_resources
+from edrp.second_best import SecondBest, second_best
 from edrp.solution import Solution
 from edrp.wording import suggestion
 
@@ -64,6 +65,7 @@ class Explanation:
     actions : of the reconfiguration, each with its downtime in seconds.
     margins : of every limit that is set, and of every resource of every node in use.
     clashes : why nothing is feasible, in words.
+    second_best : the best other deployment; None when it was not asked for or the problem is too large.
     """
 
     deployment: Deployment | None
@@ -74,9 +76,12 @@ class Explanation:
     actions: tuple[ActionCost, ...]
     margins: tuple[Margin, ...]
     clashes: tuple[str, ...]
+    second_best: SecondBest | None = None
 
 
-def explain(problem: EdrpProblem, answer: Solution | Deployment) -> Explanation:
+def explain(
+    problem: EdrpProblem, answer: Solution | Deployment, *, runner_up: bool = True, time_limit: float | None = 60.0
+) -> Explanation:
     """Take a deployment apart.
 
     Parameters
@@ -85,11 +90,29 @@ def explain(problem: EdrpProblem, answer: Solution | Deployment) -> Explanation:
         What was to be decided.
     answer
         A solution of it, or any deployment.
+    runner_up
+        Whether to look for the second-best deployment too.
+    time_limit
+        Seconds for that; None for none.
 
     Raises
     ------
     InvalidInstanceError
         When the deployment does not fit the problem.
+
+    Examples
+    --------
+    >>> problem = EdrpProblem(
+    ...     application={"operators": [{"name": "work", "cost": 3.0}, {"name": "sink", "cost": 1.0}]},
+    ...     network={"nodes": [{"name": "a"}]},
+    ...     weights={"cost": 1.0},
+    ...     limits={"cost": 5.0},
+    ... )
+    >>> explanation = explain(problem, Deployment({"work": ["a"], "sink": ["a"]}))
+    >>> [(part.name, part.money) for part in explanation.cost_parts]
+    [('work', 3.0), ('sink', 1.0)]
+    >>> explanation.margins[0].used, explanation.second_best.deployment
+    (0.8, None)
     """
     deployment = answer.deployment if isinstance(answer, Solution) else answer
     if deployment is None:
@@ -106,6 +129,7 @@ def explain(problem: EdrpProblem, answer: Solution | Deployment) -> Explanation:
         _actions(problem, deployment),
         (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment)),
         (),
+        second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
     )
 
 

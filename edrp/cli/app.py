@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from edrp.cli import explain, reference, solve
+from edrp.cli import explain, reference, reproduce, solve
 from edrp.cli.exit import EXIT_CODES, ExitCode, code_of
 from edrp.cli.terminal import report
 from edrp.errors import EdrpError
@@ -22,6 +22,8 @@ app.command("solve")(solve.solve_files)
 app.command("explain")(explain.explain_file)
 app.command("schema")(reference.print_schema)
 app.command("methods")(reference.print_methods)
+app.command("demo")(reproduce.run_demo)
+app.add_typer(reproduce.validate, name="validate")
 app.command("version")(reference.print_version)
 
 

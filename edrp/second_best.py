@@ -1,0 +1,105 @@
+"""The best deployment that differs from a given one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.backends import solve_program
+from edrp.compiled import Compiled, compile_problem
+from edrp.documents import Action, Deployment
+from edrp.formulations.compact import build_compact
+from edrp.formulations.placement import PlacementExpressions
+from edrp.problem import EdrpProblem
+from edrp.program import Linear
+
+MOST_PAIRS = 3_000_000
+"""Pairs of nodes over all streams beyond which the compact program is not built for an explanation."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondBest:
+    """The best deployment other than the one explained.
+
+    Attributes
+    ----------
+    deployment, objective : of the best one found, or None.
+    differences : what changes from the explained deployment to it.
+    distance : its objective minus that of the explained deployment; negative when the latter is not optimal.
+    least_distance : proven: no other deployment is nearer than this; None where nothing is proven.
+    finished : whether the search came to its end; then `distance` is exact, and without a deployment there is none.
+    """
+
+    deployment: Deployment | None
+    objective: float | None
+    differences: tuple[Action, ...]
+    distance: float | None
+    least_distance: float | None
+    finished: bool
+
+
+def second_best(problem: EdrpProblem, deployment: Deployment, *, time_limit: float | None = None, gap: float = 1e-9) -> SecondBest | None:
+    """Find the best deployment that differs from `deployment` in the configuration of at least one operator.
+
+    The compact program with one more row, which cuts off nothing but `deployment`: its answer is exact.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    deployment
+        What is excluded.
+    time_limit
+        Seconds; None for none.
+    gap
+        Relative gap that counts as proven.
+
+    Returns
+    -------
+    SecondBest or None
+        None when the problem is too large for the program.
+
+    Examples
+    --------
+    >>> problem = EdrpProblem(
+    ...     application={"operators": [{"name": "work", "cost": 1.0, "max_replicas": 2}]},
+    ...     network={"nodes": [{"name": "a"}]},
+    ...     weights={"cost": 1.0},
+    ...     limits={"cost": 4.0},
+    ... )
+    >>> found = second_best(problem, Deployment({"work": ["a"]}))
+    >>> found.deployment["work"], found.distance
+    (('a', 'a'), 0.25)
+    """
+    compiled = compile_problem(problem)
+    if len(compiled.stream_rate) * len(compiled.nodes) ** 2 > MOST_PAIRS:
+        return None
+    expressions = build_compact(compiled)
+    add_other_deployment_row(expressions, compiled, deployment)
+    result = solve_program(expressions.program, time_limit=time_limit, gap=gap)
+    base = problem.evaluate(deployment).objective
+    least = None if result.bound is None else result.bound - base
+    finished = result.stopped_because == "finished"
+    if result.values is None:
+        return SecondBest(None, None, (), None, None if finished else least, finished)
+    found = compiled.deployment(expressions.counts(result.values))
+    objective = problem.evaluate(found).objective
+    return SecondBest(found, objective, deployment.actions_to(found), objective - base, least, finished)
+
+
+def add_other_deployment_row(expressions: PlacementExpressions, compiled: Compiled, deployment: Deployment) -> None:
+    """Cut off one deployment and nothing else: Σ (1 − x over its columns) + Σ (x over all others) ≥ 1; one row.
+
+    The sum runs over the binary columns that say how many replicas of which operator a node runs.
+    """
+    usable = {name: {compiled.nodes[u] for u in compiled.candidates(i)} for i, name in enumerate(compiled.operators)}
+    if any(node not in usable[operator] for operator in deployment for node in deployment[operator]):
+        return  # It cannot be expressed in the program, and so is cut off already.
+    point = expressions.start(compiled.counts(deployment))
+    if point is None:
+        return
+    held = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(compiled.operators))]))
+    inside = point[held] > 0.5
+    others = Linear.of(held, np.where(inside, -1.0, 1.0)) + float(inside.sum())
+    expressions.program.add_row("other than the deployment", others, lower=1.0)
