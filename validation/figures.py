@@ -40,6 +40,7 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
         (len(replays) + 1) // 2, 2, hspace=0.32, wspace=0.24, left=0.07, right=0.93, top=0.87, bottom=0.08
     )
     bottom, top = _response_range(replays)
+    counts = [count for each in replays.values() for count in each.replicas]
     for index, (name, each) in enumerate(replays.items()):
         upper, lower = outer[index // 2, index % 2].subgridspec(2, 1, height_ratios=(2.2, 1), hspace=0.1)
         response_axes = figure.add_subplot(upper)
@@ -47,7 +48,8 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
         response_axes.set_ylim(bottom, top)
         response_axes.set_title(f"({'abcdefgh'[index]}) {name}", fontsize=10, loc="left")
         response_axes.tick_params(labelbottom=False)
-        draw_replicas(each, ax=figure.add_subplot(lower, sharex=response_axes), minutes=minutes, unit=unit)
+        replica_axes = draw_replicas(each, ax=figure.add_subplot(lower, sharex=response_axes), minutes=minutes, unit=unit)
+        replica_axes.set_ylim(min(counts) - 0.8, max(counts) + 0.8)
     figure.suptitle(title, fontsize=12, x=0.07, ha="left", y=0.985)
     handles = _legend_handles()
     figure.legend(
@@ -79,10 +81,11 @@ def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit:
     ax = _figure(6.0, 2.0).add_subplot() if ax is None else ax
     times = [step.number * minutes for step in replay.steps]
     ax.step(times, replay.replicas, where="post", color=REPLICAS, linewidth=1.6)
-    ax.set_ylim(min(replay.replicas) - 0.8, max(max(replay.replicas), min(replay.replicas) + 4) + 0.8)
+    ax.set_ylim(min(replay.replicas) - 0.8, max(replay.replicas) + 0.8)
     ax.set_ylabel("replicas", fontsize=8.5, color=REPLICAS)
     ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
     ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.get_major_locator().set_params(steps=(1, 2, 3, 6, 10), nbins=9)
     _quiet(ax)
     rate = ax.twinx()
     rate.plot(times, [step.rate for step in replay.steps], color=RATE, linewidth=1.2)
