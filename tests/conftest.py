@@ -43,6 +43,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
 
 
 @pytest.fixture(scope="session")
+def examples() -> Path:
+    """The folder of example instances."""
+    return EXAMPLES
+
+
+@pytest.fixture(scope="session")
 def word_count() -> EdrpProblem:
     """Four operators on three nodes, initial placement; easy to understand."""
     return load(EXAMPLES / "word_count.json")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -76,39 +76,35 @@ def solve_files(
         except EdrpError as error:
             report(error, str(file))
             codes.append(code_of(error))
+    options = {"program": program.value, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
+    interrupted = False
     for job in jobs:
-        code = _run(job, method, program.value, time_limit, gap, seed, threads)
+        if interrupted:
+            say(errors(), f"{job.source}: not solved, interrupted")
+            codes.append(ExitCode.INTERRUPTED)
+            continue
+        code, interrupted = _run(job, method, options)
         codes.append(code)
-        if code is ExitCode.INTERRUPTED:
-            break
     raise typer.Exit(gravest(codes))
 
 
-def _run(job: Job, method: str, program: str, time_limit: float | None, gap: float, seed: int, threads: int) -> ExitCode:
+def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool]:
+    """Solve, write and print one instance; return its exit code and whether the user interrupted it."""
     try:
         with progress(f"solving {job.source}") as update:
-            solution = solve(
-                job.problem,
-                method,
-                program=program,
-                time_limit=time_limit,
-                gap=gap,
-                seed=seed,
-                threads=threads,
-                progress=update,
-            )
+            solution = solve(job.problem, method, progress=update, **options)
         _write(solution, job.target)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")
-        return ExitCode.INTERRUPTED
+        return ExitCode.INTERRUPTED, True
     except EdrpError as error:
         report(error, str(job.source))
-        return code_of(error)
+        return code_of(error), False
     except MemoryError:
         say(errors(), f"{job.source}: not enough memory for method {method!r} on this instance; try another method", "red")
-        return ExitCode.BAD_INPUT
+        return ExitCode.BAD_INPUT, False
     print_solution(output(), str(job.source), job.problem, solution)
-    return code_of(solution)
+    return code_of(solution), solution.stopped_because == "interrupted"
 
 
 def _refuse_unsolvable(problem: EdrpProblem, method: str) -> None:

@@ -1,0 +1,291 @@
+"""The command line: what it prints, writes and answers to the shell."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import edrp
+from edrp.cli.exit import ExitCode
+from edrp.errors import BackendUnavailableError, VerificationError
+from edrp.methods import methods
+from edrp.solution import Answer
+from edrp.solve import solve
+
+
+@pytest.fixture
+def fake_method(monkeypatch):
+    """Register a method that answers with whatever `answer` does."""
+
+    def register(answer, refusal=None):
+        class Fake:
+            name, kinds, exact, summary = "fake", ("edrp",), False, "for tests"
+
+            def refusal(self, problem):
+                return refusal
+
+            def run(self, problem, options):
+                return answer(problem, options)
+
+        methods()
+        monkeypatch.setitem(sys.modules["edrp.methods"]._REGISTRY, "fake", Fake())
+
+    return register
+
+
+def raising(error):
+    def answer(problem, options):
+        raise error
+
+    return answer
+
+
+def test_solve_prints_the_deployment_its_cost_and_the_proof(run, examples):
+    result = run("solve", examples / "word_count.json")
+    assert result.code == 0
+    for text in ("optimal: proven that nothing is better", "splitter", "cloud ×2", "0.163438889", "5.27", "money/h"):
+        assert text in result.out
+    assert result.err == ""  # progress is for terminals
+
+
+def test_solve_names_the_reconfiguration(run, examples):
+    out = run("solve", examples / "reconfigure.json").out
+    assert "splitter scaled out on cloud" in out
+    assert "counter scaled out on cloud" in out
+
+
+def test_solve_writes_one_solution_to_a_file(run, examples, tmp_path):
+    target = tmp_path / "answer.json"
+    assert run("solve", examples / "word_count.json", "-o", target).code == 0
+    written = json.loads(target.read_text())
+    assert written["status"] == "optimal"
+    assert written["deployment"]["splitter"] == ["cloud", "cloud"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_solve_writes_several_solutions_to_a_folder(run, examples, tmp_path):
+    files = [examples / "word_count.json", examples / "reconfigure.json"]
+    assert run("solve", *files, "-o", tmp_path / "new" / "folder").code == 0
+    written = {path.name: json.loads(path.read_text())["kind"] for path in (tmp_path / "new" / "folder").iterdir()}
+    assert written == {"word_count.json": "edrp-solution", "reconfigure.json": "edrp-solution"}
+
+
+def test_infeasible_instance_exits_3_and_says_what_clashes(run, examples, tmp_path):
+    result = run("solve", examples / "infeasible.json", "-o", tmp_path / "answer.json")
+    assert result.code == 3
+    assert "These cannot hold together:" in result.out
+    assert "limits.response_time" in result.out
+    assert json.loads((tmp_path / "answer.json").read_text())["status"] == "infeasible"
+
+
+def test_a_bad_file_does_not_stop_the_others_and_the_gravest_code_counts(run, examples, tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    out = tmp_path / "out"
+    result = run("solve", bad, examples / "infeasible.json", examples / "word_count.json", "-o", out)
+    assert result.code == 2
+    assert f"{bad}: 1 fault in the input" in result.err
+    assert sorted(path.name for path in out.iterdir()) == ["infeasible.json", "word_count.json"]
+    assert run("solve", examples / "infeasible.json", examples / "word_count.json").code == 3
+
+
+def test_all_files_are_read_before_the_first_is_solved(run, examples, tmp_path, fake_method):
+    solved = []
+
+    def note(problem, options):
+        solved.append(problem)
+        raise KeyboardInterrupt
+
+    fake_method(note)
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    result = run("solve", examples / "word_count.json", bad, "-m", "fake")
+    assert "bad.json: 1 fault" in result.err
+    assert len(solved) == 1
+    assert result.code == 130
+
+
+def test_two_instances_that_would_be_written_to_one_file_are_refused(run, examples, tmp_path):
+    (tmp_path / "a").mkdir()
+    twin = tmp_path / "a" / "word_count.json"
+    twin.write_text((examples / "word_count.json").read_text())
+    result = run("solve", examples / "word_count.json", twin, "-o", tmp_path / "out")
+    assert result.code == 2
+    assert "would overwrite" in result.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_does_not_exist_is_said_before_solving(run, examples, tmp_path):
+    result = run("solve", examples / "word_count.json", "-o", tmp_path / "no" / "answer.json")
+    assert result.code == 2
+    assert "create it first" in result.err
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    result = run("solve", examples / "word_count.json", examples / "reconfigure.json", "-o", plain)
+    assert result.code == 2
+    assert "must be a folder" in result.err
+
+
+def test_a_place_that_cannot_be_written_exits_2(run, examples, tmp_path, monkeypatch):
+    def full(self, path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(edrp.Solution, "save", full)
+    result = run("solve", examples / "word_count.json", "-o", tmp_path / "answer.json")
+    assert result.code == 2
+    assert "cannot be written: No space left on device" in result.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (Answer("none", "time_limit"), ExitCode.NOTHING_FOUND),
+        (Answer("none", "finished"), ExitCode.NOTHING_FOUND),
+        (Answer("none", "interrupted"), ExitCode.INTERRUPTED),
+        (Answer("infeasible", "finished"), ExitCode.INFEASIBLE),
+    ],
+)
+def test_exit_code_says_what_is_held(run, examples, fake_method, answer, code):
+    fake_method(lambda problem, options: answer)
+    assert run("solve", examples / "word_count.json", "-m", "fake").code == code
+
+
+def test_an_interrupted_method_with_an_incumbent_exits_0(run, examples, fake_method):
+    def half(problem, options):
+        found = solve(problem, "greedy").deployment
+        return Answer("feasible", "interrupted", found)
+
+    fake_method(half)
+    result = run("solve", examples / "word_count.json", "-m", "fake")
+    assert result.code == 0
+    assert "feasible: nothing better was found, interrupted" in result.out
+
+
+def test_an_interrupt_leaves_the_remaining_files_unsolved(run, examples, fake_method):
+    fake_method(lambda problem, options: Answer("feasible", "interrupted", solve(problem, "greedy").deployment))
+    result = run("solve", examples / "word_count.json", examples / "reconfigure.json", "-m", "fake")
+    assert result.code == 130
+    assert "word_count.json" in result.out
+    assert "reconfigure.json: not solved, interrupted" in result.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (BackendUnavailableError('run: pip install "edrp[cvxpy]"'), 2, 'pip install "edrp[cvxpy]"'),
+        (VerificationError("claimed 1, evaluated 2"), 1, "claimed 1, evaluated 2"),
+        (MemoryError(), 2, "not enough memory"),
+        (KeyboardInterrupt(), 130, "interrupted before anything was found"),
+    ],
+)
+def test_expected_errors_are_messages_without_traceback(run, examples, fake_method, error, code, text):
+    fake_method(raising(error))
+    result = run("solve", examples / "word_count.json", "-m", "fake")
+    assert (result.code, result.out) == (code, "")
+    assert text in result.err
+    assert "Traceback" not in result.err
+
+
+def test_a_refused_problem_exits_2_before_anything_runs(run, examples, fake_method):
+    fake_method(raising(AssertionError("must not run")), refusal="fake cannot do that; highs can")
+    result = run("solve", examples / "word_count.json", "-m", "fake")
+    assert result.code == 2
+    assert "fake cannot do that; highs can" in result.err
+
+
+def test_options_reach_the_method(run, examples, fake_method):
+    seen = []
+
+    def note(problem, options):
+        seen.append((options.program, options.time_limit, options.gap, options.seed, options.threads))
+        return Answer("none", "finished")
+
+    fake_method(note)
+    options = ["--program", "literal", "--time-limit", "7", "--gap", "0.1", "--seed", "5", "--threads", "2"]
+    run("solve", examples / "word_count.json", "-m", "fake", *options)
+    assert seen == [("literal", 7.0, 0.1, 5, 2)]
+
+
+def test_names_with_brackets_are_printed_as_they_are(run, write, document):
+    document["application"]["operators"][1]["name"] = "[bold]splitter[/bold]"
+    document["application"]["streams"][0]["target"] = document["application"]["streams"][1]["source"] = "[bold]splitter[/bold]"
+    assert "[bold]splitter[/bold]" in run("solve", write(document), "-m", "greedy").out
+
+
+def test_explain_takes_the_solution_that_solve_wrote(run, examples, tmp_path):
+    target = tmp_path / "answer.json"
+    run("solve", examples / "reconfigure.json", "-o", target)
+    result = run("explain", examples / "reconfigure.json", target)
+    assert result.code == 0
+    for text in ("Critical path, 0.0237424 s", "reader → splitter", "Cost, 7.39 money/h", "decides the downtime", "98.0 %"):
+        assert text in result.out
+    assert "Second best: objective 0.155713636, +0.00125" in result.out
+
+
+def test_explain_solves_when_no_solution_is_given(run, examples):
+    assert "Objective 0.163438889" in run("explain", examples / "word_count.json").out
+
+
+def test_explain_of_an_infeasible_instance_exits_3(run, examples):
+    result = run("explain", examples / "infeasible.json")
+    assert result.code == 3
+    assert "These cannot hold together" in result.out
+
+
+def test_explain_refuses_the_solution_of_another_instance(run, examples, tmp_path, write, document):
+    document["application"]["operators"][1]["name"] = "cutter"
+    document["application"]["streams"][0]["target"] = document["application"]["streams"][1]["source"] = "cutter"
+    other = write(document)
+    run("solve", other, "-m", "greedy", "-o", tmp_path / "answer.json")
+    result = run("explain", examples / "word_count.json", tmp_path / "answer.json")
+    assert result.code == 2
+    assert "deployment.cutter" in result.err
+    assert run("explain", examples / "word_count.json", other).code == 2
+
+
+def test_schema_is_json(run):
+    assert json.loads(run("schema", "edrp").out)["title"] == "EdrpProblem"
+    assert json.loads(run("schema", "edrp-solution").out)["title"] == "EdrpSolution"
+
+
+def test_methods_are_listed_with_what_they_are_for(run):
+    out = run("methods", "edrp").out
+    for name, method in methods("edrp").items():
+        assert name in out
+        assert method.summary in out
+
+
+def test_version_names_the_packages_that_answers_depend_on(run):
+    out = run("version").out
+    assert f"edrp {edrp.__version__}" in out
+    assert "highspy 1." in out
+
+
+def test_help_lists_commands_and_exit_codes(run):
+    out = run("--help").out
+    for text in ("solve", "explain", "schema", "methods", "demo", "validate", "version", "130"):
+        assert text in out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
+def test_ctrl_c_ends_a_solve_with_the_incumbent(tmp_path):
+    from edrp.datasets import layered
+
+    edrp.save(layered(30, 0, nodes=50), tmp_path / "large.json")
+    command = [sys.executable, "-c", "from edrp.cli import main; main()", "solve", "large.json", "-m", "highs", "-o", "out.json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(6.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert "Traceback" not in err
+    if process.returncode == 0:
+        assert json.loads((tmp_path / "out.json").read_text())["stopped_because"] == "interrupted"
+        assert "interrupted" in out
+    else:
+        assert process.returncode == 130
+        assert not (tmp_path / "out.json").exists() or json.loads((tmp_path / "out.json").read_text())["deployment"] is None

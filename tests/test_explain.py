@@ -1,0 +1,128 @@
+"""An explanation adds up to what it explains, and the second-best deployment is exactly that."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.configurations import multisets
+from edrp.errors import InvalidInstanceError
+from edrp.second_best import second_best
+from edrp.validation.brute_force import brute_force
+from edrp.validation.random_problems import random_problem
+
+
+def small(seed):
+    return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=3e3)
+
+
+def every_deployment(problem):
+    """All deployments, feasible or not."""
+    pools = []
+    for operator in problem.application.operators:
+        names = operator.candidates or tuple(node.name for node in problem.network.nodes)
+        rows = multisets(range(len(names)), operator.max_replicas)
+        pools.append([[names[u] for u in row if u >= 0] for row in rows])
+    names = [operator.name for operator in problem.application.operators]
+    return [edrp.Deployment(dict(zip(names, chosen, strict=True))) for chosen in product(*pools)]
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 5000))
+def test_the_parts_add_up(seed):
+    problem = small(seed)
+    objective, optima = brute_force(problem)
+    if objective is None:
+        return
+    found = edrp.explain(problem, optima[0], runner_up=False)
+    metrics = found.evaluation.metrics
+    assert sum(share.amount for share in found.shares) == pytest.approx(objective, rel=1e-12)
+    assert sum(part.seconds for part in found.critical_path) == pytest.approx(metrics["response_time"], rel=1e-12)
+    assert sum(part.money for part in found.cost_parts) == pytest.approx(metrics["cost"], rel=1e-12)
+    assert max((each.downtime for each in found.actions), default=0.0) == pytest.approx(metrics["downtime"], rel=1e-12)
+    assert all(margin.used <= 1 + 1e-9 for margin in found.margins)
+    ends = [part.name for part in found.critical_path if not part.is_stream]
+    streams = {(stream.source, stream.target) for stream in problem.application.streams}
+    assert set(zip(ends, ends[1:], strict=False)) <= streams
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 6, 9, 12, 13, 15, 18, 20, 22, 25, 28])
+def test_second_best_is_the_best_of_all_other_deployments(seed):
+    problem = small(seed)
+    objective, optima = brute_force(problem)
+    if objective is None:
+        pytest.fail("choose a seed of a feasible problem")
+    found = second_best(problem, optima[0])
+    evaluated = [problem.evaluate(each) for each in every_deployment(problem) if each != optima[0]]
+    others = [each.objective for each in evaluated if each.feasible]
+    assert found.finished
+    if others:
+        assert found.deployment != optima[0]
+        assert found.objective == pytest.approx(min(others), abs=1e-9)
+        assert found.distance == pytest.approx(min(others) - objective, abs=1e-9)
+        assert found.least_distance <= found.distance + 1e-9
+    else:
+        assert found.deployment is None
+
+
+def test_second_best_of_a_poor_deployment_is_the_optimum(word_count):
+    objective, optima = brute_force(word_count)
+    poor = edrp.Deployment({"reader": ["edge"], "splitter": ["fog", "fog"], "counter": ["cloud"], "writer": ["cloud"]})
+    found = second_best(word_count, poor)
+    assert found.deployment == optima[0]
+    assert found.distance == pytest.approx(objective - word_count.evaluate(poor).objective)
+    assert found.distance < 0
+
+
+def test_second_best_of_a_deployment_outside_the_candidates_is_the_optimum(word_count):
+    outside = edrp.Deployment({"reader": ["cloud"], "splitter": ["cloud", "cloud"], "counter": ["cloud"], "writer": ["cloud"]})
+    found = edrp.explain(word_count, outside)
+    assert found.second_best.deployment == brute_force(word_count)[1][0]
+    assert found.evaluation.broken == ("candidates of reader: cloud",)
+
+
+def test_second_best_is_not_searched_where_it_would_take_too_much(word_count):
+    many = edrp.Network(nodes=[{"name": f"n{i}"} for i in range(2000)])
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "a", "candidates": ["n0"]}, {"name": "b", "candidates": ["n0"]}, {"name": "c"}]},
+        network=many,
+        weights={"cost": 1.0},
+        limits={"cost": 1.0},
+    )
+    deployment = edrp.Deployment({name: ["n0"] for name in "abc"})
+    assert second_best(problem, deployment).finished
+    joined = problem.replace(
+        application=edrp.Application(operators=problem.application.operators, streams=[{"source": "a", "target": "b"}])
+    )
+    assert second_best(joined, deployment) is None
+
+
+def test_reconfiguration_actions_carry_their_downtime(reconfigure):
+    found = edrp.explain(reconfigure, brute_force(reconfigure)[1][0], runner_up=False)
+    assert {each.action.operator: each.downtime for each in found.actions} == {"splitter": 0.2, "counter": 0.2}
+
+
+def test_nodes_in_use_are_among_the_margins(word_count):
+    found = edrp.explain(word_count, brute_force(word_count)[1][0], runner_up=False)
+    cloud = next(margin for margin in found.margins if margin.name == "resources of node cloud")
+    assert (cloud.value, cloud.limit, cloud.used) == (4.0, 8.0, 0.5)
+
+
+def test_infeasible_solution_is_explained_by_its_clashes(infeasible):
+    solution = edrp.solve(infeasible, "highs")
+    found = edrp.explain(infeasible, solution)
+    assert found.deployment is None
+    assert any("limits.response_time" in clash for clash in found.clashes)
+
+
+def test_deployment_of_another_problem_is_refused(word_count):
+    with pytest.raises(InvalidInstanceError) as refused:
+        edrp.explain(word_count, edrp.Deployment({"raeder": ["edge"], "splitter": ["moon"], "counter": ["fog"], "writer": ["cloud"]}))
+    text = str(refused.value)
+    assert "deployment.raeder: is no operator of the application; did you mean 'reader'?" in text
+    assert "deployment.splitter[0]: is no node of the network (got moon)" in text
+    assert "deployment.reader: is missing" in text
