@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import Any
 
@@ -84,7 +85,10 @@ def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph:
     except ImportError as error:
         raise BackendUnavailableError('topologies need the package topohub: pip install "edrp[data]"') from error
     try:
-        described: dict[str, Any] = topohub.get(name)
+        with warnings.catch_warnings():
+            # topohub 1.5 leaves its file to the garbage collector.
+            warnings.simplefilter("ignore", ResourceWarning)
+            described: dict[str, Any] = topohub.get(name)
     except KeyError as error:
         why = "is no topology of topohub; names look like topozoo/Ans, sndlib/germany50"
         raise InvalidInstanceError([Fault("topology", repr(name), why)]) from error
