@@ -115,7 +115,7 @@ def test_nodes_that_run_nothing_still_forward():
 
 
 def test_other_sizes_of_ansnet_are_refused():
-    with pytest.raises(ValueError, match="15 nodes .* or 18 .*, not 14"):
+    with pytest.raises(ValueError, match=r"15 nodes .* or 18 .*, not 14"):
         datasets.ansnet(14)
 
 
@@ -132,7 +132,7 @@ def test_any_topology_of_topohub_can_be_had_one_way_too():
         (lambda: datasets.topology("topozoo/Atlantis"), r"topology: is no topology of topohub.*'topozoo/Atlantis'"),
         (
             lambda: datasets.topology("topozoo/Ans", without=("Paris",)),
-            r"without\[0\]: is no node of topozoo/Ans \(got 'Paris'\)",
+            r"without\[0\]: is no node of .*'Paris'",
         ),
     ],
 )
@@ -204,7 +204,7 @@ def test_flights_are_a_stream_in_order_whose_keys_are_routes():
     stream = datasets.flights()
     assert stream.time.shape == stream.key.shape == (336_776,)
     assert (np.diff(stream.time) >= 0).all()
-    assert 0 <= stream.time[0]
+    assert stream.time[0] >= 0
     assert stream.time[-1] < 365 * 86_400
     assert len(stream.names) == 224
     assert np.bincount(stream.key).max() == 11_262  # JFK-LAX

@@ -85,8 +85,8 @@ class TableLatency(Document):
     Examples
     --------
     >>> table = TableLatency(rates=[0, 100], latencies=[0.01, 0.03])
-    >>> table.at(50.0), table.at(101.0)
-    (0.02, inf)
+    >>> table.at(100.0), table.at(101.0)
+    (0.03, inf)
     """
 
     model: Literal["table"] = Field("table", description="says which fields follow")

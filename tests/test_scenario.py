@@ -1,0 +1,108 @@
+"""The hour of EDRP, section 7.2, on ANSNET."""
+
+from __future__ import annotations
+
+import pytest
+
+from edrp import datasets
+from edrp.documents import Deployment
+from edrp.errors import EdrpError
+from edrp.validation.claims import claims
+from edrp.validation.figures import draw_hours, draw_replicas, draw_response
+from edrp.validation.replay import in_words, place_first, replay, solver
+from edrp.validation.scenario import TABLE_III, WEIGHTINGS, events, outcome, restricted_gaps, run_hour
+
+
+@pytest.fixture(scope="module")
+def hours():
+    """The hour in the four objectives."""
+    return {name: run_hour(weights) for name, weights in WEIGHTINGS.items()}
+
+
+def test_the_hour_is_what_the_paper_says(hours):
+    assert [claim.sentence for claim in claims(hours) if not claim.holds] == []
+
+
+def test_balanced_weights_reconfigure_three_times_partial_rank_first_and_in_place(hours):
+    balanced = hours["Balanced"]
+    assert [step.number for step in balanced.reconfigurations] == pytest.approx([8, 27, 46], abs=2)
+    assert events(balanced)[0].startswith("t = 8 min: partialRank scaled out on the same node")
+    kinds = [{action.operator: action.kind for action in step.actions} for step in balanced.reconfigurations]
+    for operator in ("parser", "filterByCoordinates", "computeRouteID"):
+        assert kinds[1][operator] == "scale-out"
+        assert kinds[2][operator] == "scale-in"
+
+
+def test_the_figures_of_table_iii_come_near_the_paper(hours):
+    for name, hour in hours.items():
+        ours, theirs = outcome(hour), TABLE_III[name]
+        assert ours.response_time == pytest.approx(theirs.response_time, rel=0.1)
+        assert ours.cost == pytest.approx(theirs.cost, rel=0.15)
+
+
+def test_every_minute_keeps_the_limits_and_starts_from_the_minute_before(hours):
+    for hour in hours.values():
+        assert [step.number for step in hour.steps] == list(range(61))
+        for before, step in zip(hour.steps, hour.steps[1:], strict=False):
+            assert step.solved
+            assert step.problem.current == before.deployment
+            assert step.problem.evaluate(step.deployment).feasible
+
+
+def test_all_objectives_start_from_the_same_deployment(hours):
+    assert len({hour.steps[0].deployment for hour in hours.values()}) == 1
+    assert {hour.steps[0].metrics["downtime"] for hour in hours.values()} == {0.0}
+
+
+def test_restricted_reconfigurations_are_never_better_and_mostly_as_good(hours):
+    balanced = hours["Balanced"]
+    few = type(balanced)(balanced.steps[0:10] + balanced.steps[25:29], 0.0)
+    gaps = restricted_gaps(few, solver("highs", "restricted"))
+    assert len(gaps) == 13
+    found = [gap for gap in gaps if gap is not None]
+    assert len(found) >= 12
+    assert sum(gap < 1e-6 for gap in found) >= 11
+
+
+def test_a_step_without_an_answer_keeps_the_deployment_and_says_so():
+    def problem_at(_, rate, current):
+        return datasets.debs2015(rate, current=current)
+
+    start = place_first(datasets.debs2015(70.0), solver("greedy"))
+    short = replay([70.0, 290.0, 70.0], problem_at, start, solver("highs"))
+    assert [step.solved for step in short.steps] == [True, False, True]
+    assert short.steps[1].deployment == start
+    assert short.steps[1].metrics["response_time"] == float("inf")
+
+
+def test_an_application_that_fits_nowhere_has_no_start():
+    with pytest.raises(EdrpError, match="no initial deployment was found"):
+        place_first(datasets.debs2015(290.0), solver("highs"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (["a"], ["a", "a"], "x scaled out on the same node"),
+        (["a"], ["a", "b"], "x scaled out to b"),
+        (["a"], ["b", "c"], "x scaled out from a to b and c"),
+        (["a", "b"], ["a"], "x scaled in on b"),
+        (["a", "a"], ["a"], "x scaled in"),
+        (["a", "a"], ["b"], "x scaled in from a to b"),
+        (["a"], ["b"], "x moved from a to b"),
+    ],
+)
+def test_reconfigurations_are_put_into_words(before, after, words):
+    old, new = Deployment({"x": before}), Deployment({"x": after})
+    assert in_words(old.actions_to(new)[0], old) == words
+
+
+def test_figures_show_the_curves_and_their_limit(hours, tmp_path):
+    draw_hours(hours, tmp_path / "hours.png", title="one hour")
+    assert (tmp_path / "hours.png").read_bytes()[:4] == b"\x89PNG"
+    balanced = hours["Balanced"]
+    axes = draw_response(balanced)
+    curve = axes.lines[-2].get_ydata()
+    assert list(curve) == [1e3 * step.metrics["response_time"] for step in balanced.steps]
+    assert axes.lines[-1].get_ydata()[0] == 175.0
+    assert list(draw_replicas(balanced).lines[0].get_ydata()) == list(balanced.replicas)

@@ -1,0 +1,70 @@
+"""S-EDRP on a small cluster: EDRP, section 7.3."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from edrp import datasets
+from edrp.validation import storm_report
+from edrp.validation.scenario import WEIGHTINGS
+from edrp.validation.storm_day import ROUND, run_storm_day, storm_outcome
+
+RATES = [60.0, 20.0, 60.0, 160.0, 240.0, 300.0, 300.0, 150.0]
+
+
+@pytest.fixture(scope="module")
+def rounds():
+    """Eight rounds through the paper's range, in three objectives."""
+    return {name: run_storm_day(RATES, WEIGHTINGS[name]) for name in ("Baseline", "Balanced", "Cost")}
+
+
+def test_weighing_downtime_lowers_it_and_storm_stops_for_at_least_its_rebalance(rounds):
+    assert rounds["Baseline"].downtime > 1.5 * rounds["Balanced"].downtime > 0
+    for day in rounds.values():
+        stops = [step.metrics["downtime"] for step in day.reconfigurations]
+        assert min(stops) > datasets.debs2015_storm().synchronisation_time
+        assert sum(stops) == day.downtime
+
+
+def test_the_cost_objective_keeps_as_few_replicas_as_the_response_limit_allows(rounds):
+    cost, balanced = rounds["Cost"], rounds["Balanced"]
+    assert cost.mean("cost") < balanced.mean("cost")
+    assert min(cost.replicas) == 8
+    assert cost.replicas[5] > 8
+    assert max(step.metrics["response_time"] for step in cost.steps) <= 0.15 * (1 + 1e-9)
+
+
+def test_no_node_holds_more_than_its_executors(rounds):
+    for day in rounds.values():
+        for step in day.steps:
+            used = [node for operator in step.deployment for node in step.deployment[operator]]
+            assert max(used.count(node) for node in set(used)) <= 8
+
+
+def test_downtime_is_given_as_a_share_of_the_time_replayed(rounds):
+    day = rounds["Baseline"]
+    assert storm_outcome(day).downtime_share == pytest.approx(day.downtime / (7 * ROUND))
+
+
+def test_the_same_seed_gives_the_same_day(rounds):
+    again = run_storm_day(RATES[:4], WEIGHTINGS["Balanced"])
+    assert [step.deployment for step in again.steps] == [step.deployment for step in rounds["Balanced"].steps[:4]]
+    other = run_storm_day(RATES[:2], WEIGHTINGS["Balanced"], seed=1)
+    assert other.steps[0].problem.network != again.steps[0].problem.network
+
+
+def test_the_report_prints_table_v_beside_the_paper(monkeypatch, tmp_path, rounds):
+    def shortened(console, title, steps, run):
+        assert steps == 24
+        return {"Baseline": rounds["Baseline"], "Cost": rounds["Cost"]}
+
+    monkeypatch.setattr(storm_report, "in_all_objectives", shortened)
+    text = io.StringIO()
+    storm_report.run(Console(file=text, width=160), out=tmp_path / "new")
+    row = next(line for line in text.getvalue().splitlines() if "Baseline" in line)
+    assert re.findall(r"\d+\.\d+", row)[3::2] == ["103.6", "9.3", "10.18"]
+    assert (tmp_path / "new" / storm_report.FIGURE).read_bytes()[:4] == b"\x89PNG"
