@@ -20,11 +20,11 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
 
     A pinned source, layers of one to three operators, a pinned sink. Every operator has one or two predecessors
     in the layer before it (the sink has all of them), and sometimes a third one that would have no successor
-    otherwise. Its load is between 50 and 150 tuples/s, in equal parts from its predecessors. Its queue (M/M/1) serves between 0.6 and 1.8 times that with
-    one replica: some operators need a second replica, for others more replicas only help. With queues of 10 to
-    40 ms and delays of 32 ms on average neither dominates. Replicas use one unit of resources and cost 1 money/h.
-    The response limit is what the longest path takes with all replicas in use and mean delays on every stream;
-    the cost limit pays for all replicas.
+    otherwise. Its load is between 50 and 150 tuples/s, in equal parts from its predecessors. Its queue (M/M/1)
+    serves between 0.6 and 1.8 times that with one replica: some operators need a second replica, for others more
+    replicas only help. With queues of 10 to 40 ms and delays of 32 ms on average neither dominates. Replicas use one
+    unit of resources and cost 1 money/h. The response limit is what the longest path takes with all replicas in use
+    and mean delays on every stream; the cost limit pays for all replicas.
 
     Parameters
     ----------

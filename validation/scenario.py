@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edrp.datasets import ansnet, debs2015, ramp
 from edrp.documents import Deployment, Network
 from edrp.problem import EdrpProblem, Weights
-from edrp.validation.replay import Replay, Solver, StepProgress, place_first, replay, solver
+from edrp.validation.replay import Replay, Solver, Step, StepProgress, place_first, replay, solver
 
 WEIGHTINGS = {
     "Baseline": Weights(response_time=0.5, cost=0.5),
@@ -47,6 +48,7 @@ def run_hour(
     network: Network | None = None,
     method: str = "auto",
     restricted: bool = False,
+    rates: Sequence[float] | None = None,
     progress: StepProgress | None = None,
 ) -> Replay:
     """One hour of the DEBS 2015 application, 70 → 220 → 70 tuples/s, decided anew every minute.
@@ -63,15 +65,17 @@ def run_hour(
         Of the registry.
     restricted
         Solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
+    rates
+        Tuples/s at minutes 0, 1, …; default: the ramp.
     progress
         Called after every minute.
 
     Returns
     -------
     Replay
-        61 steps, minutes 0 to 60.
+        A step per rate: by default 61, minutes 0 to 60.
     """
-    rates = [float(rate) for rate in ramp()]
+    rates = [float(rate) for rate in ramp()] if rates is None else rates
 
     def problem_at(_: int, rate: float, current: Deployment | None) -> EdrpProblem:
         return debs2015(rate, network, weights=weights, current=current)
@@ -85,16 +89,32 @@ def run_hour(
 def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:
     """How far rEDRP is from the optimum at every minute of an hour of optima, from the same deployments.
 
+    Parameters
+    ----------
+    hour
+        Of optimal decisions.
+    decide
+        Solves the restricted program. It is not asked where the optimum itself lies in the restricted
+        neighbourhood: there the gap is 0.
+
     Returns
     -------
     tuple
-        Relative gap by minute from 1 on; None where the restricted neighbourhood holds no feasible deployment.
+        Relative gap by minute from 1 on; None where the neighbourhood holds no feasible deployment.
     """
     gaps: list[float | None] = []
     for step in hour.steps[1:]:
+        if in_neighbourhood(step):
+            gaps.append(0.0)
+            continue
         objective = decide(step.problem).objective
         gaps.append(None if objective is None else max(0.0, (objective - step.objective) / step.objective))
     return tuple(gaps)
+
+
+def in_neighbourhood(step: Step) -> bool:
+    """Whether every operator gained at most one replica and lost at most one (EDRP, section 7.2: P(V; k; U_0))."""
+    return all(len(action.added) <= 1 and len(action.removed) <= 1 for action in step.actions)
 
 
 def events(hour: Replay) -> tuple[str, ...]:
