@@ -53,7 +53,7 @@ def multisets(nodes: NDArray[np.int64], max_replicas: int) -> NDArray[np.int32]:
 
 def degrees(members: NDArray[np.int32]) -> NDArray[np.int64]:
     """Number of replicas of each configuration, shape (configurations,)."""
-    return (members != NO_NODE).sum(axis=1)
+    return np.asarray((members != NO_NODE).sum(axis=1))
 
 
 def replica_counts(members: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:

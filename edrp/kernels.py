@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+njit: Any = numba.njit  # its stub knows no private options
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -17,9 +18,9 @@ def kernel(function: Function) -> Function:
     installation); the kernel is then compiled anew in each process.
     """
     try:
-        return cast("Function", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+        return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
     except RuntimeError:
-        return cast("Function", numba.njit(nogil=True, error_model="numpy")(function))
+        return cast("Function", njit(nogil=True, error_model="numpy")(function))
 
 
 def inlined(function: Function) -> Function:
@@ -28,13 +29,13 @@ def inlined(function: Function) -> Function:
     For helpers of inner loops that take a whole tuple of arrays: handing that over in a real call, and
     counting references to each array at each access, costs ten times more than the helper's own work.
     """
-    return cast("Function", numba.njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function))
+    return cast("Function", njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function))
 
 
 def inner_loop(function: Function) -> Function:
     """Compile like `kernel`, without reference counting: the function must not allocate."""
     options = {"nogil": True, "error_model": "numpy", "_nrt": False}
     try:
-        return cast("Function", numba.njit(cache=True, **options)(function))
+        return cast("Function", njit(cache=True, **options)(function))
     except RuntimeError:
-        return cast("Function", numba.njit(**options)(function))
+        return cast("Function", njit(**options)(function))

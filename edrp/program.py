@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,7 +156,7 @@ class Program:
         self,
         name: str,
         count: int,
-        entries: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]],
+        entries: Sequence[tuple[Any, Any, Any]],
         *,
         lower: ArrayLike = -np.inf,
         upper: ArrayLike = np.inf,
@@ -169,7 +170,7 @@ class Program:
         count
             Number of rows.
         entries
-            Triplets (row within the block, column, coefficient), each broadcast to a common shape;
+            Triplets of array-likes (row within the block, column, coefficient), each broadcast to a common shape;
             entries of one cell add up.
         lower, upper
             Range of each row, broadcast to (count,).

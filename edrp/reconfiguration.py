@@ -112,7 +112,7 @@ def upload_times(compiled: Compiled, operator: int, u: int, left: NDArray[np.int
         share = np.full(np.shape(new), before / old)
     else:
         share = np.maximum(before - left, 0) / old + before * np.maximum(new - old, 0) / (old * new)
-    return 2 * compiled.store_delay[u] + compiled.state_size[operator] * share / compiled.store_bandwidth[u]
+    return np.asarray(2 * compiled.store_delay[u] + compiled.state_size[operator] * share / compiled.store_bandwidth[u])
 
 
 def download_times(
@@ -127,4 +127,4 @@ def download_times(
         kept = np.minimum(before, after) * np.maximum(old - new, 0)
         share, started = np.maximum(after - before, 0) / new + kept / (old * new), after > before
     fetch = 2 * compiled.store_delay[v] + compiled.state_size[operator] * share / compiled.store_bandwidth[v]
-    return fetch + started * compiled.spawn_time[v]
+    return np.asarray(fetch + started * compiled.spawn_time[v])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from edrp.documents import Deployment
+from edrp.documents import Action, Deployment
 from edrp.errors import UnsupportedProblemError, VerificationError
 from edrp.infeasibility import explain_infeasibility
 from edrp.methods import Options, Progress, get_method
@@ -90,7 +90,7 @@ def _solution(
     bound = answer.bound
     if objective is not None and bound is not None:
         bound = min(bound, objective)
-    actions = ()
+    actions: tuple[Action, ...] = ()
     if answer.decision is not None and problem.current is not None:
         actions = problem.current.actions_to(answer.decision)
     return Solution(

@@ -86,7 +86,7 @@ class _Found:
     @property
     def follows_from_others(self) -> bool:
         """A list counts as too short when its members are at fault; those are reported already."""
-        return self.item["type"] == "too_short" and len(self.item["input"]) >= self.item["ctx"]["min_length"]
+        return bool(self.item["type"] == "too_short") and len(self.item["input"]) >= self.item["ctx"]["min_length"]
 
     def fault(self) -> Fault:
         kind, value, context = self.item["type"], self.item["input"], self.item.get("ctx", {})

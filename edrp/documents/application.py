@@ -136,7 +136,7 @@ class Application(Document):
 
     @cached_property
     def _graph(self) -> Any:
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[Any] = nx.DiGraph()
         graph.add_nodes_from(operator.name for operator in self.operators)
         graph.add_edges_from((stream.source, stream.target) for stream in self.streams)
         return graph
@@ -185,7 +185,7 @@ class Application(Document):
         return tuple(alone + joined)
 
     @classmethod
-    def from_graph(cls, graph: nx.DiGraph) -> Self:
+    def from_graph(cls, graph: nx.DiGraph[Any]) -> Self:
         """Read a `networkx.DiGraph` whose vertex and edge attributes are the fields of `Operator` and `Stream`.
 
         Examples
@@ -201,9 +201,9 @@ class Application(Document):
             streams=tuple({"source": str(u), "target": str(v), **attributes} for u, v, attributes in graph.edges(data=True)),
         )
 
-    def to_graph(self) -> nx.DiGraph:
+    def to_graph(self) -> nx.DiGraph[Any]:
         """Write a `networkx.DiGraph`; `from_graph` reads it back without loss."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[Any] = nx.DiGraph()
         for operator in self.operators:
             graph.add_node(operator.name, **operator.model_dump(exclude={"name"}))
         for stream in self.streams:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -17,7 +17,13 @@ Amount = Annotated[float, Field(ge=0)]
 Resources = Amount | dict[Name, Amount]
 
 
-class _DocumentMeta(type(BaseModel)):  # type: ignore[misc]
+if TYPE_CHECKING:
+    from pydantic.root_model import _RootModelMetaclass as ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _DocumentMeta(ModelMetaclass):
     """Direct construction reports faults as `InvalidInstanceError`, as reading a file does.
 
     A metaclass, because overriding `__init__` would make pydantic call it for nested documents too

@@ -144,7 +144,7 @@ class Network(Document):
     @classmethod
     def from_graph(
         cls,
-        graph: nx.Graph,
+        graph: nx.Graph[Any],
         *,
         weight: str = "delay",
         nodes: list[Hashable] | None = None,
@@ -204,9 +204,9 @@ class Network(Document):
         described = [{**(node_defaults or {}), **_node_fields(graph.nodes[v]), "name": str(v)} for v in chosen]
         return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
 
-    def to_graph(self) -> nx.DiGraph:
+    def to_graph(self) -> nx.DiGraph[Any]:
         """Write a `networkx.DiGraph` of the logical links, one arc per direction."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[Any] = nx.DiGraph()
         for node in self.nodes:
             graph.add_node(node.name, **node.model_dump(exclude={"name"}))
         for (source, target), link in self._links.items():
@@ -214,11 +214,12 @@ class Network(Document):
         return graph
 
 
-def _shortest_delays(graph: nx.Graph, vertices: list[Hashable], weight: str) -> Any:
+def _shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str) -> Any:
     """Shortest-path delays between all vertices, shape (vertices, vertices); infinite where there is no path."""
     index = {vertex: position for position, vertex in enumerate(vertices)}
     shortest: dict[tuple[int, int], float] = {}
-    for u, v, value in graph.edges(data=weight):
+    edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]
+    for u, v, value in edges:
         if value is None or not np.isfinite(value) or value < 0:
             place = f"graph.edges[{u!r}, {v!r}].{weight}"
             raise InvalidInstanceError([Fault(place, repr(value), "must be a delay of at least 0 s")])
