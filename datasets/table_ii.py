@@ -55,7 +55,7 @@ MEAN_DELAY = 0.032
 """Seconds, the mean network delay of section 7.2."""
 
 
-def logical_network(graph: nx.Graph, nodes: list[Hashable] | None = None, resources: float = NODE_RESOURCES) -> Network:
+def logical_network(graph: nx.Graph[Any], nodes: list[Hashable] | None = None, resources: float = NODE_RESOURCES) -> Network:
     """The fully connected network over a physical graph (edge attribute `delay` in seconds) with Table II's prices and times."""
     return Network.from_graph(
         graph,

@@ -78,7 +78,7 @@ def ansnet(nodes: int = 15) -> Network:
     return topology("topozoo/Ans", without=ANSNET_NOT_USED if nodes == 15 else ())
 
 
-def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph:
+def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph[str]:
     """The graph itself, with the edge attribute `delay` in seconds; nodes of equal names get their number appended."""
     try:
         import topohub
@@ -96,7 +96,7 @@ def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph:
     names = {}
     for node in described["nodes"]:
         names[node["id"]] = node["name"] if labels[node["name"]] == 1 and node["name"] else f"{node['name']}#{node['id']}"
-    graph = nx.Graph()
+    graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(names.values())
     trips = 2 if round_trip else 1
     for edge in described["edges"]:

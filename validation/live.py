@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from edrp.problem import Weights
 from edrp.validation.replay import Replay, StepProgress
@@ -35,8 +35,12 @@ def in_all_objectives(console: Console, title: str, steps: int, run: Run, names:
     with _progress(console) as progress:
         bars = {name: progress.add_task(f"{title}: {name}", total=steps) for name in names}
         for name in names:
-            found[name] = run(WEIGHTINGS[name], lambda done, _, bar=bars[name]: progress.update(bar, completed=done))
+            found[name] = run(WEIGHTINGS[name], _advance(progress, bars[name]))
     return found
+
+
+def _advance(progress: Progress, bar: TaskID) -> StepProgress:
+    return lambda done, _: progress.update(bar, completed=done)
 
 
 def _progress(console: Console) -> Progress:
