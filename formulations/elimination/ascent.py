@@ -1,0 +1,208 @@
+"""Raise the bound of a box by projected subgradient steps on all prices, eliminating nodes on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.elimination.box import Box, Prices, Relaxation
+from edrp.formulations.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of, relaxed_optimum
+from edrp.formulations.elimination.model import Model
+from edrp.formulations.elimination.paths import covering_paths, operator_flow, path_flow, relaxed_usage
+from edrp.formulations.elimination.seats import Candidates, stream_delays
+
+Floats = NDArray[np.float64]
+
+SMALL_BUDGET = 20_000
+"""States per table while the prices are far from their best."""
+PATIENCE = 6
+"""Steps without progress before the step is halved."""
+MOMENTUM = 0.6
+"""Share of the direction before in the next one."""
+
+
+def raise_bound(
+    model: Model, box: Box, incumbent: float, iterations: int, budget: int, out_of_time: Callable[[], bool]
+) -> None:
+    """Improve `box.bound` and `box.prices`, shrink `box`; stops early when the box is done or stuck.
+
+    Flow and prices each take a Polyak step towards the incumbent along a direction averaged with the one
+    before (the two live on different scales, so each gets half of the reach).
+    """
+    ascent = _Ascent(model, box.prices)
+    plan = plan_of(model, box, min(budget, SMALL_BUDGET))
+    stuck, best = 0, -np.inf
+    for iteration in range(iterations):
+        relaxation = Relaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
+        now, tables = plan, backward(model, plan, relaxation)
+        improved = tables.bound > best + 1e-4 * max(0.0, incumbent - best)
+        if tables.bound > best:
+            best, box.prices = tables.bound, ascent.prices
+        box.bound = max(box.bound, best)
+        if box.bound > incumbent or out_of_time():
+            return
+        if improved or iteration == iterations - 1:
+            before = box.anchor.sum()
+            _eliminate(model, box, plan, tables, relaxation, incumbent)
+            if box.empty():
+                return
+            if box.anchor.sum() < before:
+                plan = plan_of(model, box, budget)
+        stuck = 0 if improved else stuck + 1
+        if stuck >= PATIENCE:
+            ascent.retreat(box.prices)
+            stuck = 0
+            if ascent.length < 0.05:
+                return
+        ascent.step(now, tables, relaxation, incumbent - tables.bound)
+
+
+def _eliminate(model: Model, box: Box, plan: Plan, tables: Tables, relaxation: Relaxation, incumbent: float) -> None:
+    # Written so that a NaN keeps the seat.
+    box.drop(min_marginals(model, plan, tables, relaxation) + relaxation.surcharge() > incumbent)
+
+
+class _Ascent:
+    """Where the prices are, and in which direction they move."""
+
+    def __init__(self, model: Model, prices: Prices) -> None:
+        self.model, self.prices, self.length = model, prices, 1.0
+        self.paths = [path_flow(model, path) for path in covering_paths(model)]
+        self.shares = self._shares_of(prices.flow)
+        self.flow_direction = np.zeros(len(self.paths))
+        self.price_direction = np.zeros(model.capacity.size + 2)
+
+    def _shares_of(self, flow: Floats) -> Floats:
+        """The flow as a mixture of paths; streams that no known path explains become paths greedily."""
+        shares, left = [], flow.copy()
+        paths = []
+        while left.max(initial=0.0) > 1e-9 and len(paths) < 4 * left.size:
+            path = _widest_path(self.model, left)
+            amount = left[path].min()
+            if amount <= 1e-9:
+                break
+            paths.append(path_flow(self.model, path))
+            shares.append(amount)
+            left[path] -= amount
+        for known in self.paths:
+            if not any(np.array_equal(known, path) for path in paths):
+                paths.append(known)
+                shares.append(0.0)
+        self.paths = paths
+        total = sum(shares)
+        return np.array(shares) / total if total > 0 else np.full(len(paths), 1.0 / max(1, len(paths)))
+
+    def retreat(self, best: Prices) -> None:
+        """Go back to the best prices with half the step."""
+        self.prices, self.length = best, 0.5 * self.length
+        self.shares = self._shares_of(best.flow)
+        self.flow_direction = np.zeros(len(self.paths))
+        self.price_direction[:] = 0.0
+
+    def step(self, plan: Plan, tables: Tables, relaxation: Relaxation, reach: float) -> None:
+        """One step from the relaxed optimum of `tables`."""
+        model, prices = self.model, self.prices
+        chosen, seats = relaxed_optimum(model, plan, tables, relaxation)
+        operators = np.arange(model.operators)
+        replicas = np.array([relaxation.replicas(i, chosen[i], seats[i]) for i in operators])
+        delay = _relaxed_delays(model, relaxation.box, chosen, seats == model.latency.shape[1] - 1)
+        latency = model.latency[operators, replicas] / model.speedup[chosen]
+        self._know(_critical_path(model, delay, latency))
+        times = np.array([path @ delay + operator_flow(model, path) @ latency for path in self.paths])
+        self._move_flow(relaxation.alpha * times, reach)
+        excess = np.where(np.isfinite(model.capacity), relaxed_usage(relaxation, chosen, seats) - model.capacity, -1.0)
+        mean_time = float(prices.flow @ delay + operator_flow(model, prices.flow) @ latency)
+        spent = float((model.replica_cost * replicas).sum())
+        gradient = np.concatenate(
+            [excess.ravel(), [_relative_excess(mean_time, model.limits[0]), _relative_excess(spent, model.limits[1])]]
+        )
+        point = self._move_prices(gradient, reach)
+        self.prices = Prices(
+            flow=np.asarray(self.shares @ np.array(self.paths)) if len(self.paths) else prices.flow,
+            capacity=point[:-2].reshape(model.capacity.shape),
+            response=float(point[-2]),
+            cost=float(point[-1]),
+        )
+
+    def _know(self, path: list[int]) -> None:
+        flow = path_flow(self.model, path)
+        if not any(np.array_equal(flow, known) for known in self.paths):
+            self.paths.append(flow)
+            self.shares = np.append(self.shares, 0.0)
+            self.flow_direction = np.append(self.flow_direction, 0.0)
+
+    def _move_flow(self, times: Floats, reach: float) -> None:
+        gradient = times - times.mean()
+        self.flow_direction = gradient + MOMENTUM * self.flow_direction
+        norm = float(self.flow_direction @ gradient)
+        if norm > 0:
+            length = min(0.5 * self.length * reach / norm, 1.0 / np.abs(self.flow_direction).max())
+            self.shares = _onto_simplex(self.shares + length * self.flow_direction)
+
+    def _move_prices(self, gradient: Floats, reach: float) -> Floats:
+        prices = self.prices
+        point = np.concatenate([prices.capacity.ravel(), [prices.response, prices.cost]])
+        gradient = np.where((gradient > 0) | (point > 0), gradient, 0.0)
+        self.price_direction = gradient + MOMENTUM * np.where((gradient != 0) | (point > 0), self.price_direction, 0.0)
+        norm = float(self.price_direction @ gradient)
+        if norm > 0:
+            point = np.maximum(0.0, point + 0.5 * self.length * reach / norm * self.price_direction)
+        return point
+
+
+def _relaxed_delays(model: Model, box: Box, nodes: NDArray[np.int64], split: NDArray[np.bool_]) -> Floats:
+    """Delay of each stream in a relaxed solution."""
+    zero = np.zeros(1, np.int64)
+    seats = [Candidates(nodes[i : i + 1], zero, split[i : i + 1], zero) for i in range(model.operators)]
+    delays = [stream_delays(model, box, e, seats[model.source[e]], seats[model.target[e]]) for e in range(model.source.size)]
+    return np.array([delay[0, 0] for delay in delays])
+
+
+def _onto_simplex(point: Floats) -> Floats:
+    """Nearest point with non-negative entries that sum to 1."""
+    ordered = np.sort(point)[::-1]
+    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, point.size + 1)
+    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    return np.maximum(point - level, 0.0)
+
+
+def _relative_excess(value: float, limit: float) -> float:
+    return value / limit - 1.0 if np.isfinite(limit) else -1.0
+
+
+def _widest_path(model: Model, flow: Floats) -> list[int]:
+    """Source–sink path whose narrowest stream carries most flow."""
+    width = np.zeros(model.operators)
+    via = np.full(model.operators, -1)
+    for i in range(model.operators):
+        if not len(model.incoming[i]):
+            width[i] = np.inf
+        for e in model.incoming[i]:
+            through = min(width[model.source[e]], flow[e])
+            if via[i] < 0 or through > width[i]:
+                width[i], via[i] = through, e
+    ends = [i for i in range(model.operators) if not len(model.outgoing[i]) and len(model.incoming[i])]
+    return _traced(model, via, max(ends, key=lambda end: width[end]))
+
+
+def _critical_path(model: Model, delay: Floats, latency: Floats) -> list[int]:
+    finish = np.zeros(model.operators)
+    via = np.full(model.operators, -1)
+    for i in range(model.operators):
+        for e in model.incoming[i]:
+            arrival = finish[model.source[e]] + delay[e]
+            if via[i] < 0 or arrival > finish[i]:
+                finish[i], via[i] = arrival, e
+        finish[i] += latency[i]
+    ends = [i for i in range(model.operators) if not len(model.outgoing[i])]
+    return _traced(model, via, max(ends, key=lambda end: finish[end]))
+
+
+def _traced(model: Model, via: NDArray[np.int64], end: int) -> list[int]:
+    path: list[int] = []
+    while via[end] >= 0:
+        path.insert(0, int(via[end]))
+        end = int(model.source[via[end]])
+    return path

@@ -1,0 +1,339 @@
+"""Kernels of the label search: expand, gather, and remove dominated labels.
+
+A label is a choice of configurations for the first operators, with its exact arrival times, costs and use
+of resources.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inlined, inner_loop
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Labels(NamedTuple):
+    """Labels as arrays, one row each.
+
+    `chosen` (labels, operators) configurations; `finish` (labels, operators) seconds; `used` (labels, nodes ×
+    resources); `sums` (labels, 7): objective without response and downtime, money/h, tuples in flight, rent,
+    downtime, latest finish of a sink, flow-weighted finish of the sinks.
+    """
+
+    chosen: NDArray[np.int32]
+    finish: Floats
+    used: Floats
+    sums: Floats
+
+    @classmethod
+    def empty(cls, count: int, operators: int, uses: int) -> Labels:
+        """Room for `count` labels."""
+        return cls(
+            np.zeros((count, operators), np.int32),
+            np.zeros((count, operators)),
+            np.zeros((count, uses)),
+            np.zeros((count, 7)),
+        )
+
+    def take(self, rows: Integers) -> Labels:
+        """The labels of these rows."""
+        return Labels(*(part[rows] for part in self))
+
+
+FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
+
+
+class Stage(NamedTuple):
+    """Placing one operator: its configurations, its streams, and the bounds on what is still to come.
+
+    Configuration arrays are those of `Choices`, cut to the operator. `tail_*` describe the streams into it:
+    source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
+    flow out of each. `table` is the backward table after the operator; `stride` (operators,) and
+    `own_stride` lead into it. `rest_*`
+    are the least objective and money of the operators still to come. `limits`: response, cost, usage.
+    """
+
+    operator: int
+    members: NDArray[np.int32]
+    degree: Integers
+    latency: Floats
+    fixed: Floats
+    cost: Floats
+    rent: Floats
+    downtime: Floats
+    tail: Floats
+    places: NDArray[np.int32]
+    tail_source: Integers
+    tail_rate: Floats
+    open_operator: Integers
+    open_flow: Floats
+    own_flow: float
+    is_sink: bool
+    remembered: Integers
+    stride: Integers
+    own_stride: int
+    table: Floats
+    rest_fixed: float
+    rest_cost: float
+    demand: Floats
+    capacity: Floats
+    nodes: Integers
+    limits: Floats
+    alpha: float
+    money_price: float
+    response: float
+    weight_downtime: float
+    least_downtime: float
+    constant: float
+    price_cost: float
+    price_usage: float
+
+
+class Everything(NamedTuple):
+    """Configurations of all operators (global numbering) and the network."""
+
+    start: Integers
+    members: NDArray[np.int32]
+    degree: Integers
+    tail: Floats
+    anchor: Integers
+    delay: Floats
+    price: Floats
+
+
+@inlined
+def _arrivals(stage: Stage, every: Everything, labels: Labels, row: int, ready: np.ndarray, pay: np.ndarray, use: np.ndarray) -> None:
+    """For each node: when all streams have arrived there, and what their traffic costs and occupies."""
+    for a in range(stage.nodes.size):
+        v = stage.nodes[a]
+        latest, money, usage = 0.0, 0.0, 0.0
+        for k in range(stage.tail_source.size):
+            i = stage.tail_source[k]
+            c = every.start[i] + labels.chosen[row, i]
+            longest, price, delay = 0.0, 0.0, 0.0
+            for p in range(every.degree[c]):
+                u = every.members[c, p]
+                longest = max(longest, every.delay[u, v])
+                price += every.price[u, v]
+                delay += every.delay[u, v]
+            latest = max(latest, labels.finish[row, i] + longest)
+            share = stage.tail_rate[k] / every.degree[c]
+            money += share * price
+            usage += share * delay
+        ready[v], pay[v], use[v] = latest, money, usage
+
+
+@inlined
+def _has_room(stage: Stage, labels: Labels, row: int, c: int) -> bool:
+    resources = stage.demand.size
+    run = 0
+    for p in range(stage.degree[c]):
+        u = stage.members[c, p]
+        run = run + 1 if p > 0 and stage.members[c, p - 1] == u else 1
+        for m in range(resources):
+            if labels.used[row, u * resources + m] + run * stage.demand[m] > stage.capacity[u, m] * (1 + 1e-9):
+                return False
+    return True
+
+
+@inlined
+def _table_value(stage: Stage, base: int, c: int) -> float:
+    """Cost to go: the largest over the configuration's nodes, each of which is a valid representative."""
+    if stage.own_stride == 0:
+        return stage.table[base]
+    best = -np.inf
+    for p in range(stage.degree[c]):
+        place = stage.places[c, p]
+        if place >= 0:
+            best = max(best, stage.table[base + place * stage.own_stride])
+    return best
+
+
+@inlined
+def _extend(stage: Stage, c: int, ready: np.ndarray, pay: np.ndarray, use: np.ndarray, out: np.ndarray) -> None:
+    """Finish time, money and usage that configuration c adds, into `out`."""
+    latest, money, usage = 0.0, 0.0, 0.0
+    for p in range(stage.degree[c]):
+        v = stage.members[c, p]
+        latest = max(latest, ready[v])
+        money += pay[v]
+        usage += use[v]
+    out[0] = latest + stage.latency[c]
+    out[1] = money / stage.degree[c]
+    out[2] = usage / stage.degree[c]
+
+
+@inner_loop
+def expand(
+    stage: Stage,
+    every: Everything,
+    labels: Labels,
+    first: int,
+    last: int,
+    cutoff: float,
+    parent: np.ndarray,
+    choice: np.ndarray,
+    bounds: np.ndarray,
+    filled: int,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> tuple[int, int]:
+    """Extend labels `first`…`last` by every configuration whose bound is at most `cutoff`.
+
+    Writes to `parent`, `choice` and `bounds` from `filled` on; returns how far they are filled and the next
+    label, which is below `last` when there was no room for another label's extensions.
+    """
+    ready, pay, use = scratch[0], scratch[1], scratch[2]
+    row = first
+    while row < last and filled + stage.degree.size <= parent.size:
+        _arrivals(stage, every, labels, row, ready, pay, use)
+        base = 0
+        for k in range(stage.remembered.size):
+            i = stage.remembered[k]
+            base += every.anchor[every.start[i] + labels.chosen[row, i]] * stage.stride[k]
+        flowing, latest = labels.sums[row, SINK_FLOW], labels.sums[row, SINK]
+        for k in range(stage.open_operator.size):
+            i = stage.open_operator[k]
+            flowing += stage.open_flow[k] * labels.finish[row, i]
+            latest = max(latest, labels.finish[row, i] + every.tail[every.start[i] + labels.chosen[row, i]])
+        for c in range(stage.degree.size):
+            _extend(stage, c, ready, pay, use, out)
+            bound = _bound(stage, labels, row, c, out, base, flowing, latest, cutoff)
+            if bound <= cutoff and _has_room(stage, labels, row, c):
+                parent[filled] = row
+                choice[filled] = c
+                bounds[filled] = bound
+                filled += 1
+        row += 1
+    return filled, row
+
+
+@inlined
+def _bound(
+    stage: Stage,
+    labels: Labels,
+    row: int,
+    c: int,
+    added: np.ndarray,
+    base: int,
+    flowing: float,
+    latest: float,
+    cutoff: float,
+) -> float:
+    """Lower bound on every completion: averaged over the flow, and by the slowest path; infinite if a limit breaks."""
+    finish, money, usage = added[0], labels.sums[row, MONEY] + added[1] + stage.cost[c], labels.sums[row, USAGE] + added[2]
+    slowest = max(latest, finish + stage.tail[c])
+    if (
+        slowest > stage.limits[0] * (1 + 1e-9)
+        or money + stage.rest_cost > stage.limits[1] * (1 + 1e-9)
+        or usage > stage.limits[2] * (1 + 1e-9)
+    ):
+        return np.inf
+    fixed = labels.sums[row, FIXED] + stage.fixed[c] + stage.price_cost * added[1] + stage.price_usage * added[2]
+    downtime = max(labels.sums[row, DOWNTIME], stage.downtime[c])
+    late = max(downtime, stage.least_downtime)
+    simple = fixed + stage.rest_fixed + stage.response * slowest + stage.weight_downtime * late
+    if simple > cutoff:
+        return simple
+    averaged = stage.constant + fixed + (stage.money_price - stage.price_cost) * money
+    averaged += labels.sums[row, RENT] + stage.rent[c] + stage.alpha * (flowing + stage.own_flow * finish)
+    averaged += stage.weight_downtime * (late - stage.least_downtime) + _table_value(stage, base, c)
+    return max(simple, averaged)
+
+
+@inner_loop
+def gather(
+    stage: Stage,
+    every: Everything,
+    labels: Labels,
+    parent: np.ndarray,
+    choice: np.ndarray,
+    target: Labels,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the extended labels named by `parent` and `choice` (sorted by parent) to `target`."""
+    ready, pay, use = scratch[0], scratch[1], scratch[2]
+    resources = stage.demand.size
+    for k in range(parent.size):
+        row, c = parent[k], choice[k]
+        if k == 0 or parent[k - 1] != row:
+            _arrivals(stage, every, labels, row, ready, pay, use)
+        for i in range(stage.operator):
+            target.chosen[k, i] = labels.chosen[row, i]
+            target.finish[k, i] = labels.finish[row, i]
+        for a in range(labels.used.shape[1]):
+            target.used[k, a] = labels.used[row, a]
+        for a in range(7):
+            target.sums[k, a] = labels.sums[row, a]
+        _extend(stage, c, ready, pay, use, out)
+        target.chosen[k, stage.operator] = c
+        target.finish[k, stage.operator] = out[0]
+        for p in range(stage.degree[c]):
+            for m in range(resources):
+                target.used[k, stage.members[c, p] * resources + m] += stage.demand[m]
+        target.sums[k, FIXED] += stage.fixed[c] + stage.price_cost * out[1] + stage.price_usage * out[2]
+        target.sums[k, MONEY] += stage.cost[c] + out[1]
+        target.sums[k, USAGE] += out[2]
+        target.sums[k, RENT] += stage.rent[c]
+        target.sums[k, DOWNTIME] = max(target.sums[k, DOWNTIME], stage.downtime[c])
+        if stage.is_sink:
+            target.sums[k, SINK] = max(target.sums[k, SINK], out[0])
+            target.sums[k, SINK_FLOW] += stage.own_flow * out[0]
+
+
+@inner_loop
+def hash_labels(labels: Labels, frontier: np.ndarray, useful: np.ndarray, keys: np.ndarray) -> None:
+    """One number per label from its frontier configurations and its use of the nodes that still matter."""
+    for row in range(keys.size):
+        key = np.uint64(1469598103934665603)
+        for k in range(frontier.size):
+            key = (key ^ np.uint64(labels.chosen[row, frontier[k]] + 1)) * np.uint64(1099511628211)
+        for a in range(useful.size):
+            key = (key ^ np.uint64(np.int64(labels.used[row, useful[a]] * 1e6 + 0.5))) * np.uint64(1099511628211)
+        keys[row] = key
+
+
+@inlined
+def _same(labels: Labels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
+    for k in range(frontier.size):
+        if labels.chosen[a, frontier[k]] != labels.chosen[b, frontier[k]]:
+            return False
+    for k in range(useful.size):
+        if abs(labels.used[a, useful[k]] - labels.used[b, useful[k]]) > 1e-9:
+            return False
+    return True
+
+
+@inlined
+def _dominates(labels: Labels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
+    for k in (FIXED, MONEY, USAGE, DOWNTIME, SINK):
+        if labels.sums[a, k] > labels.sums[b, k]:
+            return False
+    for k in range(frontier.size):
+        if labels.finish[a, frontier[k]] > labels.finish[b, frontier[k]]:
+            return False
+    return _same(labels, a, b, frontier, useful)
+
+
+@inner_loop
+def mark_dominated(
+    labels: Labels, order: np.ndarray, keys: np.ndarray, frontier: np.ndarray, useful: np.ndarray, dominated: np.ndarray
+) -> None:
+    """Mark labels that another of equal key is nowhere worse than; `order` sorts by key, then objective.
+
+    Each label is compared with at most 50 before it: marking fewer is slower later, never wrong.
+    """
+    begin = 0
+    for k in range(order.size):
+        if keys[order[k]] != keys[order[begin]]:
+            begin = k
+        for other in range(max(begin, k - 50), k):
+            if not dominated[order[other]] and _dominates(labels, order[other], order[k], frontier, useful):
+                dominated[order[k]] = True
+                break

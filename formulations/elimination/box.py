@@ -1,0 +1,118 @@
+"""A box: a sub-problem of the search, given by the nodes and downtimes that are left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.elimination.model import Model
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Multipliers of the relaxation.
+
+    `flow` (streams,) is a unit source–sink flow; `capacity` (nodes, resources), `response` and `cost` price
+    the limits (the latter two per unit of the limit itself).
+    """
+
+    flow: Floats
+    capacity: Floats
+    response: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass
+class Box:
+    """What is left of the problem in one branch.
+
+    `alive` (operators, nodes): nodes that an operator may still use. `anchor` (operators, nodes, seats): seats of
+    which it must take one with its representative. Downtime lies in [`least`, `most`]. `bound` is
+    proven for all deployments in the box.
+    """
+
+    alive: NDArray[np.bool_]
+    anchor: NDArray[np.bool_]
+    least: float
+    most: float
+    bound: float
+    prices: Prices
+
+    def empty(self) -> bool:
+        """Whether some operator has no node left."""
+        return not bool(self.anchor.any(axis=(1, 2)).all())
+
+    def drop(self, hopeless: NDArray[np.bool_]) -> None:
+        """Take seats away, shape (operators, nodes, seats); a node that loses its last anchor is not used at all."""
+        before = self.anchor.any(axis=2)
+        self.anchor &= ~hopeless
+        self.alive &= ~(before & ~self.anchor.any(axis=2))
+
+    @property
+    def anchors(self) -> NDArray[np.bool_]:
+        """Nodes with a seat left, shape (operators, nodes)."""
+        return np.asarray(self.anchor.any(axis=2))
+
+    def copy(self) -> Box:
+        """A box to shrink without touching this one."""
+        return replace(self, alive=self.alive.copy(), anchor=self.anchor.copy())
+
+
+class Relaxation:
+    """Seat-level costs of a box under given prices: what the dynamic programs add up.
+
+    Attributes
+    ----------
+    unary : shape (operators, nodes, seats); infinite where no anchor.
+    split_replicas : shape (operators, nodes); the number of replicas that is cheapest when split.
+    alpha : objective per second of response time.
+    money : objective per money/h.
+    constant : to be added to every bound.
+    rent : shape (nodes, operators); price of the resources of one replica.
+    """
+
+    def __init__(self, model: Model, box: Box, prices: Prices, operator_flow: Floats) -> None:
+        self.model, self.box, self.prices = model, box, prices
+        response_limit, cost_limit = model.limits[0], model.limits[1]
+        self.alpha = model.response + (prices.response / response_limit if np.isfinite(response_limit) else 0.0)
+        self.money = model.cost + (prices.cost / cost_limit if np.isfinite(cost_limit) else 0.0)
+        held = np.where(prices.capacity > 0, model.capacity, 0.0)
+        self.constant = model.downtime * box.least - float((prices.capacity * held).sum()) - prices.response - prices.cost
+        self.rent = prices.capacity @ model.demand.T
+        self.unary, self.split_replicas = self._unary(operator_flow)
+
+    def _unary(self, operator_flow: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        model, box = self.model, self.box
+        rent, most = self.rent.T, model.latency.shape[1] - 1
+        cheapest = np.where(box.alive, rent, np.inf).min(axis=1)
+        cheapest = np.where(np.isfinite(cheapest), cheapest, 0.0)
+        unary = np.full((*rent.shape, most + 1), np.inf)
+        replicas = np.full(rent.shape, 2, np.int64)
+        for r in range(1, most + 1):
+            # An unstable degree has infinite latency; with no flow it must stay infinite, not become NaN.
+            stable = np.isfinite(model.latency[:, r])
+            latency = np.where(stable, model.latency[:, r], 0.0)
+            total = (self.alpha * operator_flow * latency)[:, None] / model.speedup[None]
+            total = np.where(stable[:, None], total + (self.money * model.replica_cost * r)[:, None], np.inf)
+            unary[:, :, r - 1] = total + r * rent
+            if r > 1:
+                spread = total + rent + ((r - 1) * cheapest)[:, None]
+                replicas = np.where(spread < unary[:, :, most], r, replicas)
+                unary[:, :, most] = np.minimum(unary[:, :, most], spread)
+        return np.where(box.anchor, unary, np.inf), replicas
+
+    def replicas(self, i: int, node: int, seat: int) -> int:
+        """Number of replicas behind a seat's cost."""
+        return int(self.split_replicas[i, node]) if seat == self.unary.shape[2] - 1 else seat + 1
+
+    def best_seat(self, i: int, node: int, seats: NDArray[np.int64]) -> int:
+        """The cheapest of some seats of operator i on a node."""
+        return int(seats[np.argmin(self.unary[i, node, seats])])
+
+    def surcharge(self) -> Floats:
+        """Extra downtime term that a node brings beyond the box's least, shape (operators, nodes, 1)."""
+        return (self.model.downtime * np.maximum(self.model.downtime_least - self.box.least, 0.0))[:, :, None]

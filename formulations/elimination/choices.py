@@ -1,0 +1,170 @@
+"""The configurations that survive in a box, with everything the label search adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.configurations import NO_NODE, count_configurations, multisets
+from edrp.formulations.elimination.box import Box, Relaxation
+from edrp.formulations.elimination.frontier import Plan
+from edrp.formulations.elimination.model import TIE_MOVE, Model
+from edrp.formulations.elimination.paths import operator_flow
+from edrp.reconfiguration import downtime_floor, operator_downtimes
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Choices(NamedTuple):
+    """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
+
+    `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
+    replicas (cost and ties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` least
+    seconds behind the operator; `places` (configurations, replicas) the candidate of the plan that each member, as
+    representative, stands for (-1 if none is left), `anchor` that of the most telling one.
+    """
+
+    start: Integers
+    members: NDArray[np.int32]
+    degree: Integers
+    latency: Floats
+    fixed: Floats
+    cost: Floats
+    rent: Floats
+    downtime: Floats
+    tail: Floats
+    places: NDArray[np.int32]
+    anchor: Integers
+
+
+def too_many(model: Model, box: Box, most: int) -> bool:
+    """Whether some operator has more than `most` configurations left."""
+    return any(
+        count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > most for i in range(model.operators)
+    )
+
+
+def choices_of(
+    model: Model, box: Box, plan: Plan, relaxation: Relaxation, marginals: Floats, tail: Floats, incumbent: float
+) -> Choices | None:
+    """Enumerate multisets over the surviving nodes and keep those that can still beat the incumbent.
+
+    A configuration's bound is the min-marginal of any of its members' seats, with the operator's own term made exact.
+    Returns None when some operator has none left.
+    """
+    flow = operator_flow(model, relaxation.prices.flow)
+    parts = []
+    for i in range(model.operators):
+        part = _operator_choices(model, box, plan, relaxation, i, float(flow[i]), marginals[i], tail[i], incumbent)
+        if not len(part.degree):
+            return None
+        parts.append(part)
+    start = np.cumsum([0] + [len(part.degree) for part in parts])
+    width = max(part.members.shape[1] for part in parts)
+    stacked = {}
+    for name in Choices._fields[1:]:
+        values = [getattr(part, name) for part in parts]
+        if name in ("members", "places"):
+            values = [np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=NO_NODE) for value in values]
+        stacked[name] = np.concatenate(values)
+    return Choices(start=start.astype(np.int64), **stacked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    members: NDArray[np.int32]
+    degree: Integers
+    latency: Floats
+    fixed: Floats
+    cost: Floats
+    rent: Floats
+    downtime: Floats
+    tail: Floats
+    places: NDArray[np.int32]
+    anchor: Integers
+
+    def keep(self, chosen: NDArray[np.bool_]) -> _Part:
+        return _Part(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+
+def _operator_choices(
+    model: Model,
+    box: Box,
+    plan: Plan,
+    relaxation: Relaxation,
+    i: int,
+    flow: float,
+    marginal: Floats,
+    tail: Floats,
+    incumbent: float,
+) -> _Part:
+    members = multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i]))
+    used = members != NO_NODE
+    degree = used.sum(axis=1)
+    reference = model.latency[i, degree]
+    slowest = np.where(used, model.speedup[members], np.inf).min(axis=1)
+    latency = np.where(np.isfinite(reference), reference, 0.0) / slowest
+    downtime, moved = _reconfiguration(model, i, members)
+    cost = model.replica_cost[i] * degree
+    rent = np.where(used, relaxation.rent[members, i], 0.0).sum(axis=1)
+    together = ((members == members[:, :1]) | ~used).all(axis=1)
+    seat = np.where(together, degree - 1, model.latency.shape[1] - 1)
+    # Members without a seat left are no representatives; any other is, and the one that says most is taken.
+    others = np.full(marginal.shape, -np.inf)
+    np.subtract(marginal, relaxation.unary[i], out=others, where=box.anchor[i])
+    rest = np.where(used, others[members, seat[:, None]], -np.inf)
+    number = np.full((model.nodes, int(plan.groups[i].max()) + 1), NO_NODE, np.int32)
+    candidates = plan.candidates[i]
+    number[candidates.node, candidates.group] = np.arange(candidates.node.size)
+    places = np.where(np.isfinite(rest), number[members, plan.groups[i][seat][:, None]], NO_NODE)
+    telling = rest.argmax(axis=1)
+    part = _Part(
+        members=members,
+        degree=degree,
+        latency=latency,
+        fixed=model.cost * cost + TIE_MOVE * moved,
+        cost=cost,
+        rent=rent,
+        downtime=downtime,
+        tail=np.where(used, tail[members], 0.0).max(axis=1),
+        places=places,
+        anchor=places[np.arange(len(members)), telling].astype(np.int64),
+    )
+    own = relaxation.alpha * flow * latency + relaxation.money * cost + rent
+    own += model.downtime * np.maximum(downtime - box.least, 0.0)
+    hopeless = rest.max(axis=1) + own > incumbent
+    fitting = _fits(model, i, members)
+    kept = np.isfinite(reference) & ~hopeless & fitting & (downtime <= box.most) & np.isfinite(rest.max(axis=1))
+    return part.keep(kept)
+
+
+def _reconfiguration(model: Model, i: int, members: NDArray[np.int32]) -> tuple[Floats, Floats]:
+    """Downtime and moved replicas of each configuration."""
+    compiled = model.compiled
+    if compiled.current is None:
+        return np.zeros(len(members)), np.zeros(len(members))
+    operator = int(model.order[i])
+    downtime = operator_downtimes(compiled, operator, members)
+    before = compiled.current[operator]
+    used = members != NO_NODE
+    multiplicity = (members[:, :, None] == members[:, None, :]) & used[:, :, None] & used[:, None, :]
+    rank = np.tril(multiplicity, -1).sum(axis=2)  # how many equal members come earlier
+    kept = (used & (before[members] > rank)).sum(axis=1)
+    moved = np.maximum(used.sum(axis=1), before.sum()) - kept
+    floor = downtime_floor(compiled)
+    return np.where(moved > 0, np.maximum(downtime, floor), 0.0), moved.astype(float)
+
+
+def _fits(model: Model, i: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether a configuration alone stays within every node's capacity."""
+    fitting = np.ones(len(members), bool)
+    for place in range(members.shape[1]):
+        node = members[:, place]
+        count = (members == node[:, None]).sum(axis=1)
+        need = count[:, None] * model.demand[i][None]
+        fitting &= (node == NO_NODE) | (need <= model.capacity[node] * (1 + 1e-9)).all(axis=1)
+    return fitting

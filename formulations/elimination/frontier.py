@@ -1,0 +1,282 @@
+"""Frontier dynamic program with memory: the relaxation, exact in capacity among the operators it remembers.
+
+Operators are placed one after another. A state holds the nodes of the remembered operators: those with
+streams still to come (the frontier), and as many others as fit the budget of states; their use of the
+nodes is counted exactly, that of all others through the capacity prices. Backward and forward tables
+together give, for every operator and node, the cheapest relaxed solution that uses it (its min-marginal).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.elimination.box import Box, Relaxation
+from edrp.formulations.elimination.model import Model
+from edrp.formulations.elimination.paths import stream_costs
+from edrp.formulations.elimination.seats import Candidates, candidates_of, grouped_unary, groups_of, seat_marginals
+from edrp.kernels import inlined, inner_loop
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Step(NamedTuple):
+    """One operator's placement: how its choices and the remembered states before it lead to those after.
+
+    `sizes`, `stride` (remembered before): candidates of each remembered operator, and its stride in the
+    table after the step (0 if forgotten). `nodes`, `nodes_start`: their candidates' nodes, `demand`
+    (candidates, resources) what they take. `own_nodes`, `own_stride`, `own_demand`: of the operator that is placed.
+    `tail_place`, `tail_start`: remembered operators with a stream to it, and where that stream's cost table
+    (candidates × own candidates) starts in `pair`. `check`: whether any capacity can be exceeded here.
+    """
+
+    sizes: Integers
+    stride: Integers
+    nodes: Integers
+    nodes_start: Integers
+    demand: Floats
+    own_nodes: Integers
+    own_stride: int
+    own_demand: Floats
+    tail_place: Integers
+    tail_start: Integers
+    capacity: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which operators are remembered after each step, and the arrays of each step for one box."""
+
+    memory: list[list[int]]
+    steps: list[Step]
+    pairs: list[list[int]]
+    candidates: list[Candidates]
+    groups: list[Integers]
+
+    @property
+    def states(self) -> list[int]:
+        """Number of states after each step."""
+        return [int(np.prod([len(self.candidates[i].node) for i in kept], dtype=np.int64)) for kept in self.memory]
+
+
+def plan_of(model: Model, box: Box, budget: int) -> Plan:
+    """Choose what to remember within `budget` states and lay out the steps.
+
+    Where the frontier alone exceeds the budget, all seats of a node are grouped; if that is not enough, the
+    operator with most candidates is forgotten early: its later streams then cost nothing in the bound, which
+    stays valid.
+    """
+    groups = groups_of(model, box, model.response + box.prices.response, model.cost)
+    candidates = [candidates_of(box, i, groups[i]) for i in range(model.operators)]
+    memory, complete = _memory(model, candidates, budget)
+    if not complete:
+        groups = [np.zeros_like(group) for group in groups]
+        candidates = [candidates_of(box, i, groups[i]) for i in range(model.operators)]
+        memory, complete = _memory(model, candidates, budget)
+    steps, pairs = [], []
+    for i in range(model.operators):
+        step, streams = _step(model, candidates, memory[i - 1] if i else [], memory[i], i)
+        steps.append(step)
+        pairs.append(streams)
+    return Plan(memory, steps, pairs, candidates, groups)
+
+
+def _memory(model: Model, candidates: list[Candidates], budget: int) -> tuple[list[list[int]], bool]:
+    """Operators remembered after each step, and whether all of the frontier always was."""
+    memory: list[list[int]] = []
+    kept: list[int] = []
+    complete = True
+    for i in range(model.operators):
+        kept = [*kept, i]
+        needed = {j for j in kept if any(model.target[e] > i for e in model.outgoing[j])}
+        while np.prod([float(candidates[j].node.size) for j in kept]) > budget and kept:
+            spare = [j for j in kept if j not in needed]
+            complete &= bool(spare)
+            kept.remove(spare[0] if spare else max(kept, key=lambda j: candidates[j].node.size))
+        memory.append(list(kept))
+    return memory, complete
+
+
+def _step(
+    model: Model, candidates: list[Candidates], before: list[int], after: list[int], i: int
+) -> tuple[Step, list[int]]:
+    strides = {}
+    stride = 1
+    for j in reversed(after):
+        strides[j] = stride
+        stride *= candidates[j].node.size
+    streams = [int(e) for e in model.incoming[i] if model.source[e] in before]
+    own = candidates[i]
+    starts = np.cumsum([0] + [candidates[model.source[e]].node.size * own.node.size for e in streams])
+    taken = [candidates[j].count[:, None] * model.demand[j][None] for j in before]
+    step = Step(
+        sizes=np.array([candidates[j].node.size for j in before], np.int64),
+        stride=np.array([strides.get(j, 0) for j in before], np.int64),
+        nodes=np.concatenate([candidates[j].node for j in before]) if before else np.zeros(0, np.int64),
+        nodes_start=np.cumsum([0] + [candidates[j].node.size for j in before]).astype(np.int64),
+        demand=np.concatenate(taken) if before else np.zeros((0, model.demand.shape[1])),
+        own_nodes=own.node,
+        own_stride=strides.get(i, 0),
+        own_demand=own.count[:, None] * model.demand[i][None],
+        tail_place=np.array([before.index(int(model.source[e])) for e in streams], np.int64),
+        tail_start=starts[:-1].astype(np.int64),
+        capacity=model.capacity,
+    )
+    return step, streams
+
+
+@dataclass(slots=True)
+class Tables:
+    """Backward tables of one relaxation: `after[i]` is the least cost of placing the operators behind i."""
+
+    after: list[Floats]
+    unary: list[Floats]
+    pair: list[Floats]
+    bound: float
+
+
+def backward(model: Model, plan: Plan, relaxation: Relaxation) -> Tables:
+    """Fill the backward tables; O(states × candidates) each."""
+    unary = [grouped_unary(relaxation.unary[i], plan.candidates[i], plan.groups[i]) for i in range(model.operators)]
+    pair = [_pair_costs(model, plan, relaxation, i) for i in range(model.operators)]
+    after = [np.zeros(1)] * model.operators
+    states = [1, *plan.states]
+    table = np.zeros(states[-1])
+    for i in range(model.operators - 1, -1, -1):
+        after[i] = table
+        table = np.empty(states[i])
+        _fill_backward(plan.steps[i], unary[i], pair[i], after[i], table, np.zeros(len(plan.steps[i].sizes) + 1, np.int64))
+    return Tables(after, unary, pair, float(table[0]) + relaxation.constant)
+
+
+def min_marginals(model: Model, plan: Plan, tables: Tables, relaxation: Relaxation) -> Floats:
+    """Least relaxed cost with each seat of each operator, shape (operators, nodes, seats)."""
+    marginals = np.empty_like(relaxation.unary)
+    before = np.zeros(1)
+    for i, size in enumerate(plan.states):
+        forward = np.full(size, np.inf)
+        marginal = np.full(plan.candidates[i].node.size, np.inf)
+        scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)
+        _fill_forward(plan.steps[i], tables.unary[i], tables.pair[i], before, tables.after[i], forward, marginal, scratch)
+        marginals[i] = seat_marginals(relaxation.unary[i], plan.candidates[i], plan.groups[i], tables.unary[i], marginal)
+        before = forward
+    return marginals + relaxation.constant
+
+
+def relaxed_optimum(model: Model, plan: Plan, tables: Tables, relaxation: Relaxation) -> tuple[Integers, Integers]:
+    """Node and seat of every operator in a cheapest relaxed solution."""
+    chosen, seats = np.zeros(model.operators, np.int64), np.zeros(model.operators, np.int64)
+    for i in range(model.operators):
+        step = plan.steps[i]
+        before = plan.memory[i - 1] if i else []
+        chosen[i] = _best_choice(step, tables.unary[i], tables.pair[i], tables.after[i], chosen[before])
+        own = plan.candidates[i]
+        members = np.flatnonzero(plan.groups[i] == own.group[chosen[i]])
+        seats[i] = relaxation.best_seat(i, int(own.node[chosen[i]]), members)
+    nodes = np.array([plan.candidates[i].node[chosen[i]] for i in range(model.operators)], np.int64)
+    return nodes, seats
+
+
+def _pair_costs(model: Model, plan: Plan, relaxation: Relaxation, i: int) -> Floats:
+    parts = []
+    for e in plan.pairs[i]:
+        tail = plan.candidates[model.source[e]]
+        parts.append(stream_costs(model, relaxation, e, float(relaxation.prices.flow[e]), tail, plan.candidates[i]).ravel())
+    return np.concatenate(parts) if parts else np.zeros(1)
+
+
+@inlined
+def _base(step: Step, digits: np.ndarray) -> int:
+    index = 0
+    for k in range(step.sizes.size):
+        index += digits[k] * step.stride[k]
+    return index
+
+
+@inlined
+def _pair_sum(step: Step, pair: np.ndarray, digits: np.ndarray, c: int) -> float:
+    total = 0.0
+    for k in range(step.tail_place.size):
+        total += pair[step.tail_start[k] + digits[step.tail_place[k]] * step.own_nodes.size + c]
+    return total
+
+
+@inlined
+def _room(step: Step, digits: np.ndarray, c: int) -> bool:
+    """Whether the operator's candidate c has room beside the remembered operators."""
+    u = step.own_nodes[c]
+    for m in range(step.own_demand.shape[1]):
+        used = step.own_demand[c, m]
+        for k in range(step.sizes.size):
+            if step.nodes[step.nodes_start[k] + digits[k]] == u:
+                used += step.demand[step.nodes_start[k] + digits[k], m]
+        if used > step.capacity[u, m] * (1 + 1e-9):
+            return False
+    return True
+
+
+@inlined
+def _advance(step: Step, digits: np.ndarray) -> None:
+    """Next state in mixed radix, last place fastest."""
+    k = step.sizes.size - 1
+    while k >= 0:
+        digits[k] += 1
+        if digits[k] < step.sizes[k]:
+            return
+        digits[k] = 0
+        k -= 1
+
+
+@inner_loop
+def _fill_backward(
+    step: Step, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, table: np.ndarray, digits: np.ndarray
+) -> None:
+    for s in range(table.size):
+        base = _base(step, digits)
+        best = np.inf
+        for c in range(unary.size):
+            cost = unary[c] + after[base + c * step.own_stride]
+            if cost < best:
+                cost += _pair_sum(step, pair, digits, c)
+                if cost < best and _room(step, digits, c):
+                    best = cost
+        table[s] = best
+        _advance(step, digits)
+
+
+@inner_loop
+def _fill_forward(
+    step: Step,
+    unary: np.ndarray,
+    pair: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    forward: np.ndarray,
+    marginal: np.ndarray,
+    digits: np.ndarray,
+) -> None:
+    for s in range(before.size):
+        if before[s] < np.inf:
+            base = _base(step, digits)
+            for c in range(unary.size):
+                target = base + c * step.own_stride
+                cost = before[s] + unary[c] + _pair_sum(step, pair, digits, c)
+                if (cost < forward[target] or cost + after[target] < marginal[c]) and _room(step, digits, c):
+                    forward[target] = min(forward[target], cost)
+                    marginal[c] = min(marginal[c], cost + after[target])
+        _advance(step, digits)
+
+
+@inner_loop
+def _best_choice(step: Step, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, digits: np.ndarray) -> int:
+    base = _base(step, digits)
+    best, choice = np.inf, 0
+    for c in range(unary.size):
+        cost = unary[c] + after[base + c * step.own_stride] + _pair_sum(step, pair, digits, c)
+        if cost < best and _room(step, digits, c):
+            best, choice = cost, c
+    return choice

@@ -1,0 +1,201 @@
+"""Label search: complete deployments operator by operator, keeping the most promising labels.
+
+The smallest bound among labels that the beam drops is a proven bound for everything it did not look at, so
+that a gap is known at any width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.elimination.beam import (
+    DOWNTIME,
+    FIXED,
+    SINK,
+    Everything,
+    Labels,
+    Stage,
+    expand,
+    gather,
+    hash_labels,
+    mark_dominated,
+)
+from edrp.formulations.elimination.box import Box, Relaxation
+from edrp.formulations.elimination.choices import Choices
+from edrp.formulations.elimination.frontier import Plan, Tables
+from edrp.formulations.elimination.model import Model
+from edrp.formulations.elimination.paths import operator_flow
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ROOM = 2_000_000
+"""Extensions held at once (16 bytes each)."""
+BATCH = 2_000
+"""Labels extended between two looks at the clock."""
+
+
+@dataclass(slots=True)
+class Found:
+    """Result of a label search.
+
+    `objective` and `members` (one configuration per operator, in search order) of the best deployment, or
+    infinite and None. `dropped`: smallest bound that the beam gave up; infinite when nothing was. `width`:
+    most labels alive at once.
+    """
+
+    objective: float
+    members: list[NDArray[np.int32]] | None
+    dropped: float
+    width: int
+
+
+@dataclass(slots=True)
+class LabelSearch:
+    """One box's label search."""
+
+    model: Model
+    box: Box
+    plan: Plan
+    tables: Tables
+    relaxation: Relaxation
+    choices: Choices
+
+    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> Found:
+        """Search for a deployment below `incumbent`; `beam` labels survive each operator."""
+        model, choices = self.model, self.choices
+        every = Everything(
+            choices.start, choices.members, choices.degree, choices.tail, choices.anchor, model.delay, model.price
+        )
+        labels = Labels.empty(1, model.operators, model.capacity.size)
+        found = Found(np.inf, None, np.inf, 0)
+        for i in range(model.operators):
+            stage = self._stage(i)
+            parent, choice, bounds = self._expand(stage, every, labels, incumbent, 2 * beam, found, out_of_time)
+            if out_of_time():
+                found.dropped = min(found.dropped, self.box.bound)
+                return found
+            if not parent.size:
+                return found
+            order = np.argsort(parent, kind="stable")
+            parent, choice, bounds = parent[order], choice[order], bounds[order]
+            target = Labels.empty(parent.size, model.operators, model.capacity.size)
+            scratch = np.zeros((3, model.nodes))
+            gather(stage, every, labels, parent, choice, target, scratch, np.zeros(3))
+            labels = self._thin(i, target, bounds, beam, found)
+            found.width = max(found.width, len(labels.chosen))
+        self._best(labels, found)
+        return found
+
+    def _stage(self, i: int) -> Stage:
+        model, choices, box, prices = self.model, self.choices, self.box, self.relaxation.prices
+        cut = slice(int(choices.start[i]), int(choices.start[i + 1]))
+        flow = operator_flow(model, prices.flow)
+        open_now = [j for j in range(i) if any(model.target[e] > i for e in model.outgoing[j])]
+        onward = {j: sum(prices.flow[e] for e in model.outgoing[j] if model.target[e] > i) for j in [*open_now, i]}
+        kept = self.plan.memory[i]
+        strides, stride = {}, 1
+        for j in reversed(kept):
+            strides[j] = stride
+            stride *= self.plan.candidates[j].node.size
+        later = range(i + 1, model.operators)
+        is_sink = not len(model.outgoing[i])
+        return Stage(
+            operator=i,
+            members=choices.members[cut],
+            degree=choices.degree[cut],
+            latency=choices.latency[cut],
+            fixed=choices.fixed[cut],
+            cost=choices.cost[cut],
+            rent=choices.rent[cut],
+            downtime=choices.downtime[cut],
+            tail=choices.tail[cut],
+            places=choices.places[cut],
+            tail_source=model.source[model.incoming[i]],
+            tail_rate=model.rate[model.incoming[i]],
+            open_operator=np.array(open_now, np.int64),
+            open_flow=np.array([onward[j] for j in open_now], float),
+            own_flow=float(flow[i] if is_sink else onward[i]),
+            is_sink=is_sink,
+            remembered=np.array([j for j in kept if j != i], np.int64),
+            stride=np.array([strides[j] for j in kept if j != i], np.int64),
+            own_stride=strides.get(i, 0),
+            table=self.tables.after[i],
+            rest_fixed=float(sum(choices.fixed[choices.start[j] : choices.start[j + 1]].min() for j in later)),
+            rest_cost=float(sum(choices.cost[choices.start[j] : choices.start[j + 1]].min() for j in later)),
+            demand=model.demand[i],
+            capacity=model.capacity,
+            nodes=np.flatnonzero(box.alive[i]),
+            limits=model.limits[[0, 1, 3]],
+            alpha=self.relaxation.alpha,
+            money_price=self.relaxation.money,
+            response=model.response,
+            weight_downtime=model.downtime,
+            least_downtime=box.least,
+            constant=self.relaxation.constant,
+            price_cost=model.cost,
+            price_usage=model.usage,
+        )
+
+    def _expand(
+        self,
+        stage: Stage,
+        every: Everything,
+        labels: Labels,
+        incumbent: float,
+        keep: int,
+        found: Found,
+        out_of_time: Callable[[], bool],
+    ) -> tuple[Integers, Integers, Floats]:
+        """All extensions within the incumbent, or the best `keep` of them."""
+        count = len(labels.chosen)
+        room = min(max(ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
+        parent, choice, bounds = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+        scratch, out = np.zeros((3, self.model.nodes)), np.zeros(3)
+        filled, row, cutoff = 0, 0, incumbent
+        while row < count and not out_of_time():
+            last = min(count, row + BATCH)
+            filled, row = expand(
+                stage, every, labels, row, last, cutoff, parent, choice, bounds, filled, scratch, out
+            )
+            if filled > keep and (row < last or row == count):
+                best = np.argpartition(bounds[:filled], keep)
+                found.dropped = min(found.dropped, float(bounds[best[keep:]].min()))
+                parent[:keep], choice[:keep], bounds[:keep] = parent[best[:keep]], choice[best[:keep]], bounds[best[:keep]]
+                filled = keep
+                # What is above the worst of the kept would be dropped anyway; what lies between is now proven dropped.
+                cutoff = min(cutoff, float(bounds[:keep].max()))
+                found.dropped = min(found.dropped, cutoff) if row < count else found.dropped
+        return parent[:filled], choice[:filled], bounds[:filled]
+
+    def _thin(self, i: int, labels: Labels, bounds: Floats, beam: int, found: Found) -> Labels:
+        """Remove dominated labels, then all but the best `beam`."""
+        model = self.model
+        frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
+        wanted = self.box.alive[i + 1 :].any(axis=0)
+        resources = model.capacity.shape[1]
+        bounded = np.isfinite(model.capacity) & wanted[:, None]
+        useful = np.flatnonzero(bounded.ravel()) if resources else np.zeros(0, np.int64)
+        keys = np.zeros(len(bounds), np.uint64)
+        hash_labels(labels, frontier, useful, keys)
+        order = np.lexsort((labels.sums[:, FIXED], keys))
+        dominated = np.zeros(len(bounds), bool)
+        mark_dominated(labels, order, keys, frontier, useful, dominated)
+        rows = np.flatnonzero(~dominated)
+        if rows.size > beam:
+            best = np.argpartition(bounds[rows], beam)
+            found.dropped = min(found.dropped, float(bounds[rows[best[beam:]]].min()))
+            rows = np.sort(rows[best[:beam]])
+        return labels.take(rows)
+
+    def _best(self, labels: Labels, found: Found) -> None:
+        model, choices = self.model, self.choices
+        total = labels.sums[:, FIXED] + model.response * labels.sums[:, SINK] + model.downtime * labels.sums[:, DOWNTIME]
+        best = int(np.argmin(total))
+        rows = choices.start[:-1] + labels.chosen[best]
+        found.objective = float(total[best])
+        found.members = [choices.members[row] for row in rows]

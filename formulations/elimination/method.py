@@ -1,0 +1,171 @@
+"""`eliminate`: proven optima by bounds, elimination, label search and branching, for any acyclic application."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled, compile_problem
+from edrp.documents import Deployment
+from edrp.formulations.elimination.box import Box, Prices
+from edrp.formulations.elimination.model import Model, model_of
+from edrp.formulations.elimination.seats import seats_of
+from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
+from edrp.methods import Method, Options, get_method
+from edrp.problem import EdrpProblem
+from edrp.reconfiguration import downtime_floor
+from edrp.solution import Answer
+
+ANNEALING_SECONDS = 0.5
+"""Most time that the search for a first incumbent takes."""
+
+
+class Eliminate:
+    """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits."""
+
+    name = "eliminate"
+    kinds: tuple[str, ...] = ("edrp",)
+    exact = True
+    summary = "bound and eliminate, label search, branch and bound; the fastest proof"
+
+    def refusal(self, problem: EdrpProblem) -> str | None:
+        """Availability counts each node once for all operators, which the bound does not model."""
+        if problem.weights.availability > 0 or problem.limits.availability is not None:
+            return "eliminate does not take availability into account; use highs"
+        return None
+
+    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+        """Prove the optimum, or return incumbent, bound and gap when time runs out."""
+        parameters = EliminationParameters(**options.parameters)
+        compiled = compile_problem(problem)
+        if not np.isfinite(compiled.latency).any(axis=1).all():
+            return Answer("infeasible", "finished")
+        model = model_of(compiled)
+        build_seconds = perf_counter() - options.started
+        start = _incumbent(problem, compiled, model, options, parameters)
+        search = Search(
+            model=model,
+            parameters=parameters,
+            incumbent=start,
+            gap=options.gap,
+            out_of_time=lambda: options.remaining <= 0,
+            report=_reporter(options),
+        )
+        interrupted = False
+        try:
+            bound = search.run(_roots(model))
+        except KeyboardInterrupt:
+            interrupted, bound = True, min((box[0] for box in search.open), default=-np.inf)
+        return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
+
+
+def _reporter(options: Options) -> Any:
+    def report(incumbent: float | None, bound: float) -> None:
+        if options.progress is not None:
+            options.progress(perf_counter() - options.started, incumbent, bound)
+
+    return report
+
+
+def _incumbent(
+    problem: EdrpProblem, compiled: Compiled, model: Model, options: Options, parameters: EliminationParameters
+) -> Incumbent:
+    """The best of the start, the current deployment and a short annealing; without any, the largest feasible value."""
+    known = [deployment for deployment in (options.start, problem.current) if deployment is not None]
+    if parameters.annealing:
+        heuristic: Method = get_method("annealing", problem.kind)
+        seconds = min(ANNEALING_SECONDS, 0.5 * options.remaining)
+        found = heuristic.run(problem, _with_start(options.within(seconds), options.start)).decision
+        known += [found] if found is not None else []
+    # Every weighted metric is at most its limit in a feasible deployment, so that the weights' sum is a bound.
+    best = Incumbent(sum(term.weight for term in problem.terms) + 1e-6)
+    for deployment in known:
+        if problem.evaluate(deployment).feasible:
+            members, objective = _measured(problem, compiled, model, deployment)
+            if objective < best.objective:
+                best = Incumbent(objective, members)
+    return best
+
+
+def _with_start(options: Options, start: Deployment | None) -> Options:
+    from dataclasses import replace
+
+    return replace(options, parameters={}, start=start)
+
+
+def _measured(
+    problem: EdrpProblem, compiled: Compiled, model: Model, deployment: Deployment
+) -> tuple[list[NDArray[np.int32]], float]:
+    """Configurations in search order, and the objective with tie terms."""
+    from edrp.formulations.elimination.model import TIE_MOVE
+
+    evaluation = problem.evaluate(deployment)
+    counts = compiled.counts(deployment)
+    moved = 0 if compiled.current is None else np.maximum(counts - compiled.current, 0).sum(axis=1)
+    gone = 0 if compiled.current is None else np.maximum(compiled.current - counts, 0).sum(axis=1)
+    ties = (model.cost - compiled.weight["cost"]) * evaluation.metrics["cost"] + TIE_MOVE * float(np.sum(np.maximum(moved, gone)))
+    members = compiled.members(counts)
+    return [members[i] for i in model.order], evaluation.objective + ties
+
+
+def _roots(model: Model) -> list[Box]:
+    """One box per range of downtime: nothing changes, only in place, some replica starts on a new node."""
+    prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
+
+    def box(alive: NDArray[np.bool_], least: float, most: float) -> Box:
+        return Box(alive.copy(), seats_of(model, alive), least, most, -np.inf, prices)
+
+    compiled, limit = model.compiled, float(model.limits[2]) * (1 + 1e-9)
+    if compiled.current is None:
+        return [box(model.candidate, 0.0, limit)]
+    running = (compiled.current > 0)[model.order]
+    elsewhere = model.downtime_least[model.candidate & ~running]
+    first = max(compiled.synchronisation_time, downtime_floor(compiled))
+    moving = max(first, float(elsewhere.min())) if elsewhere.size else np.inf
+    roots = [box(running & model.candidate, 0.0, 0.0), box(running & model.candidate, first, limit)]
+    if moving <= limit:
+        roots.append(box(model.candidate, moving, limit))
+    return roots
+
+
+def _answer(
+    problem: EdrpProblem,
+    compiled: Compiled,
+    model: Model,
+    search: Search,
+    bound: float,
+    interrupted: bool,
+    build_seconds: float,
+    options: Options,
+) -> Answer:
+    found = search.incumbent
+    size = {"boxes": search.boxes, "labels": search.widest, "configurations": search.configurations}
+    out_of_time = options.remaining <= 0 and bound < found.objective
+    stopped = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
+    if found.members is None:
+        proven = bound >= found.objective
+        return Answer("infeasible" if proven else "none", "finished" if proven else stopped, size=size, build_seconds=build_seconds)  # type: ignore[arg-type]
+    counts = np.zeros(compiled.candidate.shape, np.int64)
+    for i, members in zip(model.order, found.members, strict=True):
+        np.add.at(counts[i], members[members >= 0], 1)
+    deployment = compiled.deployment(counts)
+    objective = problem.evaluate(deployment).objective
+    # Bounds include the tie terms, which are below anything that counts.
+    gap = max(0.0, found.objective - bound)
+    proven = gap <= max(options.gap * abs(objective), 1e-12)
+    return Answer(
+        status="optimal" if proven else "feasible",
+        stopped_because="finished" if proven else stopped,  # type: ignore[arg-type]
+        decision=deployment,
+        objective=objective,
+        bound=objective - gap if np.isfinite(gap) else None,
+        size=size,
+        build_seconds=build_seconds,
+    )
+
+
+METHODS = (Eliminate(),)
+"""Methods of this folder, for the registry."""

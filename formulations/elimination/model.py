@@ -1,0 +1,219 @@
+"""The problem as the elimination method sees it: operators in search order, objective coefficients, prices.
+
+The method rests on one inequality. For any unit source–sink flow f on the streams, any prices π ≥ 0 on
+node capacities and ν, μ ≥ 0 on the limits of response time and cost, and one representative node u_i per
+operator (some node that runs it),
+
+    objective ≥ Σ_i t_i(u_i) + Σ_e [α f_e delay(u_i, u_j) + p_e(u_i, u_j)] − Σ_u π_u capacity_u − ν − μ + w_d T
+
+with t_i the cheapest admissible number of replicas at that node. A maximum over paths is at least an
+average, and replicas beyond the representative only cost: replication disappears from the bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.reconfiguration import downtime_floor
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TIE_COST = 3e-10
+"""Objective per unit of cost over its scale, so that among equal objectives the cheapest is found."""
+TIE_MOVE = 1e-13
+"""Objective per moved replica, so that among equal objectives and costs the fewest moves are found."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Arrays over operators in search order i, streams e, nodes u, resources m (normalised).
+
+    Attributes
+    ----------
+    order : operator of the compiled problem at each place of the search order.
+    source, target, rate : streams between places, sorted by target.
+    latency : shape (operators, 1 + most replicas), reference seconds.
+    degrees : largest stable number of replicas.
+    response, cost, downtime, usage : objective per second, money/h, second and tuple.
+    limits : of response time, cost, downtime and network usage; infinite for none.
+    delay, price : shape (nodes, nodes); seconds and money/h per tuple/s, 0 where no stream may go.
+    demand, capacity : in units of each resource's mean capacity.
+    downtime_least : shape (operators, nodes), least downtime in seconds of any configuration on that node.
+    """
+
+    compiled: Compiled
+    order: Integers
+    source: Integers
+    target: Integers
+    rate: Floats
+    latency: Floats
+    degrees: Integers
+    candidate: NDArray[np.bool_]
+    speedup: Floats
+    replica_cost: Floats
+    demand: Floats
+    capacity: Floats
+    delay: Floats
+    price: Floats
+    response: float
+    cost: float
+    downtime: float
+    usage: float
+    limits: Floats
+    downtime_least: Floats
+
+    @property
+    def operators(self) -> int:
+        """Number of operators."""
+        return len(self.order)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.speedup)
+
+    def reordered(self, order: Integers) -> Model:
+        """The same model with its operators in another topological order."""
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        source, target = place[self.source], place[self.target]
+        streams = np.lexsort((source, target))
+        return replace(
+            self,
+            order=self.order[order],
+            source=source[streams],
+            target=target[streams],
+            rate=self.rate[streams],
+            latency=self.latency[order],
+            degrees=self.degrees[order],
+            candidate=self.candidate[order],
+            replica_cost=self.replica_cost[order],
+            demand=self.demand[order],
+            downtime_least=self.downtime_least[order],
+        )
+
+    @cached_property
+    def incoming(self) -> list[Integers]:
+        """Streams into each operator."""
+        return [np.flatnonzero(self.target == i) for i in range(self.operators)]
+
+    @cached_property
+    def outgoing(self) -> list[Integers]:
+        """Streams out of each operator."""
+        return [np.flatnonzero(self.source == i) for i in range(self.operators)]
+
+    def pair_price(self, stream: int, cost: float) -> Floats | None:
+        """Objective of the whole stream flowing between two nodes at `cost` per money/h; None if always 0."""
+        if not ((cost > 0 and self.price.any()) or self.usage > 0):
+            return None
+        return np.asarray(self.rate[stream] * (cost * self.price + self.usage * self.delay))
+
+    def pair_discount(self, stream: int) -> float:
+        """Least share of a stream that flows between two nodes that both of its ends run on.
+
+        With one end fixed to a node the representative of the other is drawn in proportion to its
+        replicas; what then is certain is one replica's share of the fixed end.
+        """
+        return 1.0 / max(self.degrees[self.source[stream]], self.degrees[self.target[stream]])
+
+
+def model_of(compiled: Compiled) -> Model:
+    """Build the model, operators in an order with a small frontier."""
+    n = len(compiled.operators)
+    finite = np.where(np.isfinite(compiled.capacity), compiled.capacity, np.nan)
+    scale = np.ones(len(compiled.resources))
+    for m in range(scale.size):
+        known = finite[:, m][finite[:, m] > 0]
+        scale[m] = known.mean() if known.size else 1.0
+    limit = compiled.limit
+    cost_scale = limit["cost"] if np.isfinite(limit["cost"]) else float(compiled.replica_cost @ compiled.max_replicas)
+    stable = np.isfinite(compiled.latency)
+    model = Model(
+        compiled=compiled,
+        order=np.arange(n),
+        source=compiled.stream_source,
+        target=compiled.stream_target,
+        rate=compiled.stream_rate,
+        latency=compiled.latency,
+        degrees=np.array([np.flatnonzero(row).max(initial=0) for row in stable]),
+        candidate=compiled.candidate,
+        speedup=compiled.speedup,
+        replica_cost=compiled.replica_cost,
+        demand=compiled.demand / scale,
+        capacity=compiled.capacity / scale,
+        delay=np.where(np.isfinite(compiled.delay), compiled.delay, 0.0),
+        price=compiled.link_cost,
+        response=compiled.weight["response_time"],
+        cost=compiled.weight["cost"] + TIE_COST / max(cost_scale, 1e-12),
+        downtime=compiled.weight["downtime"],
+        usage=compiled.weight["network_usage"],
+        limits=np.array([limit[name] for name in ("response_time", "cost", "downtime", "network_usage")]),
+        downtime_least=least_downtime(compiled),
+    )
+    return model.reordered(narrow_order(model))
+
+
+def least_downtime(compiled: Compiled) -> Floats:
+    """Lower bound on the downtime if an operator runs on a node at all, shape (operators, nodes), seconds.
+
+    0 where it runs now. Elsewhere some replica starts on the node and takes state from another one
+    (EDRP, eq. 27; Storm, eq. 35): at least a share of the state in both cases.
+    """
+    n, nodes = compiled.candidate.shape
+    if compiled.current is None:
+        return np.zeros((n, nodes))
+    trip = 2 * compiled.store_delay
+    running = compiled.current > 0
+    share = compiled.state_size[:, None] / compiled.max_replicas[:, None]
+    download = trip + share / compiled.store_bandwidth
+    upload = np.array([trip[row].min() for row in running])[:, None]
+    if compiled.storm:
+        code = np.where(running.any(axis=0), 0.0, trip + compiled.code_size.sum() / compiled.store_bandwidth)[None]
+        before = code + upload
+    else:
+        before = np.maximum(trip + compiled.code_size[:, None] / compiled.store_bandwidth, upload)
+    elsewhere = compiled.synchronisation_time + before + download + compiled.spawn_time
+    return np.where(running, 0.0, np.maximum(elsewhere, downtime_floor(compiled)))
+
+
+def narrow_order(model: Model) -> Integers:
+    """Topological order with a small frontier: the best of several randomised greedy ones (always the same)."""
+    generator = np.random.default_rng(0)
+    best: tuple[int, int] | None = None
+    chosen = np.arange(model.operators)
+    for attempt in range(30):
+        order, width = _greedy_order(model, generator if attempt else None)
+        if best is None or width < best:
+            best, chosen = width, order
+    return chosen
+
+
+def _greedy_order(model: Model, generator: np.random.Generator | None) -> tuple[Integers, tuple[int, int]]:
+    waiting = np.array([len(streams) for streams in model.incoming])
+    open_ends = np.array([len(streams) for streams in model.outgoing])
+    ready = list(np.flatnonzero(waiting == 0))
+    order: list[int] = []
+    widest = total = width = 0
+    while ready:
+        growth = []
+        for i in ready:
+            closed = sum(open_ends[model.source[e]] == 1 for e in model.incoming[i])
+            growth.append((open_ends[i] > 0) - closed + (0.0 if generator is None else 0.9 * generator.random()))
+        i = ready.pop(int(np.argmin(growth)))
+        order.append(int(i))
+        for e in model.incoming[i]:
+            open_ends[model.source[e]] -= 1
+            width -= open_ends[model.source[e]] == 0
+        width += open_ends[i] > 0
+        for e in model.outgoing[i]:
+            waiting[model.target[e]] -= 1
+            if waiting[model.target[e]] == 0:
+                ready.append(model.target[e])
+        widest, total = max(widest, width), total + width
+    return np.array(order, np.int64), (int(widest), int(total))

@@ -1,0 +1,164 @@
+"""Path-wise elimination: the flow follows one path at a time, so that the bound is a chain of small products."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.elimination.box import Box, Prices, Relaxation
+from edrp.formulations.elimination.model import Model
+from edrp.formulations.elimination.seats import Candidates, candidates_of, grouped_unary, stream_delays
+
+Floats = NDArray[np.float64]
+
+
+def covering_paths(model: Model) -> list[list[int]]:
+    """Source–sink paths, as streams, that together use every operator; those with most new operators first."""
+    paths = []
+    fresh = np.ones(model.operators)
+    while fresh.any():
+        gain = np.zeros(model.operators)
+        via = np.full(model.operators, -1)
+        for i in range(model.operators):
+            for e in model.incoming[i]:
+                if gain[model.source[e]] > gain[i] or via[i] < 0:
+                    gain[i], via[i] = gain[model.source[e]], e
+            gain[i] += fresh[i] + 1e-3
+        ends = [i for i in range(model.operators) if not len(model.outgoing[i])]
+        i = max(ends, key=lambda end: gain[end])
+        path: list[int] = []
+        fresh[i] = 0
+        while via[i] >= 0:
+            path.insert(0, int(via[i]))
+            i = int(model.source[via[i]])
+            fresh[i] = 0
+        paths.append(path)
+        if not path and not fresh.any():
+            break
+    return paths
+
+
+def path_flow(model: Model, path: list[int]) -> Floats:
+    """Unit flow along one path."""
+    flow = np.zeros(model.source.size)
+    flow[path] = 1.0
+    return flow
+
+
+def operator_flow(model: Model, flow: Floats) -> Floats:
+    """Flow through each operator: what enters it, or leaves it if it is a source."""
+    entering = np.bincount(model.target, flow, minlength=model.operators)
+    leaving = np.bincount(model.source, flow, minlength=model.operators)
+    return np.maximum(entering, leaving)
+
+
+def eliminate_by_paths(model: Model, box: Box, incumbent: float, rounds: int = 2, steps: int = 3) -> Floats:
+    """Remove nodes from the box whose best completion costs more than the incumbent.
+
+    Costs rounds × paths × steps × (operators on the path) × nodes² operations. Returns the capacity prices of
+    the strongest bound; `box.bound` is raised to it.
+    """
+    best_prices = box.prices.capacity
+    for _ in range(rounds):
+        before = box.anchor.sum()
+        for path in covering_paths(model):
+            prices = best_prices.copy()
+            flow = path_flow(model, path)
+            for _step in range(steps):
+                bound, usage = _chain(model, box, path, flow, prices, incumbent)
+                if box.empty():
+                    return best_prices
+                if bound > box.bound:
+                    box.bound, best_prices = bound, prices.copy()
+                excess = np.where(np.isfinite(model.capacity), usage - model.capacity, -1.0)
+                direction = np.where((excess > 0) | (prices > 0), excess, 0.0)
+                norm = float((direction**2).sum())
+                if norm == 0 or bound >= incumbent:
+                    break
+                prices = np.maximum(0.0, prices + direction * (incumbent - bound) / norm)
+        if box.anchor.sum() == before:
+            break
+    return best_prices
+
+
+def _chain(
+    model: Model, box: Box, path: list[int], flow: Floats, capacity_prices: Floats, incumbent: float
+) -> tuple[float, Floats]:
+    """Min-marginals along one path; eliminates, and returns the bound and the relaxed solution's resource use."""
+    prices = Prices(flow, capacity_prices, box.prices.response, box.prices.cost)
+    single = operator_flow(model, flow)
+    on_path = [int(model.source[e]) for e in path[:1]] + [int(model.target[e]) for e in path]
+    relaxation = Relaxation(model, box, prices, single)
+    unary = relaxation.unary
+    least = unary.min(axis=(1, 2))
+    off = least.sum() - least[on_path].sum() + relaxation.constant
+    seats = np.arange(unary.shape[2])
+    candidates = [candidates_of(box, i, seats) for i in on_path]
+    own = [grouped_unary(unary[i], c, seats) for i, c in zip(on_path, candidates, strict=True)]
+    hops = [_hop(model, relaxation, e, *candidates[k : k + 2]) for k, e in enumerate(path)]
+    forward, backward = _both_ways(own, hops)
+    bound = off + (float(forward[-1].min()) if on_path else 0.0)
+    marginal = bound + unary - least[:, None, None]
+    for place, i in enumerate(on_path):
+        marginal[i] = np.inf
+        marginal[i, candidates[place].node, candidates[place].group] = forward[place] + backward[place] + off
+    usage = _usage(relaxation, on_path, candidates, forward, hops)
+    # Written so that a NaN keeps the seat.
+    box.drop(marginal + relaxation.surcharge() > incumbent)
+    return bound, usage
+
+
+def _both_ways(own: list[Floats], hops: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+    """Least cost up to and including each place of a chain, and least cost behind it."""
+    forward, backward = own[:1], [np.zeros(len(own[-1]))] if own else []
+    for place, hop in enumerate(hops, start=1):
+        forward.append((forward[-1][:, None] + hop).min(axis=0) + own[place])
+    for place in range(len(hops), 0, -1):
+        backward.insert(0, (hops[place - 1] + (backward[0] + own[place])[None]).min(axis=1))
+    return forward, backward
+
+
+def _hop(model: Model, relaxation: Relaxation, stream: int, tail: Candidates, head: Candidates) -> Floats:
+    return stream_costs(model, relaxation, stream, 1.0, tail, head)
+
+
+def stream_costs(
+    model: Model, relaxation: Relaxation, stream: int, flow: float, tail: Candidates, head: Candidates
+) -> Floats:
+    """Relaxed cost of a stream between candidates of its ends, shape (tail, head)."""
+    cost = np.zeros((tail.node.size, head.node.size))
+    if relaxation.alpha * flow > 0:
+        cost = relaxation.alpha * flow * stream_delays(model, relaxation.box, stream, tail, head)
+    pair = model.pair_price(stream, relaxation.money)
+    return cost if pair is None else cost + pair[np.ix_(tail.node, head.node)] * model.pair_discount(stream)
+
+
+def _usage(
+    relaxation: Relaxation,
+    on_path: list[int],
+    candidates: list[Candidates],
+    forward: list[Floats],
+    hops: list[Floats],
+) -> Floats:
+    """Resources that the relaxed optimum takes, shape (nodes, resources)."""
+    flat = relaxation.unary.reshape(len(relaxation.unary), -1).argmin(axis=1)
+    nodes, seats = np.divmod(flat, relaxation.unary.shape[2])
+    onward = 0
+    for place in range(len(on_path) - 1, -1, -1):
+        cost = forward[place] if place == len(on_path) - 1 else forward[place] + hops[place][:, onward]
+        onward = int(np.argmin(cost))
+        nodes[on_path[place]], seats[on_path[place]] = candidates[place].node[onward], candidates[place].group[onward]
+    return relaxed_usage(relaxation, nodes, seats)
+
+
+def relaxed_usage(relaxation: Relaxation, nodes: NDArray[np.int64], seats: NDArray[np.int64]) -> Floats:
+    """Resources by node when every operator takes its seat, and replicas elsewhere the cheapest node."""
+    model = relaxation.model
+    usage = np.zeros_like(model.capacity)
+    cheapest = np.where(relaxation.box.alive, relaxation.rent.T, np.inf).argmin(axis=1)
+    split = seats == relaxation.unary.shape[2] - 1
+    here = np.where(split, 1, seats + 1)
+    there = np.where(split, relaxation.split_replicas[np.arange(len(nodes)), nodes] - 1, 0)
+    np.add.at(usage, nodes, model.demand * here[:, None])
+    np.add.at(usage, cheapest, model.demand * there[:, None])
+    return usage

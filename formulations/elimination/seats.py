@@ -1,0 +1,128 @@
+"""Seats: how an operator can sit on its representative node.
+
+Seat r − 1 holds all r replicas on the node; the last seat is split: one replica there, at least one
+elsewhere. The relaxation's states are seats, so that replicas that share the representative's node are
+counted, and a split operator is never at distance zero from its neighbours. Seats of one node may be
+grouped to save states; a group is as cheap and as small as the best of its seats.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.elimination.model import Model
+
+if TYPE_CHECKING:
+    from edrp.formulations.elimination.box import Box
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Candidates(NamedTuple):
+    """Groups of seats that an operator has left: node, replicas there at least, whether surely split, group."""
+
+    node: Integers
+    count: Integers
+    split: NDArray[np.bool_]
+    group: Integers
+
+
+def seats_of(model: Model, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Seats that stability and capacity allow, shape (operators, nodes, 1 + most replicas)."""
+    most = model.latency.shape[1] - 1
+    seats = np.zeros((*alive.shape, most + 1), bool)
+    stable = np.isfinite(model.latency)
+    for r in range(1, most + 1):
+        need = r * model.demand[:, None, :]
+        fits = (need <= model.capacity[None] * (1 + 1e-9)).all(axis=2)
+        seats[:, :, r - 1] = alive & fits & stable[:, r, None]
+    alone = (model.demand[:, None, :] <= model.capacity[None] * (1 + 1e-9)).all(axis=2)
+    spread = stable[:, 2:].any(axis=1) & (alive.sum(axis=1) > 1)
+    seats[:, :, most] = alive & alone & spread[:, None]
+    return seats
+
+
+def groups_of(model: Model, box: Box, alpha: float, money: float) -> list[Integers]:
+    """A group number for every seat of each operator.
+
+    More replicas on the node get a group of their own only where they can lower the objective.
+    """
+    most = model.latency.shape[1] - 1
+    groups = []
+    for i in range(model.operators):
+        group = np.zeros(most + 1, np.int64)
+        stable = [r for r in range(1, most + 1) if np.isfinite(model.latency[i, r])]
+        speed = model.speedup[box.alive[i]].min(initial=np.inf)
+        latest, number = stable[0] if stable else 1, 0
+        for r in stable[1:]:
+            saved = alpha * (model.latency[i, latest] - model.latency[i, r]) / speed
+            if saved > money * model.replica_cost[i] * (r - latest):
+                latest, number = r, number + 1
+            group[r - 1] = number
+        group[most] = number + 1
+        groups.append(group)
+    return groups
+
+
+def candidates_of(box: Box, i: int, group: Integers) -> Candidates:
+    """The groups of seats that are left for operator i."""
+    most = group.size - 1
+    node, count, split, number = [], [], [], []
+    for g in np.unique(group):
+        members = np.flatnonzero(group == g)
+        left = box.anchor[i][:, members]
+        nodes = np.flatnonzero(left.any(axis=1))
+        replicas = np.where(members == most, 1, members + 1)
+        node.append(nodes)
+        count.append(np.where(left[nodes], replicas, np.iinfo(np.int64).max).min(axis=1))
+        split.append(~(left[nodes] & (members != most)).any(axis=1))
+        number.append(np.full(nodes.size, g))
+    order = np.lexsort((np.concatenate(number), np.concatenate(node)))
+    return Candidates(*(np.concatenate(part)[order] for part in (node, count, split, number)))
+
+
+def grouped_unary(unary: Floats, candidates: Candidates, group: Integers) -> Floats:
+    """Least unary cost among the seats of each candidate, from shape (nodes, seats)."""
+    best = np.full(candidates.node.size, np.inf)
+    for seat, number in enumerate(group):
+        best = np.where(candidates.group == number, np.minimum(best, unary[candidates.node, seat]), best)
+    return best
+
+
+def seat_marginals(
+    unary: Floats, candidates: Candidates, group: Integers, own: Floats, marginal: Floats
+) -> Floats:
+    """Min-marginals of seats, shape (nodes, seats), from those of their groups; infinite where no seat is left."""
+    rest = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
+    rest[candidates.node, candidates.group] = marginal - own
+    return rest[:, group] + unary
+
+
+def stream_delays(model: Model, box: Box, stream: int, tail: Candidates, head: Candidates) -> Floats:
+    """Least delay of a stream between candidates of its ends, shape (tail, head), in seconds.
+
+    A split end has a replica on another node too, which is at least as far as its nearest other node.
+    """
+    i, j = int(model.source[stream]), int(model.target[stream])
+    delay = model.delay[np.ix_(tail.node, head.node)]
+    if tail.split.any():
+        other = _nearest_other(model.delay[np.flatnonzero(box.alive[i])][:, head.node], np.flatnonzero(box.alive[i]), tail.node)
+        delay = np.where(tail.split[:, None], np.maximum(delay, other), delay)
+    if head.split.any():
+        nodes = np.flatnonzero(box.alive[j])
+        other = _nearest_other(model.delay[tail.node][:, nodes].T, nodes, head.node).T
+        delay = np.where(head.split[None, :], np.maximum(delay, other), delay)
+    return delay
+
+
+def _nearest_other(distance: Floats, nodes: Integers, chosen: Integers) -> Floats:
+    """Least distance to each column from any of `nodes` but the chosen one, shape (chosen, columns)."""
+    if len(nodes) < 2:
+        return np.zeros((chosen.size, distance.shape[1]))
+    nearest = distance.argmin(axis=0)
+    two = np.partition(distance, 1, axis=0)[:2]
+    return np.where(chosen[:, None] == nodes[nearest][None], two[1][None], two[0][None])
