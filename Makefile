@@ -13,7 +13,7 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
 
 test: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

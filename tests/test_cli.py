@@ -206,9 +206,19 @@ def test_options_reach_the_method(run, examples, fake_method):
         return Answer("none", "finished")
 
     fake_method(note)
-    options = ["--program", "literal", "--time-limit", "7", "--gap", "0.1", "--seed", "5", "--threads", "2"]
+    options = ["--time-limit", "7", "--gap", "0.1", "--seed", "5", "--threads", "2"]
     run("solve", examples / "word_count.json", "-m", "fake", *options)
-    assert seen == [("literal", 7.0, 0.1, 5, 2)]
+    assert seen == [("compact", 7.0, 0.1, 5, 2)]
+
+
+@pytest.mark.parametrize("program", ["literal", "restricted", "compact"])
+def test_a_program_is_solved_by_a_backend(run, examples, program):
+    result = run("solve", examples / "reconfigure.json", "--program", program)
+    assert result.code == 0
+    assert "highs" in result.out
+    result = run("solve", examples / "reconfigure.json", "--program", program, "-m", "greedy")
+    assert result.code == 2
+    assert "goes with a solver backend (highs, scipy, cvxpy, pyomo), not with method 'greedy'" in result.err
 
 
 def test_names_with_brackets_are_printed_as_they_are(run, write, document):
@@ -277,9 +287,11 @@ def test_ctrl_c_ends_a_solve_with_the_incumbent(tmp_path):
     from edrp.datasets import layered
 
     edrp.save(layered(30, 0, nodes=50), tmp_path / "large.json")
-    command = [sys.executable, "-c", "from edrp.cli import main; main()", "solve", "large.json", "-m", "highs", "-o", "out.json"]
+    code = "from edrp.cli import main; print('ready', flush=True); main()"
+    command = [sys.executable, "-c", code, "solve", "large.json", "-m", "highs", "-o", "out.json"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(6.0)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(4.0)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert "Traceback" not in err

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from edrp.backends import BACKENDS
 from edrp.cli.exit import ExitCode, code_of, gravest
 from edrp.cli.solution_tables import print_solution
 from edrp.cli.terminal import errors, output, progress, report, say
@@ -52,7 +53,7 @@ Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp metho
 def solve_files(
     files: Annotated[list[Path], typer.Argument(help="Instance files.", show_default=False)],
     method: Method = "auto",
-    program: Annotated[ProgramName, typer.Option(help="Program that a solver backend solves.")] = ProgramName.compact,
+    program: Annotated[ProgramName | None, typer.Option(help="Program that a solver backend solves.")] = None,
     time_limit: TimeLimit = None,
     gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
@@ -67,6 +68,7 @@ def solve_files(
     All files are read before the first is solved; a bad one does not stop the others.
     """
     targets = _targets(files, out)
+    method, program = _method_for(method, program)
     jobs, codes = [], []
     for file, target in zip(files, targets, strict=True):
         try:
@@ -105,6 +107,16 @@ def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool
         return ExitCode.BAD_INPUT, False
     print_solution(output(), str(job.source), job.problem, solution)
     return code_of(solution), solution.stopped_because == "interrupted"
+
+
+def _method_for(method: str, program: ProgramName | None) -> tuple[str, ProgramName]:
+    """The method and program to run: asked for a program, the automatic choice is a solver backend."""
+    if program is not None and method == "auto":
+        return "highs", program
+    if program is not None and method not in BACKENDS:
+        why = f"goes with a solver backend ({', '.join(BACKENDS)}), not with method {method!r}"
+        raise InvalidInstanceError([Fault("--program", program.value, why)])
+    return method, program or ProgramName.compact
 
 
 def _refuse_unsolvable(problem: EdrpProblem, method: str) -> None:
