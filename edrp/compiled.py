@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from edrp.configurations import NO_NODE
 from edrp.documents import Deployment, Operator
-from edrp.errors import Fault, InvalidInstanceError, ProblemTooLargeError
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.memory import refuse_beyond_memory
 from edrp.problem import EdrpProblem, named_resources
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
-
-MEMORY_LIMIT = 8 * 2**30
-"""Bytes that the node-by-node tables may take before compiling is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
     Raises
     ------
     ProblemTooLargeError
-        When the tables over pairs of nodes would take more than `MEMORY_LIMIT` bytes.
+        When the tables over pairs of nodes would take more than `memory_limit()` bytes.
     InvalidInstanceError
         When a latency model gives a negative latency at a load that a replica may get.
     """
@@ -145,7 +143,9 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
     order = application.topological_order
     operators = [application.by_name[name] for name in order]
     nodes = _used_nodes(problem, operators)
-    _check_memory(len(nodes))
+    refuse_beyond_memory(
+        3 * 8 * len(nodes) ** 2, f"tables over the pairs of {len(nodes)} nodes", "narrow the operators' candidates"
+    )
     position = {name: i for i, name in enumerate(order)}
     node_index = {name: u for u, name in enumerate(nodes)}
     described = [network.by_name[name] for name in nodes]
@@ -210,15 +210,6 @@ def _used_nodes(problem: EdrpProblem, operators: list[Operator]) -> tuple[str, .
     return tuple(node.name for node in problem.network.nodes if node.name in used)
 
 
-def _check_memory(nodes: int) -> None:
-    needed = 3 * 8 * nodes * nodes
-    if needed > MEMORY_LIMIT:
-        raise ProblemTooLargeError(
-            f"{nodes} nodes need {needed / 2**30:.1f} GiB for tables over pairs of nodes, more than {MEMORY_LIMIT / 2**30:.0f} GiB; "
-            "narrow the operators' candidates"
-        )
-
-
 def _link_tables(problem: EdrpProblem, index: dict[str, int]) -> tuple[Values, Values, Values]:
     size = len(index)
     delay, cost, availability = np.full((size, size), np.inf), np.zeros((size, size)), np.ones((size, size))
@@ -241,7 +232,9 @@ def _latency_table(problem: EdrpProblem, operators: list[Operator], load: Values
             table[i, replicas] = 0.0 if operator.latency is None else operator.latency.at(rate)
             if table[i, replicas] < 0:
                 place = f"application.operators[{document[operator.name]}].latency"
-                faults.append(Fault(place, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load"))
+                faults.append(
+                    Fault(place, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load")
+                )
     if faults:
         raise InvalidInstanceError(faults)
     return table

@@ -95,8 +95,9 @@ class EdrpProblem(Document):
 
     Examples
     --------
+    >>> queue = {"model": "mm1", "service_rate": 10.0}
     >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "latency": {"model": "mm1", "service_rate": 10.0}, "external_rate": 5.0}]},
+    ...     application={"operators": [{"name": "work", "latency": queue, "external_rate": 5.0}]},
     ...     network={"nodes": [{"name": "a"}]},
     ...     weights={"response_time": 1.0},
     ...     limits={"response_time": 1.0},
@@ -112,7 +113,9 @@ class EdrpProblem(Document):
     weights: Weights = Field(Weights(response_time=0.5, cost=0.5), description="of the metrics in the objective")
     limits: Limits = Field(Limits(), description="on the metrics; one is needed for each metric that has a weight")
     current: Deployment | None = Field(None, description="deployment now; null for an initial placement, which has no downtime")
-    reconfiguration: Literal["pause-and-resume", "storm"] = Field("pause-and-resume", description="how the application is reconfigured")
+    reconfiguration: Literal["pause-and-resume", "storm"] = Field(
+        "pause-and-resume", description="how the application is reconfigured"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -177,7 +180,9 @@ class EdrpProblem(Document):
                         continue
                     missing += 1
                     if missing <= 3:
-                        why = f"no link, but stream {stream.source} → {stream.target} may need one; add it or narrow the candidates"
+                        why = (
+                            f"no link, but stream {stream.source} → {stream.target} may need one; add it or narrow the candidates"
+                        )
                         faults.add(("network", "links"), f"{u} → {v}", why)
                     if missing > 10_000:
                         return
@@ -203,7 +208,9 @@ class EdrpProblem(Document):
             if term.weight:
                 objective += term.coefficient * scaled
             if scaled > term.scaled_limit * (1 + LIMIT_SLACK):
-                broken.append(f"limits.{term.metric}: {values[term.metric]:.6g} {METRICS[term.metric].unit} against {term.limit:.6g}")
+                broken.append(
+                    f"limits.{term.metric}: {values[term.metric]:.6g} {METRICS[term.metric].unit} against {term.limit:.6g}"
+                )
         return Evaluation(objective, values, tuple(broken))
 
     def _broken_placement(self, deployment: Deployment) -> list[str]:
@@ -219,7 +226,9 @@ class EdrpProblem(Document):
                 for resource, amount in named_resources(operator.resources).items():
                     on_node = used.setdefault(node, {})
                     on_node[resource] = on_node.get(resource, 0.0) + amount
-            if operator.latency is not None and math.isinf(operator.latency.at(self.application.load(operator.name) / len(nodes))):
+            if operator.latency is not None and math.isinf(
+                operator.latency.at(self.application.load(operator.name) / len(nodes))
+            ):
                 broken.append(f"{operator.name} is overloaded with {len(nodes)} replicas")
         for node, amounts in used.items():
             described = self.network.by_name[node].resources

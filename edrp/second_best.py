@@ -39,7 +39,9 @@ class SecondBest:
     finished: bool
 
 
-def second_best(problem: EdrpProblem, deployment: Deployment, *, time_limit: float | None = None, gap: float = 1e-9) -> SecondBest | None:
+def second_best(
+    problem: EdrpProblem, deployment: Deployment, *, time_limit: float | None = None, gap: float = 1e-9
+) -> SecondBest | None:
     """Find the best deployment that differs from `deployment` in the configuration of at least one operator.
 
     The compact program with one more row, which cuts off nothing but `deployment`: its answer is exact.

@@ -170,7 +170,9 @@ def _check_against_brute_force(method: Method, problem: EdrpProblem, label: str)
     slack = TOLERANCE * max(1.0, abs(optimum))
     if method.exact:
         assert answer.status == "optimal", f"{method.name} says {answer.status!r} of the feasible problem of {label}"
-    assert answer.status in ("optimal", "feasible", "none"), f"{method.name} calls the feasible problem of {label} {answer.status}"
+    assert answer.status in ("optimal", "feasible", "none"), (
+        f"{method.name} calls the feasible problem of {label} {answer.status}"
+    )
     if answer.decision is not None and answer.status != "none":
         objective = problem.evaluate(answer.decision).objective
         assert objective >= optimum - slack, f"{method.name} beats brute force on {label}: {objective!r} < {optimum!r}"

@@ -200,7 +200,7 @@ def test_too_many_usable_nodes_are_refused_with_the_memory_they_would_need(run, 
         "weights": {"cost": 1},
         "limits": {"cost": 1},
     }
-    refused(run, write(document), "30000 nodes need 20.1 GiB", "narrow the operators' candidates")
+    refused(run, write(document), "tables over the pairs of 30000 nodes need 20.1 GiB", "narrow the operators' candidates")
 
 
 def test_solution_is_not_written_where_it_would_overwrite_an_instance(run, write, document, tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import edrp
-from edrp.errors import InvalidInstanceError
+from edrp.errors import InvalidInstanceError, ProblemTooLargeError
 from edrp.validation.random_problems import random_problem
 
 
@@ -147,6 +147,14 @@ def test_an_operator_may_be_called_like_a_latency_model():
     )
     with pytest.raises(InvalidInstanceError, match=r"current\.mm1\[0\]: is no node"):
         problem.replace(current=edrp.Deployment({"mm1": ["x"]}))
+
+
+def test_a_network_over_ten_thousand_vertices_is_refused_before_its_links_are_made():
+    graph = nx.star_graph(10_000)
+    nx.set_edge_attributes(graph, 0.01, "delay")
+    with pytest.raises(ProblemTooLargeError, match=r"50005000 links between 10001 nodes need .* GiB.* name the nodes"):
+        edrp.Network.from_graph(graph)
+    assert len(edrp.Network.from_graph(nx.star_graph(50).subgraph([0]), nodes=[0]).nodes) == 1
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given, settings
@@ -47,7 +47,7 @@ def test_the_parts_add_up(seed):
     assert all(margin.used <= 1 + 1e-9 for margin in found.margins)
     ends = [part.name for part in found.critical_path if not part.is_stream]
     streams = {(stream.source, stream.target) for stream in problem.application.streams}
-    assert set(zip(ends, ends[1:], strict=False)) <= streams
+    assert set(pairwise(ends)) <= streams
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 4, 6, 9, 12, 13, 15, 18, 20, 22, 25, 28])
@@ -121,7 +121,9 @@ def test_infeasible_solution_is_explained_by_its_clashes(infeasible):
 
 def test_deployment_of_another_problem_is_refused(word_count):
     with pytest.raises(InvalidInstanceError) as refused:
-        edrp.explain(word_count, edrp.Deployment({"raeder": ["edge"], "splitter": ["moon"], "counter": ["fog"], "writer": ["cloud"]}))
+        edrp.explain(
+            word_count, edrp.Deployment({"raeder": ["edge"], "splitter": ["moon"], "counter": ["fog"], "writer": ["cloud"]})
+        )
     text = str(refused.value)
     assert "deployment.raeder: is no operator of the application; did you mean 'reader'?" in text
     assert "deployment.splitter[0]: is no node of the network (got moon)" in text

@@ -29,7 +29,18 @@ def wheel(tmp_path_factory):
         shutil.copy(ROOT / name, source)
     for name in ("edrp", *ROOMS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(place), str(source)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(place),
+        str(source),
+    ]
     subprocess.run(command, check=True, cwd=place)
     (built,) = place.glob("*.whl")
     return built

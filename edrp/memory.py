@@ -1,0 +1,40 @@
+"""Refusing work that memory cannot hold, before any of it is allocated."""
+
+from __future__ import annotations
+
+import os
+
+from edrp.errors import ProblemTooLargeError
+
+CEILING = 8 * 2**30
+"""Bytes that one table or set of documents may take on the largest of machines."""
+
+
+def memory_limit() -> float:
+    """Bytes that one table or set of documents may take here: at most half of the machine's memory."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        return CEILING
+    return min(CEILING, physical / 2)
+
+
+def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
+    """Refuse work that needs `needed` bytes when that is more than `memory_limit()`.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        Naming what needs how much, and what to do instead.
+
+    Examples
+    --------
+    >>> refuse_beyond_memory(2.0**40, "30000 nodes", "narrow the operators' candidates")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    edrp.errors.ProblemTooLargeError: 30000 nodes need 1024.0 GiB, ...
+    """
+    limit = memory_limit()
+    if needed > limit:
+        raise ProblemTooLargeError(
+            f"{what} need {needed / 2**30:.1f} GiB, more than the {limit / 2**30:.1f} GiB set aside; {remedy}"
+        )
