@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from edrp.errors import InvalidInstanceError
+from edrp.errors import Fault, InvalidInstanceError
 from edrp.instances import loads
 
 
@@ -220,3 +222,37 @@ def test_unusable_options_are_refused(run, write, document):
     assert run("solve").code == 2
     assert run("schema", "edpr").code == 2
     assert run("methods", "edpr").code == 2
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["edge", "reader", "mm1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["name", "model", "rates", "cost", "a"]), inner),
+    max_leaves=6,
+)
+
+
+def places(document: Any, way: tuple = ()) -> list[tuple]:
+    below = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    return [way, *(place for key, value in below for place in places(value, (*way, key)))]
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_stands_in_a_file_it_is_read_or_its_faults_are_named(document, data):
+    changed = json.loads(json.dumps({**document, "current": CURRENT}))
+    way = data.draw(st.sampled_from(places(changed)[1:]))
+    value = data.draw(anything)
+    inner = changed
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = value
+    faults: tuple[Fault, ...] = ()
+    try:
+        assert loads(json.dumps(changed)).kind == "edrp"
+    except InvalidInstanceError as error:
+        faults = error.faults or (Fault("", "", ""),)
+    for fault in faults:
+        assert fault.place
+        assert fault.why
+        # Words of ours, not of the library that finds the fault; names of union members stand in no file.
+        assert not any(word in str(fault) for word in ("Input should", "constrained", "function-", "dict["))
