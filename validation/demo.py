@@ -7,14 +7,14 @@ from time import perf_counter
 
 from rich.console import Console
 
-from edrp.datasets import ansnet, debs2015
-from edrp.documents import Deployment
-from edrp.problem import EdrpProblem, Weights
+from edrp.datasets import ansnet
+from edrp.problem import Weights
 from edrp.validation import scenario_report
-from edrp.validation.days import MINUTES_A_DAY, Day, real_day
+from edrp.validation.days import Day, real_day
 from edrp.validation.figures import draw_hours
 from edrp.validation.live import in_all_objectives
-from edrp.validation.replay import Replay, StepProgress, place_first, replay, solver
+from edrp.validation.replay import Replay, StepProgress
+from edrp.validation.scenario import first_deployment, run_hour
 from edrp.validation.tables import table_iii
 
 LOW, HIGH = 70.0, 220.0
@@ -24,7 +24,9 @@ STEP_MINUTES = 20
 FIGURE = "real-day.png"
 
 
-def run(console: Console, data: Path | None = None, out: Path = Path("out"), *, method: str = "auto") -> None:
+def run(
+    console: Console, data: Path | None = None, out: Path = Path("out"), *, method: str = "auto", jobs: int | None = None
+) -> None:
     """Reproduce the hour of EDRP, section 7.2, then follow a real day on the same network.
 
     Parameters
@@ -37,31 +39,31 @@ def run(console: Console, data: Path | None = None, out: Path = Path("out"), *, 
         Folder for the figures, made if needed.
     method
         Of the registry.
+    jobs
+        Objectives to run at once; None for one per processor.
     """
     began = perf_counter()
     # Reading comes first: a wrong folder is said before minutes of work.
     day = real_day(data, low=LOW, high=HIGH, minutes=STEP_MINUTES)
-    scenario_report.run(console, out=out, method=method)
+    scenario_report.run(console, out=out, method=method, jobs=jobs)
     console.print()
-    run_day(console, day, out, method)
+    run_day(console, day, out, method, jobs)
     console.print(f"done in {perf_counter() - began:.0f} s")
 
 
-def run_day(console: Console, day: Day, out: Path, method: str = "auto") -> dict[str, Replay]:
+def run_day(console: Console, day: Day, out: Path, method: str = "auto", jobs: int | None = None) -> dict[str, Replay]:
     """Follow a day in the four objectives; print what it took and draw it."""
     network = ansnet()
     rates = [float(rate) for rate in day.rates]
     console.print(f"[bold]A real day on ANSNET[/bold]: {day.origin}, decided every {day.minutes} min")
     console.print(f"events of the last hour, the quietest hour at {LOW:g} tuples/s and the busiest at {HIGH:g}")
 
+    start = first_deployment(rates[0], network, method)
+
     def follow(weights: Weights, progress: StepProgress) -> Replay:
-        def problem_at(_: int, rate: float, current: Deployment | None) -> EdrpProblem:
-            return debs2015(rate, network, weights=weights, current=current)
+        return run_hour(weights, network=network, method=method, rates=rates, start=start, progress=progress)
 
-        decide = solver(method)
-        return replay(rates, problem_at, place_first(debs2015(rates[0], network), decide), decide, progress)
-
-    found = in_all_objectives(console, "day", MINUTES_A_DAY // day.minutes, follow)
+    found = in_all_objectives(console, "day", len(rates) - 1, follow, jobs=jobs)
     console.print(table_iii(found, paper=False))
     scenario_report.print_events(console, {"Balanced": found["Balanced"]}, day.minutes)
     out.mkdir(parents=True, exist_ok=True)

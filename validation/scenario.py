@@ -34,7 +34,11 @@ TABLE_III = {
     "Response time": Outcome(0.1215, 10.3, 2.4),
     "Cost": Outcome(0.1360, 9.2, 4.9),
 }
-"""What the paper prints."""
+"""What the paper prints.
+
+Its baseline's 12.0 s hold moves between deployments that are equally good: HiGHS on the compact program, which takes
+any of them, gives 12.7 s; with ties broken by the fewest moves 6.4 s remain.
+"""
 
 
 def outcome(hour: Replay) -> Outcome:
@@ -49,11 +53,10 @@ def run_hour(
     method: str = "auto",
     restricted: bool = False,
     rates: Sequence[float] | None = None,
+    start: Deployment | None = None,
     progress: StepProgress | None = None,
 ) -> Replay:
     """One hour of the DEBS 2015 application, 70 → 220 → 70 tuples/s, decided anew every minute.
-
-    The initial deployment weighs response time and cost equally and knows no downtime, whatever `weights` say.
 
     Parameters
     ----------
@@ -67,6 +70,8 @@ def run_hour(
         Solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
     rates
         Tuples/s at minutes 0, 1, …; default: the ramp.
+    start
+        Initial deployment; default: `first_deployment`.
     progress
         Called after every minute.
 
@@ -82,8 +87,13 @@ def run_hour(
 
     network = ansnet() if network is None else network
     decide = solver("highs", "restricted") if restricted else solver(method)
-    start = place_first(debs2015(rates[0], network), solver(method))
+    start = first_deployment(rates[0], network, method) if start is None else start
     return replay(rates, problem_at, start, decide, progress)
+
+
+def first_deployment(rate: float, network: Network, method: str = "auto") -> Deployment:
+    """The initial deployment: it weighs response time and cost equally and knows no downtime, whatever follows."""
+    return place_first(debs2015(rate, network), solver(method))
 
 
 def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:

@@ -21,7 +21,13 @@ FIGURE = "fig6-storm-day.png"
 
 
 def run(
-    console: Console, *, data: Path | None = None, out: Path | None = None, method: str = "auto", days: int = 1
+    console: Console,
+    *,
+    data: Path | None = None,
+    out: Path | None = None,
+    method: str = "auto",
+    days: int = 1,
+    jobs: int | None = None,
 ) -> dict[str, Replay]:
     """Run S-EDRP in the four objectives through real days; print Table V; draw Fig. 6.
 
@@ -37,6 +43,8 @@ def run(
         Of the registry.
     days
         In a row; the paper replays four.
+    jobs
+        Objectives to run at once; None for one per processor.
 
     Returns
     -------
@@ -50,7 +58,7 @@ def run(
     def storm(weights: Weights, progress: StepProgress) -> Replay:
         return run_storm_day(list(day.rates), weights, method=method, progress=progress)
 
-    found = in_all_objectives(console, "Storm", len(day.rates) - 1, storm)
+    found = in_all_objectives(console, "Storm", len(day.rates) - 1, storm, jobs=jobs)
     console.print(table_v(found))
     console.print(
         "[dim]The paper prints neither its measured latencies nor its network: ours are generated, so shapes compare.[/dim]"
