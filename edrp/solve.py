@@ -77,12 +77,19 @@ def solve(
     clashes: tuple[str, ...] = ()
     if answer.status == "infeasible":
         clashes = explain_infeasibility(problem)
-    return _solution(problem, method, answer, seconds, seed, clashes)
+    return checked_solution(problem, method, answer, seconds, seed, clashes)
 
 
-def _solution(
-    problem: EdrpProblem, method: str, answer: Answer, seconds: float, seed: int, clashes: tuple[str, ...]
+def checked_solution(
+    problem: EdrpProblem, method: str, answer: Answer, seconds: float, seed: int = 0, clashes: tuple[str, ...] = ()
 ) -> Solution:
+    """The solution that an answer makes once the independent evaluator agrees with it.
+
+    Raises
+    ------
+    VerificationError
+        Method and evaluator disagree: a defect.
+    """
     evaluation, disagreement = checked(problem, answer)
     if disagreement:
         raise VerificationError(f"method {answer.method or method}: {disagreement}", answer, evaluation)

@@ -1,12 +1,15 @@
 """The compact program: O(N²·|E|) columns instead of O(N^{2k}·|E|), the same optimum, for any DAG.
 
-Instead of one column per multiset it says of each operator how many replicas there are, and of each node how
-many of them it runs: h[i,u,(c,r)] = 1 when exactly c of the r replicas of operator i run on node u. Shares
-φ[i,u] = Σ c/r·h[i,u,(c,r)] are then linear. Everything else is made only where a weight or a limit needs it.
+Instead of one column per multiset it says of each operator how its replicas are split, whatever the nodes (its
+split: 3 replicas as 2 + 1, say), and of each node which part of that split it runs: h[i,u,(c,p)] = 1 when split p
+is chosen and node u runs exactly c of its replicas. Shares φ[i,u] = Σ c/|p|·h[i,u,(c,p)] are then linear.
+Everything else is made only where a weight or a limit needs it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +31,10 @@ from edrp.formulations.placement import (
 from edrp.program import Linear, Program
 
 
+SPLIT_LIMIT = 5
+"""Most replicas for which splits are told apart by their parts; above, by the number of replicas only."""
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorColumns:
     """Columns of one operator.
@@ -36,25 +43,26 @@ class OperatorColumns:
     ----------
     nodes : shape (candidates,)
         Node indices.
-    counts, degrees : shape (patterns,)
-        c and r of each pattern (c of r replicas).
+    counts, splits, times : shape (patterns,)
+        A pattern is a part c of a split p that occurs `times` in it; 0 where the split does not tell.
+    totals : shape (splits,)
+        Replicas of each split.
     pattern : shape (candidates, patterns)
-        Columns h[u,(c,r)].
+        Columns h[u,(c,p)].
     present : shape (candidates,)
         Columns z[u]: any replica on u.
-    degree : shape (max_replicas,)
-        Columns s[r] for r = 1, 2, …: r replicas in all; none where there can be one only.
-    replicas : int
-        Most replicas.
+    split : shape (splits,)
+        Columns s[p]; none where there can be one replica only.
     """
 
     nodes: Index
     counts: Index
-    degrees: Index
+    splits: Index
+    times: Index
+    totals: Index
     pattern: Index
     present: Index
-    degree: Index
-    replicas: int
+    split: Index
 
     @property
     def single(self) -> bool:
@@ -62,18 +70,57 @@ class OperatorColumns:
         return self.replicas == 1
 
     @property
+    def replicas(self) -> int:
+        """Most replicas."""
+        return int(self.totals.max())
+
+    @property
+    def degrees(self) -> Index:
+        """Replicas of each pattern's split, shape (patterns,)."""
+        return np.asarray(self.totals[self.splits])
+
+    @property
     def share(self) -> Values:
-        """c/r of each pattern."""
+        """Share of the operator's replicas that each pattern is."""
         return np.asarray(self.counts / self.degrees)
+
+    def patterns_of(self, held: Index) -> NDArray[np.bool_]:
+        """Which patterns are set where each candidate runs `held` replicas; shape (candidates, patterns), all false if none fit."""
+        parts = np.sort(held[held > 0])
+        fits = [
+            total == parts.sum()
+            and all((parts == c).sum() == t for c, t in zip(self.counts[mine], self.times[mine], strict=True) if t)
+            for p, total in enumerate(self.totals)
+            for mine in [self.splits == p]
+        ]
+        return np.asarray((held[:, None] == self.counts) & np.array(fits)[self.splits])
+
+
+def splits(replicas: int) -> list[dict[int, int]]:
+    """Every way to write 1, 2, …, `replicas` as a sum of parts: how often each part occurs.
+
+    >>> splits(3)
+    [{1: 1}, {2: 1}, {1: 2}, {3: 1}, {2: 1, 1: 1}, {1: 3}]
+    """
+
+    def parts(total: int, largest: int) -> Iterator[list[int]]:
+        if total == 0:
+            yield []
+        for part in range(min(total, largest), 0, -1):
+            for rest in parts(total - part, part):
+                yield [part, *rest]
+
+    return [dict(Counter(each)) for total in range(1, replicas + 1) for each in parts(total, total)]
 
 
 def build_compact(compiled: Compiled) -> CompactExpressions:
     """The compact program of a problem."""
     expressions = CompactExpressions(compiled)
-    add_degree_rows(expressions)
+    add_split_rows(expressions)
     add_pattern_rows(expressions)
     add_capacity_rows(expressions)
     add_objective_and_limits(expressions)
+    expressions.pair_sums.add_room_rows()
     return expressions
 
 
@@ -98,24 +145,23 @@ class CompactExpressions(PlacementExpressions):
         """h, z and s of a deployment; everything else is left to the solver."""
         values = np.full(self.program.columns, np.nan)
         for i, own in enumerate(self.operators):
-            degree = int(counts[i].sum())
-            if degree > own.replicas or counts[i].sum() != counts[i, own.nodes].sum():
+            chosen = own.patterns_of(counts[i, own.nodes])
+            if counts[i].sum() != (chosen * own.counts).sum():
                 return None
-            held = counts[i, own.nodes]
+            values[own.pattern] = chosen
+            values[own.present] = chosen.any(axis=1)
             if not own.single:
-                values[own.degree] = np.arange(1, own.replicas + 1) == degree
-            values[own.pattern] = (held[:, None] == own.counts) & (own.degrees == degree)
-            values[own.present] = held > 0
+                values[own.split] = np.isin(np.arange(own.totals.size), own.splits[chosen.any(axis=0)])
         return values
 
     def replica_sum(self, weights: Values) -> Linear:
-        """Σ_i weights[i]·Σ_r r·s[i,r]."""
+        """Σ_i weights[i]·Σ_p |p|·s[i,p]."""
         total = Linear.zero()
         for own, weight in zip(self.operators, weights, strict=True):
             if weight and own.single:
                 total += float(weight)
             elif weight:
-                total += Linear.of(own.degree, weight * np.arange(1, own.replicas + 1))
+                total += Linear.of(own.split, weight * own.totals)
         return total
 
     def stream_pair_sum(self, weights: Values) -> Linear:
@@ -136,6 +182,8 @@ class CompactExpressions(PlacementExpressions):
 
     def node_in_use(self) -> Index:
         """Columns n_u ≥ z[i,u]; one row per operator and candidate."""
+        if "node in use" in self.program.column_blocks:
+            return self.program["node in use"]
         used = self.program.add_columns("node in use", len(self.compiled.nodes), upper=1.0)
         present = np.concatenate([own.present for own in self.operators])
         nodes = np.concatenate([own.nodes for own in self.operators])
@@ -146,57 +194,70 @@ class CompactExpressions(PlacementExpressions):
     def link_in_use(self) -> Index:
         """Columns l_{uv} ≥ z[i,u] + z[j,v] − 1; one row per stream and pair of candidates."""
         count = len(self.compiled.nodes)
+        itself = np.eye(count, dtype=bool)
+        if "link in use" in self.program.column_blocks:
+            return np.where(itself, -1, self.program["link in use"])
         used = self.program.add_columns("link in use", (count, count), upper=1.0)
         for i, j in zip(self.compiled.stream_source, self.compiled.stream_target, strict=True):
             source, target = self.operators[i], self.operators[j]
             a, b = np.nonzero(source.nodes[:, None] != target.nodes)
             rows = np.arange(a.size)
-            entries = [(rows, used[source.nodes[a], target.nodes[b]], 1.0), (rows, source.present[a], -1.0), (rows, target.present[b], -1.0)]
+            entries = [
+                (rows, used[source.nodes[a], target.nodes[b]], 1.0),
+                (rows, source.present[a], -1.0),
+                (rows, target.present[b], -1.0),
+            ]
             name = f"link in use {self.compiled.operators[i]} → {self.compiled.operators[j]}"
             self.program.add_rows(name, a.size, entries, lower=-1.0)
-        return np.where(np.eye(count, dtype=bool), -1, used)
+        return np.where(itself, -1, used)
 
 
 def _add_columns(program: Program, compiled: Compiled, operator: int) -> OperatorColumns:
     """h, z and s of one operator; what is unstable or too much for a node has upper bound 0."""
     name, limit = compiled.operators[operator], int(compiled.max_replicas[operator])
     nodes = compiled.candidates(operator)
-    degrees, counts = np.nonzero(np.tri(limit, dtype=bool))  # every r with every c ≤ r
-    degrees, counts = degrees + 1, counts + 1
-    stable = np.isfinite(compiled.latency[operator, degrees])
-    usable = stable & ~exceeds_capacity(compiled, operator, nodes[:, None], np.broadcast_to(counts, (nodes.size, counts.size)))
-    shape = (nodes.size, counts.size)
-    pattern = program.add_columns(f"pattern {name}", shape, upper=usable.astype(float), integer=True)
+    known = splits(limit) if limit <= SPLIT_LIMIT else [dict.fromkeys(range(1, total + 1), 0) for total in range(1, limit + 1)]
+    totals = np.array([sum(c * t for c, t in split.items()) or max(split) for split in known])
+    member, counts, times = np.array([(p, c, t) for p, split in enumerate(known) for c, t in split.items()]).T
+    stable = np.isfinite(compiled.latency[operator, totals])
+    too_much = exceeds_capacity(compiled, operator, nodes[:, None], np.broadcast_to(counts, (nodes.size, counts.size)))
+    usable = stable[member] & ~too_much
+    pattern = program.add_columns(f"pattern {name}", usable.shape, upper=usable.astype(float), integer=True)
     if limit == 1:
-        return OperatorColumns(nodes, counts, degrees, pattern, pattern[:, 0], np.zeros(0, np.int64), 1)
+        return OperatorColumns(nodes, counts, member, times, totals, pattern, pattern[:, 0], np.zeros(0, np.int64))
     present = program.add_columns(f"present {name}", nodes.size, upper=usable.any(axis=1).astype(float), integer=True)
-    finite = np.isfinite(compiled.latency[operator, 1 : limit + 1])
-    degree = program.add_columns(f"degree {name}", limit, upper=finite.astype(float), integer=True)
-    return OperatorColumns(nodes, counts, degrees, pattern, present, degree, limit)
+    split = program.add_columns(f"split {name}", totals.size, upper=stable.astype(float), integer=True)
+    return OperatorColumns(nodes, counts, member, times, totals, pattern, present, split)
 
 
-def add_degree_rows(expressions: CompactExpressions) -> None:
-    """Σ_r s[i,r] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator."""
-    entries = [(np.full(c.size, i), c, 1.0) for i, own in enumerate(expressions.operators) for c in [own.present if own.single else own.degree]]
-    expressions.program.add_rows("one degree", len(entries), entries, lower=1.0, upper=1.0)
+def add_split_rows(expressions: CompactExpressions) -> None:
+    """Σ_p s[i,p] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator."""
+    columns = [own.present if own.single else own.split for own in expressions.operators]
+    entries = [(np.full(each.size, i), each, 1.0) for i, each in enumerate(columns)]
+    expressions.program.add_rows("one split", len(entries), entries, lower=1.0, upper=1.0)
 
 
 def add_pattern_rows(expressions: CompactExpressions) -> None:
     """What ties h, z and s together, for each operator that can have several replicas.
 
-    Σ_u Σ_c c·h[u,(c,r)] = r·s[r], k rows; Σ_{c,r} h[u,(c,r)] = z[u], N rows; Σ_c h[u,(c,r)] ≤ s[r], N·k rows
-    that hold at integers anyway and cut off fractions.
+    Σ_u h[u,(c,p)] = times(c,p)·s[p], a row per pattern, or where a split does not tell its parts
+    Σ_u Σ_c c·h[u,(c,p)] = |p|·s[p], a row per split; Σ_{c,p} h[u,(c,p)] = z[u], N rows;
+    Σ_c h[u,(c,p)] ≤ s[p], a row per node and split that holds at integers anyway and cuts off fractions.
     """
     program = expressions.program
     for name, own in zip(expressions.compiled.operators, expressions.operators, strict=True):
         if own.single:
             continue
-        replicas, size = own.replicas, own.nodes.size
-        row = own.degrees - 1
-        count_all = [(row, own.pattern, own.counts), (np.arange(replicas), own.degree, -np.arange(1, replicas + 1))]
-        program.add_rows(f"count {name}", replicas, count_all, lower=0.0, upper=0.0)
-        node = np.arange(size)
-        program.add_rows(f"present {name}", size, [(node[:, None], own.pattern, 1.0), (node, own.present, -1.0)], lower=0.0, upper=0.0)
-        cell = node[:, None] * replicas
-        cuts = [(cell + row, own.pattern, 1.0), (cell + np.arange(replicas), own.degree, -1.0)]
-        program.add_rows(f"degree {name}", size * replicas, cuts, upper=0.0)
+        if own.times.all():
+            row = np.arange(own.counts.size)
+            parts = [(row, own.pattern, 1.0), (row, own.split[own.splits], -own.times)]
+        else:
+            row = np.arange(own.totals.size)
+            parts = [(own.splits, own.pattern, own.counts), (row, own.split, -own.totals)]
+        program.add_rows(f"parts {name}", row.size, parts, lower=0.0, upper=0.0)
+        node = np.arange(own.nodes.size)
+        here = [(node[:, None], own.pattern, 1.0), (node, own.present, -1.0)]
+        program.add_rows(f"present {name}", node.size, here, lower=0.0, upper=0.0)
+        cell = node[:, None] * own.totals.size
+        cuts = [(cell + own.splits, own.pattern, 1.0), (cell + np.arange(own.totals.size), own.split, -1.0)]
+        program.add_rows(f"split {name}", node.size * own.totals.size, cuts, upper=0.0)

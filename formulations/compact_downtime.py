@@ -44,14 +44,13 @@ def _add_same(expressions: CompactExpressions, operator: int, own: OperatorColum
     compiled, program = expressions.compiled, expressions.program
     assert compiled.current is not None
     before = compiled.current[operator]
-    degree = int(before.sum())
-    if degree > own.replicas:
+    kept = own.pattern[own.patterns_of(before[own.nodes])]
+    if not kept.size:
         return Linear.zero()
-    kept = [own.pattern[k, (own.counts == before[u]) & (own.degrees == degree)] for k, u in enumerate(own.nodes) if before[u]]
     name = compiled.operators[operator]
     same = program.add_columns(f"same {name}", upper=1.0)
-    rows = np.arange(len(kept))
-    entries = [(rows, np.full(rows.size, same), 1.0), (rows, np.concatenate(kept), -1.0)]
+    rows = np.arange(kept.size)
+    entries = [(rows, np.full(rows.size, same), 1.0), (rows, kept, -1.0)]
     program.add_rows(f"same {name}", rows.size, entries, upper=0.0)
     return Linear.of(same)
 
@@ -90,16 +89,15 @@ class _Upload:
 
 
 def _upload(expressions: CompactExpressions, operator: int, u: int) -> _Upload:
-    """UP_u = Σ_r up(0,r)·s[r] + Σ_{c,r} (up(c,r) − up(0,r))·h[u,(c,r)], exact at integers."""
+    """UP_u = Σ_p up(0,|p|)·s[p] + Σ_{c,p} (up(c,|p|) − up(0,|p|))·h[u,(c,p)], exact at integers."""
     compiled, own = expressions.compiled, expressions.operators[operator]
     assert compiled.current is not None
     before = compiled.current[operator]
-    replicas = np.arange(1, own.replicas + 1)
-    none_left = upload_times(compiled, operator, u, np.zeros_like(replicas), replicas)
+    none_left = upload_times(compiled, operator, u, np.zeros_like(own.totals), own.totals)
     left = upload_times(compiled, operator, u, own.counts, own.degrees)
     at = int(np.flatnonzero(own.nodes == u)[0])
-    seconds = Linear.of(own.pattern[at], left - none_left[own.degrees - 1])
-    seconds += Linear.of(own.degree, none_left) if not own.single else float(none_left[0])
+    seconds = Linear.of(own.pattern[at], left - none_left[own.splits])
+    seconds += Linear.of(own.split, none_left) if not own.single else float(none_left[0])
     unchanged = upload_times(compiled, operator, u, before[u], before.sum())
     return _Upload(seconds, float(max(none_left.max(), left.max())), float(unchanged))
 
@@ -114,13 +112,13 @@ def _add_rows(
     same: Linear,
     upload: _Upload | None = None,
 ) -> None:
-    """T ≥ Σ_{c,r} times[v,(c,r)]·h[v,(c,r)] + UP − max UP·(1 − z[v]) − (the value if nothing changes)·same, a row per v."""
+    """T ≥ Σ_{c,r} times[v,(c,p)]·h[v,(c,p)] + UP − max UP·(1 − z[v]) − (the value if nothing changes)·same, a row per v."""
     compiled, own = expressions.compiled, expressions.operators[operator]
     assert compiled.current is not None
     unit = expressions.time_unit("downtime")
     before = compiled.current[operator]
     held = before[own.nodes[places]]
-    stays = (own.counts == held[:, None]) & (own.degrees == before.sum())
+    stays = own.patterns_of(before[own.nodes])[places]
     unchanged = np.where(held > 0, (times * stays).sum(axis=1) + (upload.unchanged if upload else 0.0), 0.0)
     rows = np.arange(places.size)
     entries = [

@@ -38,9 +38,9 @@ def add_response_rows(expressions: CompactExpressions) -> Linear:
 
 
 def _latency(expressions: CompactExpressions, operator: int, unit: float) -> Linear:
-    """R_i (EDRP, eq. 1): Σ_r R_i(λ_i/r)/S·s[r] on equal nodes, else a column with a row per node.
+    """R_i (EDRP, eq. 1): Σ_p R_i(λ_i/|p|)/S·s[p] on equal nodes, else a column with a row per node.
 
-    R_i ≥ Σ_{c,r} R_i(λ_i/r)/S_u·h[u,(c,r)] for each node u; and, to cut off fractions, the mean over the
+    R_i ≥ Σ_{c,p} R_i(λ_i/|p|)/S_u·h[u,(c,p)] for each node u; and, to cut off fractions, the mean over the
     replicas.
     """
     compiled, own = expressions.compiled, expressions.operators[operator]
@@ -50,8 +50,8 @@ def _latency(expressions: CompactExpressions, operator: int, unit: float) -> Lin
     if own.single:
         return Linear.of(own.present, table[0] / speed) if table.any() else Linear.zero()
     if np.ptp(speed) == 0:
-        by_degree = compiled.latency[operator, 1 : own.replicas + 1]
-        return Linear.of(own.degree, np.where(np.isfinite(by_degree), by_degree, 0.0) / unit / speed[0])
+        by_split = compiled.latency[operator, own.totals]
+        return Linear.of(own.split, np.where(np.isfinite(by_split), by_split, 0.0) / unit / speed[0])
     name = compiled.operators[operator]
     column = expressions.program.add_columns(f"latency {name}")
     slowest = table / speed[:, None]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
+from edrp.metrics.base import LIMIT_SLACK
 from edrp.program import Linear, Program
 
 if TYPE_CHECKING:
@@ -27,91 +28,116 @@ class Flow:
     weights: Values
 
 
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Share of a stream that stays on a node: at most Σ_b weights[b]·columns[k,b] on the k-th node of `nodes`.
+
+    `columns[k,b]` is at most the giver's share there, and at most 1 if the taker has share `weights[b]` there,
+    else 0. `giver` and `taker` are operator indices; `giver_at` and `taker_at` the nodes' places among their
+    candidates.
+    """
+
+    columns: Index
+    weights: Values
+    nodes: Index
+    giver: int
+    taker: int
+    giver_at: Index
+    taker_at: Index
+
+
 class PairSums:
-    """Weighted sums over pairs of replicas; exact flows are made once per stream and shared."""
+    """Weighted sums over pairs of replicas; the columns of a stream are made once and shared."""
 
     def __init__(self, program: Program, compiled: Compiled, operators: Sequence[OperatorColumns]) -> None:
         self.program = program
         self.compiled = compiled
         self.operators = operators
         self.flows: dict[int, Flow] = {}
-        self._kept: dict[int, Linear] = {}
+        self.stays: dict[int, Stay] = {}
 
     def total(self, weights: Values) -> Linear:
-        """Σ_e Σ_{u,v} weights[e,u,v]·φ[i,u]·φ[j,v]; weights ≥ 0, shape (streams, nodes, nodes), 0 on the diagonal."""
+        """Σ_e Σ_{u,v} weights[e,u,v]·φ[i,u]·φ[j,v]; weights ≥ 0, shape (streams, nodes, nodes), 0 on the diagonal.
+
+        Where all pairs of nodes apart have one weight, only what stays on a node need be known.
+        """
         total = Linear.zero()
         for e, (i, j) in enumerate(zip(self.compiled.stream_source, self.compiled.stream_target, strict=True)):
             table = weights[e][np.ix_(self.operators[i].nodes, self.operators[j].nodes)]
             if not table.any():
                 continue
-            apart = self.operators[i].nodes[:, None] != self.operators[j].nodes
-            price = table[apart]
-            if np.ptp(price) <= 1e-12 * price.max() and e not in self.flows:
-                total += (self.kept(e) * -1.0 + 1.0) * float(price.max())
+            price = table[self.operators[i].nodes[:, None] != self.operators[j].nodes]
+            if np.ptp(price) <= 1e-12 * price.max():
+                stay = self.stay(e)
+                total += (Linear.of(stay.columns, -stay.weights) + 1.0) * float(price.max())
             else:
                 flow = self.exact(e)
                 total += Linear.of(flow.columns, table[:, :, None] * flow.weights)
         return total
 
-    def kept(self, stream: int) -> Linear:
-        """Share of a stream that stays on its node, Σ_u φ[i,u]·φ[j,u]; bounded from above, which is all that a price needs.
+    def stay(self, stream: int) -> Stay:
+        """What stays on each node, bounded from above, which is all that a price needs.
 
-        With groups b of patterns of equal share: co[u,b] ≤ [j has share b on u], Σ_b co[u,b] ≤ φ[i,u]; the
-        kept share is Σ_b b·co[u,b]. At most N rows per group and N more.
+        With groups b of patterns of equal share: co[u,b] ≤ [taker has share b on u], Σ_b co[u,b] ≤ φ[giver,u],
+        counting only patterns that leave room for the other operator. A row per column and one per node.
         """
-        if stream in self._kept:
-            return self._kept[stream]
-        source, target = self._ends(stream)
-        giver, taker = (source, target) if _groups(target)[0].size <= _groups(source)[0].size else (target, source)
-        _, a, b = np.intersect1d(giver.nodes, taker.nodes, return_indices=True)
-        weights, member = _groups(taker)
-        name = f"kept {self._name(stream)}"
-        kept = self.program.add_columns(name, (a.size, weights.size), upper=1.0)
-        at = np.arange(a.size)[:, None]
-        share = [(at, kept, 1.0), (at, giver.pattern[a], -giver.share)]
-        self.program.add_rows(f"{name}: sent", a.size, share, upper=0.0)
+        if stream in self.stays:
+            return self.stays[stream]
+        giver, taker = self._roles(stream)
+        source, target = self.operators[giver], self.operators[taker]
+        nodes, a, b = np.intersect1d(source.nodes, target.nodes, return_indices=True)
+        weights, member = _groups(target)
+        name = f"stay {self._name(stream)}"
+        columns = self.program.add_columns(name, (nodes.size, weights.size), upper=1.0)
+        at = np.arange(nodes.size)[:, None]
+        share = source.share * self._leaves_room(giver, taker, nodes)
+        self.program.add_rows(f"{name}: given", nodes.size, [(at, columns, 1.0), (at, source.pattern[a], -share)], upper=0.0)
         cell = at * weights.size
-        taken = [(cell + np.arange(weights.size), kept, 1.0), (cell + member, taker.pattern[b], -1.0)]
-        self.program.add_rows(f"{name}: taken", kept.size, taken, upper=0.0)
-        self._kept[stream] = Linear.of(kept, weights)
-        return self._kept[stream]
+        held = self._leaves_room(taker, giver, nodes).astype(float)
+        taken = [(cell + np.arange(weights.size), columns, 1.0), (cell + member, target.pattern[b], -held)]
+        self.program.add_rows(f"{name}: taken", columns.size, taken, upper=0.0)
+        self.stays[stream] = Stay(columns, weights, nodes, giver, taker, a, b)
+        return self.stays[stream]
 
     def exact(self, stream: int) -> Flow:
-        """Columns t[u,v,b] = φ[i,u]·[j has share b on v], exactly.
+        """Columns t[u,v,b] = φ[giver,u]·[taker has share b on v], exactly.
 
-        Σ_u t[u,v,b] = [j has share b on v] and Σ_{v,b} b·t[u,v,b] = φ[i,u]; where both ends can be split also
-        Σ_b t[u,v,b] ≤ φ[i,u]. N² columns per group.
+        Σ_u t[u,v,b] = [taker has share b on v] and Σ_{v,b} b·t[u,v,b] = φ[giver,u]; where both ends can be
+        split also Σ_b t[u,v,b] ≤ φ[giver,u]. N² columns per group.
         """
         if stream in self.flows:
             return self.flows[stream]
-        source, target = self._ends(stream)
-        swap = _groups(source)[0].size < _groups(target)[0].size
-        giver, taker = (target, source) if swap else (source, target)
-        weights, member = _groups(taker)
+        giver, taker = self._roles(stream)
+        source, target = self.operators[giver], self.operators[taker]
+        weights, member = _groups(target)
         name = f"flow {self._name(stream)}"
-        columns = self.program.add_columns(name, (giver.nodes.size, taker.nodes.size, weights.size), upper=1.0)
+        columns = self.program.add_columns(name, (source.nodes.size, target.nodes.size, weights.size), upper=1.0)
         u, v, b = np.indices(columns.shape, sparse=True)
         cell = v * weights.size + b
-        taken = [(cell, columns, 1.0), (np.arange(taker.nodes.size)[:, None] * weights.size + member, taker.pattern, -1.0)]
-        self.program.add_rows(f"{name}: taken", taker.nodes.size * weights.size, taken, lower=0.0, upper=0.0)
-        given = [(u, columns, weights), (np.arange(giver.nodes.size)[:, None], giver.pattern, -giver.share)]
-        self.program.add_rows(f"{name}: given", giver.nodes.size, given, lower=0.0, upper=0.0)
-        if not giver.single and not taker.single:
-            pair = u * taker.nodes.size + v
-            sent = (np.arange(giver.nodes.size)[:, None] * taker.nodes.size + np.arange(taker.nodes.size))[:, :, None]
-            bound = [(pair, columns, 1.0), (sent, giver.pattern[:, None, :], -giver.share)]
-            self.program.add_rows(f"{name}: sent", giver.nodes.size * taker.nodes.size, bound, upper=0.0)
-        self.flows[stream] = Flow(columns.transpose(1, 0, 2) if swap else columns, weights)
+        taken = [(cell, columns, 1.0), (np.arange(target.nodes.size)[:, None] * weights.size + member, target.pattern, -1.0)]
+        self.program.add_rows(f"{name}: taken", target.nodes.size * weights.size, taken, lower=0.0, upper=0.0)
+        given = [(u, columns, weights), (np.arange(source.nodes.size)[:, None], source.pattern, -source.share)]
+        self.program.add_rows(f"{name}: given", source.nodes.size, given, lower=0.0, upper=0.0)
+        if not source.single and not target.single:
+            pair = u * target.nodes.size + v
+            sent = (np.arange(source.nodes.size)[:, None] * target.nodes.size + np.arange(target.nodes.size))[:, :, None]
+            bound = [(pair, columns, 1.0), (sent, source.pattern[:, None, :], -source.share)]
+            self.program.add_rows(f"{name}: sent", source.nodes.size * target.nodes.size, bound, upper=0.0)
+        self.flows[stream] = Flow(
+            columns if giver == self.compiled.stream_source[stream] else columns.transpose(1, 0, 2), weights
+        )
         return self.flows[stream]
 
     def coupling(self, stream: int) -> Flow:
         """Columns y[u,v] ≥ 0 with marginals φ[i,·] and φ[j,·]: the exact flow if it is there, else a relaxation of it.
 
-        Between operators of one replica each it is exact. 2·N rows.
+        Between operators of one replica each it is exact. On one node it is what stays there. 2·N rows, and
+        one per node that both may use.
         """
         if stream in self.flows:
             return self.flows[stream]
-        source, target = self._ends(stream)
+        i, j = self.compiled.stream_source[stream], self.compiled.stream_target[stream]
+        source, target = self.operators[i], self.operators[j]
         name = f"flow {self._name(stream)}"
         columns = self.program.add_columns(name, (source.nodes.size, target.nodes.size, 1), upper=1.0)
         u, v, _ = np.indices(columns.shape, sparse=True)
@@ -119,10 +145,53 @@ class PairSums:
         self.program.add_rows(f"{name}: given", source.nodes.size, given, lower=0.0, upper=0.0)
         taken = [(v, columns, 1.0), (np.arange(target.nodes.size)[:, None], target.pattern, -target.share)]
         self.program.add_rows(f"{name}: taken", target.nodes.size, taken, lower=0.0, upper=0.0)
+        stay = self.stay(stream)
+        at = (stay.giver_at, stay.taker_at) if stay.giver == i else (stay.taker_at, stay.giver_at)
+        rows = np.arange(stay.nodes.size)
+        kept = [(rows, columns[(*at, 0)], 1.0), (rows[:, None], stay.columns, -stay.weights)]
+        self.program.add_rows(f"{name}: stays", rows.size, kept, lower=0.0, upper=0.0)
         return Flow(columns, np.ones(1))
 
-    def _ends(self, stream: int) -> tuple[OperatorColumns, OperatorColumns]:
-        return self.operators[self.compiled.stream_source[stream]], self.operators[self.compiled.stream_target[stream]]
+    def add_room_rows(self) -> None:
+        """The capacity row of a node multiplied by "operator j is here": Σ_i Res_i·co_ij[u] + Res_j·n_j[u] ≤ Res_u·z[j,u].
+
+        Over the operators i that share a stream with j. It holds at integers anyway, and is what keeps
+        fractions from having every operator share a node with both its neighbours. One row per operator,
+        node and resource.
+        """
+        compiled = self.compiled
+        limited = np.isfinite(compiled.capacity) & (compiled.capacity > 0)
+        for j, own in enumerate(self.operators):
+            around = [stay for stay in self.stays.values() if j in (stay.giver, stay.taker)]
+            for resource in np.flatnonzero(compiled.demand[j]) if around else ():
+                row = np.full(len(compiled.nodes), -1)
+                here = own.nodes[limited[own.nodes, resource]]
+                row[here] = np.arange(here.size)
+                room = compiled.capacity[:, resource]
+                at = np.flatnonzero(row[own.nodes] >= 0)
+                need = own.counts * compiled.demand[j, resource] / room[own.nodes[at], None]
+                entries = [(row[own.nodes[at]][:, None], own.pattern[at], need), (row[own.nodes[at]], own.present[at], -1.0)]
+                for stay in around:
+                    other = stay.taker if stay.giver == j else stay.giver
+                    k = np.flatnonzero(row[stay.nodes] >= 0)
+                    need = compiled.demand[other, resource] / room[stay.nodes[k], None]
+                    entries.append((row[stay.nodes[k]][:, None], stay.columns[k], need))
+                self.program.add_rows(
+                    f"room beside {compiled.operators[j]}: {compiled.resources[resource]}", here.size, entries, upper=0.0
+                )
+
+    def _leaves_room(self, operator: int, other: int, nodes: Index) -> NDArray[np.bool_]:
+        """Whether a pattern of an operator leaves room for one replica of the other; shape (nodes, patterns)."""
+        counts = self.operators[operator].counts[:, None]
+        need = counts * self.compiled.demand[operator] + self.compiled.demand[other]
+        room = self.compiled.capacity[nodes][:, None, :]
+        slack = LIMIT_SLACK * np.where(np.isfinite(room), room, 0.0)
+        return np.asarray((need <= room + slack).all(axis=2))
+
+    def _roles(self, stream: int) -> tuple[int, int]:
+        """Giver and taker: the taker is the end with fewer distinct shares."""
+        i, j = int(self.compiled.stream_source[stream]), int(self.compiled.stream_target[stream])
+        return (j, i) if self.operators[i].replicas < self.operators[j].replicas else (i, j)
 
     def _name(self, stream: int) -> str:
         source, target = self.compiled.stream_source[stream], self.compiled.stream_target[stream]

@@ -28,7 +28,9 @@ def slowest(compiled: Compiled, members: Members) -> Values:
 def downtimes(compiled: Compiled, operator: int, members: Members) -> Values:
     """t_D(i, U_0, V) in seconds (EDRP, eq. 25); for Storm at least the restart that any change costs (eq. 33)."""
     times = np.maximum(operator_downtimes(compiled, operator, members), downtime_floor(compiled))
-    return np.where(is_current(compiled, operator, members), 0.0, times) if compiled.current is not None else np.zeros(len(members))
+    return (
+        np.where(is_current(compiled, operator, members), 0.0, times) if compiled.current is not None else np.zeros(len(members))
+    )
 
 
 def longest_delays(delay: Values, sources: Members, targets: Members) -> Values:

@@ -202,6 +202,8 @@ class LiteralExpressions(PlacementExpressions):
     def node_in_use(self) -> Index:
         """Columns n_u with n_u ≥ Σ_{U∋u} x_{i,U}; one row per operator and node."""
         count = len(self.compiled.nodes)
+        if "node in use" in self.program.column_blocks:
+            return self.program["node in use"]
         used = self.program.add_columns("node in use", count, upper=1.0)
         entries = []
         for i in range(len(self.members)):
@@ -213,6 +215,9 @@ class LiteralExpressions(PlacementExpressions):
     def link_in_use(self) -> Index:
         """Columns l_{uv} with l_{uv} ≥ Σ_{U∋u, V∋v} y_{e,(U,V)}; one row per stream and pair of nodes."""
         count = len(self.compiled.nodes)
+        itself = np.eye(count, dtype=bool)
+        if "link in use" in self.program.column_blocks:
+            return np.where(itself, -1, self.program["link in use"])
         used = self.program.add_columns("link in use", (count, count), upper=1.0)
         entries = []
         for e, (i, j) in enumerate(zip(self.compiled.stream_source, self.compiled.stream_target, strict=True)):
@@ -221,14 +226,16 @@ class LiteralExpressions(PlacementExpressions):
             at = from_.columns[:, None] - self.place[i][0], to.columns - self.place[j][0]
             entries += [(e * count**2 + np.arange(count**2), used.ravel(), 1.0), (rows, self.flow[e][at], -1.0)]
         self.program.add_rows("link in use", len(self.flow) * count**2, entries, lower=0.0)
-        return np.where(np.eye(count, dtype=bool), -1, used)
+        return np.where(itself, -1, used)
 
 
 def fix_unusable(expressions: LiteralExpressions) -> None:
     """Fix x_{i,U} = 0 where U is unstable, too much for a node by itself, or too long to reach (eqs. 17–18); adds no row."""
     compiled = expressions.compiled
     for i, members in enumerate(expressions.members):
-        bad = ~np.isfinite(latencies(compiled, i, members)) | breaks_limit(downtimes(compiled, i, members), compiled.limit["downtime"])
+        bad = ~np.isfinite(latencies(compiled, i, members)) | breaks_limit(
+            downtimes(compiled, i, members), compiled.limit["downtime"]
+        )
         held = expressions.holdings(i)
         too_much = exceeds_capacity(compiled, i, held.nodes, held.counts)
         expressions.program.fix(np.concatenate([expressions.place[i][bad], held.columns[too_much]]), 0.0)
@@ -247,7 +254,9 @@ def add_flow_rows(expressions: LiteralExpressions) -> None:
         name = f"{compiled.operators[i]} → {compiled.operators[j]}"
         for end, operator, rows in (("leaving", i, np.arange(y.shape[0])[:, None]), ("entering", j, np.arange(y.shape[1])[None])):
             x = expressions.place[operator]
-            expressions.program.add_rows(f"{end} {name}", x.size, [(rows, y, 1.0), (np.arange(x.size), x, -1.0)], lower=0.0, upper=0.0)
+            expressions.program.add_rows(
+                f"{end} {name}", x.size, [(rows, y, 1.0), (np.arange(x.size), x, -1.0)], lower=0.0, upper=0.0
+            )
 
 
 def add_response_rows(expressions: LiteralExpressions) -> None:

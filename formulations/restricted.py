@@ -25,7 +25,9 @@ def build_restricted(compiled: Compiled) -> LiteralExpressions:
         Without a current deployment.
     """
     if compiled.current is None:
-        raise UnsupportedProblemError("the program 'restricted' needs a current deployment to start from; use the program 'compact'")
+        raise UnsupportedProblemError(
+            "the program 'restricted' needs a current deployment to start from; use the program 'compact'"
+        )
     return build_over(compiled, [neighbourhood(compiled, i) for i in range(len(compiled.operators))])
 
 
