@@ -10,13 +10,33 @@ from edrp.errors import EdrpError
 from edrp.validation.claims import claims
 from edrp.validation.figures import draw_hours, draw_replicas, draw_response
 from edrp.validation.replay import in_words, place_first, replay, solver
-from edrp.validation.scenario import TABLE_III, WEIGHTINGS, events, in_neighbourhood, outcome, restricted_gaps, run_hour
+from edrp.validation.scenario import (
+    TABLE_III,
+    WEIGHTINGS,
+    events,
+    first_deployment,
+    in_neighbourhood,
+    outcome,
+    restricted_gaps,
+    run_hour,
+)
 
 
 @pytest.fixture(scope="module")
 def hours():
-    """The hour in the four objectives."""
-    return {name: run_hour(weights) for name, weights in WEIGHTINGS.items()}
+    """Baseline and balanced minute by minute; the two others, which take longest, every five minutes."""
+    network, every_fifth = datasets.ansnet(), datasets.ramp()[::5].tolist()
+    start = first_deployment(70.0, network)
+
+    def follow(name, rates=None):
+        return run_hour(WEIGHTINGS[name], network=network, rates=rates, start=start)
+
+    return {
+        "Baseline": follow("Baseline"),
+        "Balanced": follow("Balanced"),
+        "Response time": follow("Response time", every_fifth),
+        "Cost": follow("Cost", every_fifth),
+    }
 
 
 def test_the_hour_is_what_the_paper_says(hours):
@@ -42,7 +62,7 @@ def test_the_figures_of_table_iii_come_near_the_paper(hours):
 
 def test_every_minute_keeps_the_limits_and_starts_from_the_minute_before(hours):
     for hour in hours.values():
-        assert [step.number for step in hour.steps] == list(range(61))
+        assert len(hour.steps) in (13, 61)
         for before, step in zip(hour.steps, hour.steps[1:], strict=False):
             assert step.solved
             assert step.problem.current == before.deployment
@@ -61,14 +81,28 @@ def test_restricted_decisions_are_as_good_wherever_the_optimum_lies_in_the_neigh
     assert restricted(inside.problem).objective == pytest.approx(inside.objective, rel=1e-9)
 
 
-def test_restricted_decisions_are_never_better_than_the_optimum(hours):
+def test_restricted_decisions_lose_only_where_the_optimum_lies_outside_the_neighbourhood(hours):
     balanced = hours["Balanced"]
     gaps = restricted_gaps(balanced, solver("highs", "restricted"))
     assert len(gaps) == 60
     outside = [number for number, step in enumerate(balanced.steps[1:]) if not in_neighbourhood(step)]
-    assert 1 <= len(outside) <= 3
+    assert len(outside) <= 3
     assert all(gap == 0.0 for number, gap in enumerate(gaps) if number not in outside)
     assert all(gaps[number] is None or 0.0 <= gaps[number] < 0.1 for number in outside)
+
+
+def test_restricted_decisions_need_several_steps_to_bring_a_bad_deployment_home():
+    def problem_at(_, rate, current):
+        return datasets.debs2015(rate, current=current)
+
+    bad = place_first(datasets.debs2015(70.0), solver("greedy")).root | {
+        "parser": ("New York", "Hartford"),
+        "partialRank": ("Albuquerque", "Hawaii"),
+    }
+    moved = replay([70.0, 70.0], problem_at, Deployment(bad), solver("auto"))
+    assert not in_neighbourhood(moved.steps[1])
+    (gap,) = restricted_gaps(moved, solver("highs", "restricted"))
+    assert gap is None or gap > 1e-4
 
 
 def test_a_restricted_hour_changes_one_replica_an_operator_at_a_time():
