@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+from pathlib import Path
+
 import pytest
 
 from edrp import datasets
@@ -125,6 +129,13 @@ def test_a_step_without_an_answer_keeps_the_deployment_and_says_so():
 def test_an_application_that_fits_nowhere_has_no_start():
     with pytest.raises(EdrpError, match="no initial deployment was found"):
         place_first(datasets.debs2015(290.0), solver("highs"))
+
+
+def test_the_example_follows_a_burst_and_weighing_downtime_lowers_it(capsys):
+    runpy.run_path(str(Path(__file__).resolve().parent.parent / "examples" / "follow_the_load.py"))
+    seconds = [float(value) for value in re.findall(r"([\d.]+) s down", capsys.readouterr().out)]
+    assert len(seconds) == 2
+    assert seconds[0] > seconds[1] > 0
 
 
 @pytest.mark.parametrize(

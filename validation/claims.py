@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from edrp.validation.replay import Replay
 from edrp.validation.scenario import outcome
+from edrp.validation.storm_day import TABLE_V, storm_outcome
 
 PAPER_MINUTES = (8, 27, 46)
 """When the balanced objective reconfigures (section 7.2)."""
@@ -49,6 +50,26 @@ def claims(hours: Mapping[str, Replay]) -> tuple[Claim, ...]:
         Claim("the baseline's downtime is at least 3 times the balanced one", ratio >= 3, f"{ratio:.1f} times"),
         Claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
         Claim("the cost objective is the slowest", slowest == "Cost", slowest),
+    )
+
+
+def storm_claims(days: Mapping[str, Replay]) -> tuple[Claim, ...]:
+    """Check days of section 7.3 in their four objectives.
+
+    Parameters
+    ----------
+    days
+        By the names of `edrp.validation.scenario.WEIGHTINGS`.
+    """
+    share = {name: storm_outcome(day).downtime_share for name, day in days.items()}
+    theirs = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime_share)
+    ours = sorted(share, key=lambda name: -share[name])
+    ratio = share["Baseline"] / max(share["Balanced"], 1e-12)
+    cheapest = min(days, key=lambda name: days[name].mean("cost"))
+    return (
+        Claim(f"downtime falls in the order {', '.join(theirs)}", ours == theirs, ", ".join(ours)),
+        Claim("balanced weights save three quarters of the baseline's downtime", ratio >= 4, f"1/{ratio:.1f} remains"),
+        Claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
     )
 
 

@@ -14,7 +14,7 @@ from edrp.validation.figures import draw_hours
 from edrp.validation.live import in_all_objectives
 from edrp.validation.replay import Replay, StepProgress, solver
 from edrp.validation.scenario import WEIGHTINGS, first_deployment, restricted_gaps, run_hour
-from edrp.validation.tables import table_iii
+from edrp.validation.tables import claim_in_words, table_iii
 
 FIGURE = "fig5-one-hour.png"
 SHOWN_EVENTS = 8
@@ -58,8 +58,7 @@ def run(
     console.print(table_iii(hours))
     print_events(console, hours, 1)
     for claim in claims(hours):
-        mark = "[green]holds[/green]" if claim.holds else "[red]does not hold[/red]"
-        console.print(f"{mark}: {claim.sentence} [dim]({claim.found})[/dim]")
+        console.print(claim_in_words(claim))
     if restricted:
         _print_restricted(console, hours)
     if out is not None:

@@ -7,12 +7,13 @@ from pathlib import Path
 from rich.console import Console
 
 from edrp.problem import Weights
+from edrp.validation.claims import storm_claims
 from edrp.validation.days import real_day
 from edrp.validation.figures import draw_hours
 from edrp.validation.live import in_all_objectives
 from edrp.validation.replay import Replay, StepProgress
 from edrp.validation.storm_day import ROUND, run_storm_day
-from edrp.validation.tables import table_v
+from edrp.validation.tables import claim_in_words, table_v
 
 LOW, HIGH = 20.0, 300.0
 """Tuples/s, the range that section 7.3 prints."""
@@ -60,6 +61,8 @@ def run(
 
     found = in_all_objectives(console, "Storm", len(day.rates) - 1, storm, jobs=jobs)
     console.print(table_v(found))
+    for claim in storm_claims(found):
+        console.print(claim_in_words(claim))
     console.print(
         "[dim]The paper prints neither its measured latencies nor its network: ours are generated, so shapes compare.[/dim]"
     )

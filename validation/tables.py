@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
+from edrp.validation.claims import Claim
 from edrp.validation.replay import Replay
 from edrp.validation.scenario import TABLE_III, WEIGHTINGS, outcome
 from edrp.validation.storm_day import TABLE_V, storm_outcome
@@ -52,6 +53,12 @@ def weights_in_words(name: str) -> str:
     weights = WEIGHTINGS[name]
     parts = {"w_r": weights.response_time, "w_c": weights.cost, "w_d": weights.downtime}
     return ", ".join(f"{symbol} {value:g}" for symbol, value in parts.items() if value)
+
+
+def claim_in_words(claim: Claim) -> str:
+    """A claim with its verdict, in rich markup."""
+    mark = "[green]holds[/green]" if claim.holds else "[red]does not hold[/red]"
+    return f"{mark}: {claim.sentence} [dim]({claim.found})[/dim]"
 
 
 def _table(title: str, paper: bool, downtime: str = "[s]") -> Table:
