@@ -9,8 +9,7 @@ burst = [70, 90, 120, 160, 200, 160, 120, 90, 70]
 for weights in (Weights(response_time=0.5, cost=0.5), Weights(response_time=0.3, cost=0.3, downtime=0.4)):
     followed = run_hour(weights, rates=burst)
     result = outcome(followed)
-    print(
-        f"downtime weighs {weights.downtime:g}: {1e3 * result.response_time:.1f} ms, {result.cost:.2f} $/h, {result.downtime:.2f} s down"
-    )
+    speed = f"{1e3 * result.response_time:.1f} ms"
+    print(f"downtime weighs {weights.downtime:g}: {speed}, {result.cost:.2f} $/h, {result.downtime:.2f} s down")
     for event in events(followed):
         print(f"  {event}")
