@@ -1,1 +1,76 @@
 """Placement, replication and reconfiguration of data-stream applications."""
+
+import logging
+
+from edrp import errors
+from edrp.auto import METHODS as _CHOOSING
+from edrp.documents import (
+    Action,
+    Application,
+    Deployment,
+    Link,
+    Mm1Latency,
+    Network,
+    Node,
+    Operator,
+    PolynomialLatency,
+    Store,
+    Stream,
+    TableLatency,
+)
+from edrp.explain import Explanation, explain
+from edrp.formulations.elimination.method import METHODS as _ELIMINATING
+from edrp.formulations.formulation import Formulation, formulate, solve_formulation
+from edrp.formulations.methods import METHODS as _FORMULATING
+from edrp.heuristics import METHODS as _SEARCHING
+from edrp.instances import load, load_solution, loads, save, schema
+from edrp.methods import Method, Options, methods, register
+from edrp.problem import EdrpProblem, Evaluation, Limits, Weights
+from edrp.solution import Solution
+from edrp.solution import installed_versions as _installed_versions
+from edrp.solve import solve
+
+for _method in (*_FORMULATING, *_ELIMINATING, *_SEARCHING, *_CHOOSING):
+    register(_method)
+
+__version__ = _installed_versions()["edrp"]
+
+# A library configures no logging of its own: who wants to see it adds a handler.
+logging.getLogger("edrp").addHandler(logging.NullHandler())
+
+__all__ = [
+    "Action",
+    "Application",
+    "Deployment",
+    "EdrpProblem",
+    "Evaluation",
+    "Explanation",
+    "Formulation",
+    "Limits",
+    "Link",
+    "Method",
+    "Mm1Latency",
+    "Network",
+    "Node",
+    "Operator",
+    "Options",
+    "PolynomialLatency",
+    "Solution",
+    "Store",
+    "Stream",
+    "TableLatency",
+    "Weights",
+    "__version__",
+    "errors",
+    "explain",
+    "formulate",
+    "load",
+    "load_solution",
+    "loads",
+    "methods",
+    "register",
+    "save",
+    "schema",
+    "solve",
+    "solve_formulation",
+]

@@ -33,11 +33,18 @@ class CostPart:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionCost:
-    """One reconfiguration action and the seconds that its operator stands still."""
+class Standstill:
+    """One operator's part of a reconfiguration and the seconds that it stands still.
 
-    action: Action
+    `action` is None for an operator that stays as it is but is restarted with the others, as Storm does.
+    """
+
+    operator: str
+    action: Action | None
     downtime: float
+
+    def __str__(self) -> str:
+        return str(self.action) if self.action else f"{self.operator} restarted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class Explanation:
     shares : of the objective by metric.
     critical_path : the slowest path, leg by leg, in seconds.
     cost_parts : by operator and by stream, money/h.
-    actions : of the reconfiguration, each with its downtime in seconds.
+    standstills : of the reconfiguration by operator, in seconds; the longest is the downtime.
     margins : of every limit that is set, and of every resource of every node in use.
     clashes : why nothing is feasible, in words.
     second_best : the best other deployment; None when it was not asked for or the problem is too large.
@@ -73,7 +80,7 @@ class Explanation:
     shares: tuple[Share, ...]
     critical_path: tuple[PathPart, ...]
     cost_parts: tuple[CostPart, ...]
-    actions: tuple[ActionCost, ...]
+    standstills: tuple[Standstill, ...]
     margins: tuple[Margin, ...]
     clashes: tuple[str, ...]
     second_best: SecondBest | None = None
@@ -126,7 +133,7 @@ def explain(
         _shares(problem, evaluation),
         ResponseTime().critical_path(problem, deployment),
         _cost_parts(problem, deployment),
-        _actions(problem, deployment),
+        _standstills(problem, deployment),
         (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment)),
         (),
         second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
@@ -177,14 +184,13 @@ def _cost_parts(problem: EdrpProblem, deployment: Deployment) -> tuple[CostPart,
     return (*operators, *streams)
 
 
-def _actions(problem: EdrpProblem, deployment: Deployment) -> tuple[ActionCost, ...]:
+def _standstills(problem: EdrpProblem, deployment: Deployment) -> tuple[Standstill, ...]:
     if problem.current is None:
         return ()
     downtime = Downtime()
-    return tuple(
-        ActionCost(action, downtime.operator_downtime(problem, deployment, action.operator))
-        for action in problem.current.actions_to(deployment)
-    )
+    actions = {action.operator: action for action in problem.current.actions_to(deployment)}
+    seconds = {name: downtime.operator_downtime(problem, deployment, name) for name in problem.application.by_name}
+    return tuple(Standstill(name, actions.get(name), seconds[name]) for name in seconds if name in actions or seconds[name])
 
 
 def _limit_margins(problem: EdrpProblem, evaluation: Evaluation) -> tuple[Margin, ...]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.compiled import Compiled, compile_problem
+from edrp.compiled import compile_problem
 from edrp.documents import Action, Deployment
-from edrp.formulations.compact import build_compact
-from edrp.formulations.placement import PlacementExpressions
+from edrp.formulations.formulation import Formulation, formulate
 from edrp.problem import EdrpProblem
 from edrp.program import Linear
 
@@ -74,34 +73,32 @@ def second_best(
     >>> found.deployment["work"], found.distance
     (('a', 'a'), 0.25)
     """
-    compiled = compile_problem(problem)
-    if len(compiled.stream_rate) * len(compiled.nodes) ** 2 > MOST_PAIRS:
+    pairs = len(problem.application.streams) * len(compile_problem(problem).nodes) ** 2
+    if pairs > MOST_PAIRS:
         return None
-    expressions = build_compact(compiled)
-    add_other_deployment_row(expressions, compiled, deployment)
-    result = solve_program(expressions.program, time_limit=time_limit, gap=gap)
+    formulation = formulate(problem)
+    exclude(formulation, deployment)
+    result = solve_program(formulation.program, time_limit=time_limit, gap=gap)
     base = problem.evaluate(deployment).objective
     least = None if result.bound is None else result.bound - base
     finished = result.stopped_because == "finished"
     if result.values is None:
         return SecondBest(None, None, (), None, None if finished else least, finished)
-    found = compiled.deployment(expressions.counts(result.values))
+    found = formulation.decode(result.values)
     objective = problem.evaluate(found).objective
     return SecondBest(found, objective, deployment.actions_to(found), objective - base, least, finished)
 
 
-def add_other_deployment_row(expressions: PlacementExpressions, compiled: Compiled, deployment: Deployment) -> None:
+def exclude(formulation: Formulation, deployment: Deployment) -> None:
     """Cut off one deployment and nothing else: Σ (1 − x over its columns) + Σ (x over all others) ≥ 1; one row.
 
     The sum runs over the binary columns that say how many replicas of which operator a node runs.
     """
-    usable = {name: {compiled.nodes[u] for u in compiled.candidates(i)} for i, name in enumerate(compiled.operators)}
-    if any(node not in usable[operator] for operator in deployment for node in deployment[operator]):
-        return  # It cannot be expressed in the program, and so is cut off already.
-    point = expressions.start(compiled.counts(deployment))
+    point = formulation.encode(deployment)
     if point is None:
-        return
-    held = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(compiled.operators))]))
+        return  # The program cannot express it, and so it is cut off already.
+    expressions = formulation.expressions
+    held = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(deployment.root))]))
     inside = point[held] > 0.5
     others = Linear.of(held, np.where(inside, -1.0, 1.0)) + float(inside.sum())
-    expressions.program.add_row("other than the deployment", others, lower=1.0)
+    formulation.program.add_row("other than the deployment", others, lower=1.0)

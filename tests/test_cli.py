@@ -286,7 +286,7 @@ def test_help_lists_commands_and_exit_codes(run):
 def test_ctrl_c_ends_a_solve_with_the_incumbent(tmp_path):
     from edrp.datasets import layered
 
-    edrp.save(layered(30, 0, nodes=50), tmp_path / "large.json")
+    edrp.save(layered(12, 0), tmp_path / "large.json")
     code = "from edrp.cli import main; print('ready', flush=True); main()"
     command = [sys.executable, "-c", code, "solve", "large.json", "-m", "highs", "-o", "out.json"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -43,7 +43,7 @@ def test_the_parts_add_up(seed):
     assert sum(share.amount for share in found.shares) == pytest.approx(objective, rel=1e-12)
     assert sum(part.seconds for part in found.critical_path) == pytest.approx(metrics["response_time"], rel=1e-12)
     assert sum(part.money for part in found.cost_parts) == pytest.approx(metrics["cost"], rel=1e-12)
-    assert max((each.downtime for each in found.actions), default=0.0) == pytest.approx(metrics["downtime"], rel=1e-12)
+    assert max((each.downtime for each in found.standstills), default=0.0) == pytest.approx(metrics["downtime"], rel=1e-12)
     assert all(margin.used <= 1 + 1e-9 for margin in found.margins)
     ends = [part.name for part in found.critical_path if not part.is_stream]
     streams = {(stream.source, stream.target) for stream in problem.application.streams}
@@ -103,7 +103,17 @@ def test_second_best_is_not_searched_where_it_would_take_too_much(word_count):
 
 def test_reconfiguration_actions_carry_their_downtime(reconfigure):
     found = edrp.explain(reconfigure, brute_force(reconfigure)[1][0], runner_up=False)
-    assert {each.action.operator: each.downtime for each in found.actions} == {"splitter": 0.2, "counter": 0.2}
+    assert {str(each): each.downtime for each in found.standstills} == {
+        "splitter scaled out on cloud": 0.2,
+        "counter scaled out on cloud": 0.2,
+    }
+
+
+def test_storm_restarts_the_operators_that_stay(reconfigure):
+    storm = reconfigure.replace(reconfiguration="storm")
+    found = edrp.explain(storm, brute_force(storm)[1][0], runner_up=False)
+    assert {"reader restarted", "writer restarted"} <= {str(each) for each in found.standstills}
+    assert max(each.downtime for each in found.standstills) == pytest.approx(found.evaluation.metrics["downtime"])
 
 
 def test_nodes_in_use_are_among_the_margins(word_count):

@@ -115,25 +115,31 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
 
     HiGHS keeps one thread pool per calling thread, which refuses to change its size: a fresh thread may ask
     for any number of threads. And Ctrl-C reaches us while the solver works: with `cancel` it is called and
-    the function's result awaited; without it the interrupt goes on to the caller.
+    the function's result awaited; without it, or the second time (HiGHS is deaf inside a long linear program),
+    the interrupt goes on to the caller.
     """
     outcome: dict[str, Any] = {}
+    finished = threading.Event()
 
     def work() -> None:
         try:
             outcome["value"] = function()
         except BaseException as error:  # handed to the calling thread below
             outcome["error"] = error
+        finally:
+            finished.set()
 
-    worker = threading.Thread(target=work, daemon=True)
-    worker.start()
-    while worker.is_alive():
+    threading.Thread(target=work, daemon=True).start()
+    # An event, because a thread whose join is interrupted counts as dead in Python 3.11 and 3.12.
+    cancelled = False
+    while not finished.is_set():
         try:
-            worker.join(0.2)
+            finished.wait(0.2)
         except KeyboardInterrupt:
-            if cancel is None:
+            if cancel is None or cancelled:
                 raise
             cancel()
+            cancelled = True
     if "error" in outcome:
         raise outcome["error"]
     return outcome["value"]

@@ -64,13 +64,13 @@ def _print_cost(console: Console, explanation: Explanation) -> None:
 def _print_actions(console: Console, problem: EdrpProblem, explanation: Explanation) -> None:
     if problem.current is None:
         return
-    if not explanation.actions:
+    if not explanation.standstills:
         say(console, "Reconfiguration: none, everything stays as it is")
         return
-    longest = max(each.downtime for each in explanation.actions)
+    longest = max(each.downtime for each in explanation.standstills)
     rows = [
-        (str(each.action), f"{each.downtime:.6g}", "decides the downtime" if each.downtime == longest else "")
-        for each in explanation.actions
+        (str(each), f"{each.downtime:.6g}", "decides the downtime" if each.downtime == longest else "")
+        for each in explanation.standstills
     ]
     console.print(table(("action", "seconds", ""), rows, "Reconfiguration, operators in parallel", right=("seconds",)))
 
