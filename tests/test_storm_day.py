@@ -50,11 +50,11 @@ def test_downtime_is_given_as_a_share_of_the_time_replayed(rounds):
     assert storm_outcome(day).downtime_share == pytest.approx(day.downtime / (7 * ROUND))
 
 
-def test_the_same_seed_gives_the_same_day(rounds):
-    again = run_storm_day(RATES[:4], WEIGHTINGS["Balanced"])
-    assert [step.deployment for step in again.steps] == [step.deployment for step in rounds["Balanced"].steps[:4]]
-    other = run_storm_day(RATES[:2], WEIGHTINGS["Balanced"], seed=1)
-    assert other.steps[0].problem.network != again.steps[0].problem.network
+def test_the_same_seed_gives_the_same_day():
+    once, again = (run_storm_day(RATES[:3], WEIGHTINGS["Balanced"], method="highs") for _ in range(2))
+    assert [step.deployment for step in once.steps] == [step.deployment for step in again.steps]
+    other = run_storm_day(RATES[:2], WEIGHTINGS["Balanced"], method="greedy", seed=1)
+    assert other.steps[0].problem.network != once.steps[0].problem.network
 
 
 def test_the_report_prints_table_v_beside_the_paper(monkeypatch, tmp_path, rounds):
