@@ -26,6 +26,10 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
 """What we hold and why it stopped, by CVXPY's status; without a point "feasible" becomes "none"."""
 
 
+HIGHS_FEASIBLE = 2
+"""HiGHS's word for a feasible primal solution."""
+
+
 class CvxpyBackend:
     """CVXPY with HiGHS."""
 
@@ -62,7 +66,7 @@ class CvxpyBackend:
         seconds = perf_counter() - started
         status, stopped = OUTCOMES[native]
         bound = _bound(model, arrays)
-        if status not in ("optimal", "feasible") or columns.value is None:
+        if status not in ("optimal", "feasible") or columns.value is None or not _has_point(model):
             held: Status = status if status in ("infeasible", "unbounded") else "none"
             return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
         objective = float(arrays.objective @ columns.value + arrays.constant)
@@ -86,6 +90,13 @@ def _model(arrays: Arrays) -> tuple[Any, Any]:
                 left = columns[bounded] if matrix is None else matrix[bounded] @ columns
                 constraints.append(sign * left >= sign * values[bounded])
     return cvxpy.Problem(cvxpy.Minimize(arrays.objective @ columns), constraints), columns
+
+
+def _has_point(model: Any) -> bool:
+    """Whether the values are a solution: stopped before its first incumbent, HiGHS hands over zeros."""
+    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
+    found = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE)
+    return bool(found == HIGHS_FEASIBLE)
 
 
 def _bound(model: Any, arrays: Arrays) -> float | None:
