@@ -30,7 +30,6 @@ from edrp.formulations.placement import (
 )
 from edrp.program import Linear, Program
 
-
 SPLIT_LIMIT = 5
 """Most replicas for which splits are told apart by their parts; above, by the number of replicas only."""
 
@@ -85,7 +84,7 @@ class OperatorColumns:
         return np.asarray(self.counts / self.degrees)
 
     def patterns_of(self, held: Index) -> NDArray[np.bool_]:
-        """Which patterns are set where each candidate runs `held` replicas; shape (candidates, patterns), all false if none fit."""
+        """Which patterns are set where each candidate runs `held` replicas; shape (candidates, patterns), false if none fit."""
         parts = np.sort(held[held > 0])
         fits = [
             total == parts.sum()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +121,7 @@ def _add_rows(
     stays = own.patterns_of(before[own.nodes])[places]
     unchanged = np.where(held > 0, (times * stays).sum(axis=1) + (upload.unchanged if upload else 0.0), 0.0)
     rows = np.arange(places.size)
-    entries = [
+    entries: list[tuple[Any, Any, Any]] = [
         (rows[:, None], downtime.columns, downtime.coefficients / unit),
         (rows[:, None], own.pattern[places], -times / unit),
         (rows[:, None], same.columns, unchanged[:, None] / unit),

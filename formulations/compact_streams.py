@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +112,8 @@ class PairSums:
         weights, member = _groups(target)
         name = f"flow {self._name(stream)}"
         columns = self.program.add_columns(name, (source.nodes.size, target.nodes.size, weights.size), upper=1.0)
-        u, v, b = np.indices(columns.shape, sparse=True)
+        grid: Any = np.indices(columns.shape, sparse=True)
+        u, v, b = grid
         cell = v * weights.size + b
         taken = [(cell, columns, 1.0), (np.arange(target.nodes.size)[:, None] * weights.size + member, target.pattern, -1.0)]
         self.program.add_rows(f"{name}: taken", target.nodes.size * weights.size, taken, lower=0.0, upper=0.0)
@@ -140,7 +141,8 @@ class PairSums:
         source, target = self.operators[i], self.operators[j]
         name = f"flow {self._name(stream)}"
         columns = self.program.add_columns(name, (source.nodes.size, target.nodes.size, 1), upper=1.0)
-        u, v, _ = np.indices(columns.shape, sparse=True)
+        grid: Any = np.indices(columns.shape, sparse=True)
+        u, v, _ = grid
         given = [(u, columns, 1.0), (np.arange(source.nodes.size)[:, None], source.pattern, -source.share)]
         self.program.add_rows(f"{name}: given", source.nodes.size, given, lower=0.0, upper=0.0)
         taken = [(v, columns, 1.0), (np.arange(target.nodes.size)[:, None], target.pattern, -target.share)]

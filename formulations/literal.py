@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -265,12 +267,12 @@ def add_response_rows(expressions: LiteralExpressions) -> None:
     unit = expressions.time_unit("response_time")
     paths = compiled.problem.application.paths
     on_path = [np.array([p for p, path in enumerate(paths) if name in path], np.int64) for name in compiled.operators]
-    legs = {(s, t): [] for path in paths for s, t in zip(path, path[1:], strict=False)}  # type: dict[tuple[str, str], list[int]]
+    legs: dict[tuple[str, str], list[int]] = {leg: [] for path in paths for leg in pairwise(path)}
     for p, path in enumerate(paths):
-        for leg in zip(path, path[1:], strict=False):
+        for leg in pairwise(path):
             legs[leg].append(p)
     rows = np.arange(len(paths))
-    entries = [(rows, np.full(rows.size, expressions.program["response_time"]), 1.0)]
+    entries: list[tuple[Any, Any, Any]] = [(rows, np.full(rows.size, expressions.program["response_time"]), 1.0)]
     for i, members in enumerate(expressions.members):
         latency = latencies(compiled, i, members)
         usable = np.where(np.isfinite(latency), latency, 0.0)  # the others are fixed to 0
@@ -290,7 +292,7 @@ def add_downtime_rows(expressions: LiteralExpressions) -> None:
         return
     unit = expressions.time_unit("downtime")
     rows = np.arange(len(expressions.members))
-    entries = [(rows, np.full(rows.size, expressions.program["downtime"]), 1.0)]
+    entries: list[tuple[Any, Any, Any]] = [(rows, np.full(rows.size, expressions.program["downtime"]), 1.0)]
     for i, members in enumerate(expressions.members):
         entries.append((np.full(len(members), i), expressions.place[i], -downtimes(compiled, i, members) / unit))
     expressions.program.add_rows("downtimes", rows.size, entries, lower=0.0)

@@ -27,7 +27,7 @@ class ProgramMethod:
     that moves fewest replicas.
     """
 
-    kinds = ("edrp",)
+    kinds: tuple[str, ...] = ("edrp",)
     exact = True
 
     def __init__(self, backend: str, summary: str) -> None:

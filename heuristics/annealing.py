@@ -242,7 +242,7 @@ def annealed(
         best = anneal(tables, now, old, best_place, best_degree, best, random, 0, 1.0, 1.0)
     cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
     for run in range(parameters.anneals):
-        random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64)
+        random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64).astype(np.uint64)
         now.set(Placement(best_place, best_degree))
         for done in range(0, steps, CHUNK):
             if options.remaining <= 0:

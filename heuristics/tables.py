@@ -71,7 +71,8 @@ def tables_of(compiled: Compiled) -> Tables:
     incoming, incoming_start = _grouped(compiled.stream_target, np.arange(streams), n)
     both = np.concatenate([compiled.stream_source, compiled.stream_target])
     adjacent, adjacent_start = _grouped(both, np.tile(np.arange(streams), 2), n)
-    candidate_list, candidate_start = _grouped(*np.nonzero(compiled.candidate), n)
+    allowed, places = np.nonzero(compiled.candidate)
+    candidate_list, candidate_start = _grouped(allowed, places, n)
     finite = np.where(np.isfinite(compiled.delay), compiled.delay, 1e9)
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,7 +218,8 @@ class _Search:
         ready, cost, usage = np.zeros(new.size), base.cost + step.cost[new], base.usage
         used = base.used | step.nodes_used[new]
         for before, tables in step.streams.items():
-            delay, traffic, flight, links = (table[base.choice[:, before], new] for table in tables)
+            picked: Any = [table[base.choice[:, before], new] for table in tables]
+            delay, traffic, flight, links = picked
             ready = np.maximum(ready, base.finish[:, before] + delay)
             cost, usage, used = cost + traffic, usage + flight, used | links
         return _Partial(

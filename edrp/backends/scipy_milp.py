@@ -31,7 +31,7 @@ class ScipyBackend:
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
-        settings: dict[str, Any] = {"mip_rel_gap": options.gap}
+        settings: Any = {"mip_rel_gap": options.gap}
         if options.time_limit is not None:
             settings["time_limit"] = options.time_limit
         started = perf_counter()
