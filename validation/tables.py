@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from edrp.validation.claims import Claim
@@ -36,7 +37,7 @@ def table_iii(hours: Mapping[str, Replay], *, paper: bool = True) -> Table:
 
 def table_v(days: Mapping[str, Replay]) -> Table:
     """Mean response time, mean cost and share of downtime by objective, beside the paper."""
-    table = _table("Table V", paper=True, downtime="[%]")
+    table = _table("Table V", paper=True, downtime="%")
     for name, day in days.items():
         ours, theirs = storm_outcome(day), TABLE_V[name]
         cells = [
@@ -49,10 +50,9 @@ def table_v(days: Mapping[str, Replay]) -> Table:
 
 
 def weights_in_words(name: str) -> str:
-    """The weights of an objective, such as "w_r 0.3, w_c 0.3, w_d 0.4"."""
+    """The weights of response time, cost and downtime, such as "0.3 0.3 0.4"."""
     weights = WEIGHTINGS[name]
-    parts = {"w_r": weights.response_time, "w_c": weights.cost, "w_d": weights.downtime}
-    return ", ".join(f"{symbol} {value:g}" for symbol, value in parts.items() if value)
+    return " ".join(f"{value:g}" for value in (weights.response_time, weights.cost, weights.downtime))
 
 
 def claim_in_words(claim: Claim) -> str:
@@ -61,18 +61,21 @@ def claim_in_words(claim: Claim) -> str:
     return f"{mark}: {claim.sentence} [dim]({claim.found})[/dim]"
 
 
-def _table(title: str, paper: bool, downtime: str = "[s]") -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("Objective")
-    table.add_column("Weights", style="dim")
-    for quantity in ("Response time [ms]", "Cost [$/h]", f"Downtime {downtime}"):
-        table.add_column(quantity.replace("[", "\\["), justify="right")
+def _table(title: str, paper: bool, downtime: str = "s") -> Table:
+    """Narrow enough for 80 columns; units stand below the names."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, caption_justify="left")
+    if paper:
+        weights = "; ".join(f"{name} {weights_in_words(name)}" for name in WEIGHTINGS)
+        table.caption = f"Weights of response time, cost, downtime: {weights}"
+    table.add_column("Objective", no_wrap=True)
+    for quantity in ("Response\nms", "Cost\n$/h", f"Downtime\n{downtime}"):
+        table.add_column(quantity, justify="right", no_wrap=True)
         if paper:
-            table.add_column("paper", justify="right", style="dim")
-    table.add_column("Reconfigurations", justify="right")
+            table.add_column("paper", justify="right", style="dim", no_wrap=True)
+    table.add_column("Changes", justify="right", no_wrap=True)
     return table
 
 
 def _row(table: Table, name: str, cells: list[tuple[str, str]], paper: bool, replay: Replay) -> None:
     flat = [cell for ours, theirs in cells for cell in ((ours, theirs) if paper else (ours,))]
-    table.add_row(name, weights_in_words(name), *flat, str(len(replay.reconfigurations)))
+    table.add_row(name, *flat, str(len(replay.reconfigurations)))
