@@ -97,7 +97,7 @@ for room in {ROOMS!r}:
 
 def test_console_script_starts_the_command_line(site):
     assert SETTINGS["project"]["scripts"] == {"edrp": "edrp.cli:main"}
-    assert python(site, "-c", "from edrp.cli import main; main(['version'])").startswith("edrp ")
+    assert python(site, "-m", "edrp", "version").startswith("edrp ")
     script = Path(sys.executable).with_name("edrp")
     assert script.exists(), "the environment of the tests has the package installed"
     printed = subprocess.run([script, "version"], cwd=site.parent, capture_output=True, text=True, check=True)
