@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 from edrp.formulations.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of, relaxed_optimum
 from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.paths import covering_paths, operator_flow, path_flow, relaxed_usage
+from edrp.formulations.elimination.paths import (
+    covering_paths,
+    flow_paths,
+    operator_flow,
+    path_flow,
+    relaxed_usage,
+    traced,
+)
 from edrp.formulations.elimination.seats import Candidates, stream_delays
 
 Floats = NDArray[np.float64]
 
-SMALL_BUDGET = 20_000
-"""States per table while the prices are far from their best."""
 PATIENCE = 6
 """Steps without progress before the step is halved."""
 MOMENTUM = 0.6
@@ -32,7 +37,7 @@ def raise_bound(
     before (the two live on different scales, so each gets half of the reach).
     """
     ascent = _Ascent(model, box.prices)
-    plan = plan_of(model, box, min(budget, SMALL_BUDGET))
+    plan = plan_of(model, box, budget)
     stuck, best = 0, -np.inf
     for iteration in range(iterations):
         relaxation = Relaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
@@ -75,24 +80,17 @@ class _Ascent:
         self.price_direction = np.zeros(model.capacity.size + 2)
 
     def _shares_of(self, flow: Floats) -> Floats:
-        """The flow as a mixture of paths; streams that no known path explains become paths greedily."""
-        shares, left = [], flow.copy()
-        paths = []
-        while left.max(initial=0.0) > 1e-9 and len(paths) < 4 * left.size:
-            path = _widest_path(self.model, left)
-            amount = left[path].min()
-            if amount <= 1e-9:
-                break
-            paths.append(path_flow(self.model, path))
-            shares.append(amount)
-            left[path] -= amount
+        """The flow as a mixture of paths; the paths that it uses are added to those known."""
+        found = flow_paths(self.model, flow)
+        amounts = list(found.values())
+        paths = [path_flow(self.model, list(path)) for path in found]
         for known in self.paths:
             if not any(np.array_equal(known, path) for path in paths):
                 paths.append(known)
-                shares.append(0.0)
+                amounts.append(0.0)
         self.paths = paths
-        total = sum(shares)
-        return np.array(shares) / total if total > 0 else np.full(len(paths), 1.0 / max(1, len(paths)))
+        total = sum(amounts)
+        return np.array(amounts) / total if total > 0 else np.full(len(paths), 1.0 / max(1, len(paths)))
 
     def retreat(self, best: Prices) -> None:
         """Go back to the best prices with half the step."""
@@ -172,21 +170,6 @@ def _relative_excess(value: float, limit: float) -> float:
     return value / limit - 1.0 if np.isfinite(limit) else -1.0
 
 
-def _widest_path(model: Model, flow: Floats) -> list[int]:
-    """Source–sink path whose narrowest stream carries most flow."""
-    width = np.zeros(model.operators)
-    via = np.full(model.operators, -1)
-    for i in range(model.operators):
-        if not len(model.incoming[i]):
-            width[i] = np.inf
-        for e in model.incoming[i]:
-            through = min(width[model.source[e]], flow[e])
-            if via[i] < 0 or through > width[i]:
-                width[i], via[i] = through, e
-    ends = [i for i in range(model.operators) if not len(model.outgoing[i]) and len(model.incoming[i])]
-    return _traced(model, via, max(ends, key=lambda end: width[end]))
-
-
 def _critical_path(model: Model, delay: Floats, latency: Floats) -> list[int]:
     finish = np.zeros(model.operators)
     via = np.full(model.operators, -1)
@@ -197,12 +180,4 @@ def _critical_path(model: Model, delay: Floats, latency: Floats) -> list[int]:
                 finish[i], via[i] = arrival, e
         finish[i] += latency[i]
     ends = [i for i in range(model.operators) if not len(model.outgoing[i])]
-    return _traced(model, via, max(ends, key=lambda end: finish[end]))
-
-
-def _traced(model: Model, via: NDArray[np.int64], end: int) -> list[int]:
-    path: list[int] = []
-    while via[end] >= 0:
-        path.insert(0, int(via[end]))
-        end = int(model.source[via[end]])
-    return path
+    return traced(model, via, max(ends, key=lambda end: finish[end]))

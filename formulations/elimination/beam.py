@@ -21,8 +21,8 @@ class Labels(NamedTuple):
     """Labels as arrays, one row each.
 
     `chosen` (labels, operators) configurations; `finish` (labels, operators) seconds; `used` (labels, nodes ×
-    resources); `sums` (labels, 7): objective without response and downtime, money/h, tuples in flight, rent,
-    downtime, latest finish of a sink, flow-weighted finish of the sinks.
+    resources); `sums` (labels, 6 + flows): objective without response and downtime, money/h, tuples in flight,
+    rent, downtime, latest finish of a sink, and for each flow the weighted finish of the sinks.
     """
 
     chosen: NDArray[np.int32]
@@ -31,13 +31,13 @@ class Labels(NamedTuple):
     sums: Floats
 
     @classmethod
-    def empty(cls, count: int, operators: int, uses: int) -> Labels:
+    def empty(cls, count: int, operators: int, uses: int, flows: int) -> Labels:
         """Room for `count` labels."""
         return cls(
             np.zeros((count, operators), np.int32),
             np.zeros((count, operators)),
             np.zeros((count, uses)),
-            np.zeros((count, 7)),
+            np.zeros((count, SINK_FLOW + flows)),
         )
 
     def take(self, rows: Integers) -> Labels:
@@ -53,7 +53,8 @@ class Stage(NamedTuple):
 
     Configuration arrays are those of `Choices`, cut to the operator. `tail_*` describe the streams into it:
     source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
-    flow out of each. `table` is the backward table after the operator; `stride` (operators,) and
+    flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states)
+    are the backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and
     `own_stride` lead into it. `rest_*`
     are the least objective and money of the operators still to come. `limits`: response, cost, usage.
     """
@@ -72,12 +73,12 @@ class Stage(NamedTuple):
     tail_rate: Floats
     open_operator: Integers
     open_flow: Floats
-    own_flow: float
+    own_flow: Floats
     is_sink: bool
     remembered: Integers
     stride: Integers
     own_stride: int
-    table: Floats
+    tables: Floats
     rest_fixed: float
     rest_cost: float
     demand: Floats
@@ -89,7 +90,7 @@ class Stage(NamedTuple):
     response: float
     weight_downtime: float
     least_downtime: float
-    constant: float
+    constants: Floats
     price_cost: float
     price_usage: float
 
@@ -107,7 +108,9 @@ class Everything(NamedTuple):
 
 
 @inlined
-def _arrivals(stage: Stage, every: Everything, labels: Labels, row: int, ready: np.ndarray, pay: np.ndarray, use: np.ndarray) -> None:
+def _arrivals(
+    stage: Stage, every: Everything, labels: Labels, row: int, ready: np.ndarray, pay: np.ndarray, use: np.ndarray
+) -> None:
     """For each node: when all streams have arrived there, and what their traffic costs and occupies."""
     for a in range(stage.nodes.size):
         v = stage.nodes[a]
@@ -142,15 +145,15 @@ def _has_room(stage: Stage, labels: Labels, row: int, c: int) -> bool:
 
 
 @inlined
-def _table_value(stage: Stage, base: int, c: int) -> float:
-    """Cost to go: the largest over the configuration's nodes, each of which is a valid representative."""
+def _table_value(stage: Stage, k: int, base: int, c: int) -> float:
+    """Cost to go under flow k: the largest over the configuration's nodes, each of which is a valid representative."""
     if stage.own_stride == 0:
-        return stage.table[base]
+        return stage.tables[k, base]
     best = -np.inf
     for p in range(stage.degree[c]):
         place = stage.places[c, p]
         if place >= 0:
-            best = max(best, stage.table[base + place * stage.own_stride])
+            best = max(best, stage.tables[k, base + place * stage.own_stride])
     return best
 
 
@@ -189,6 +192,7 @@ def expand(
     label, which is below `last` when there was no room for another label's extensions.
     """
     ready, pay, use = scratch[0], scratch[1], scratch[2]
+    flowing = scratch[3, : stage.own_flow.size]
     row = first
     while row < last and filled + stage.degree.size <= parent.size:
         _arrivals(stage, every, labels, row, ready, pay, use)
@@ -196,11 +200,14 @@ def expand(
         for k in range(stage.remembered.size):
             i = stage.remembered[k]
             base += every.anchor[every.start[i] + labels.chosen[row, i]] * stage.stride[k]
-        flowing, latest = labels.sums[row, SINK_FLOW], labels.sums[row, SINK]
+        latest = labels.sums[row, SINK]
+        for f in range(flowing.size):
+            flowing[f] = labels.sums[row, SINK_FLOW + f]
         for k in range(stage.open_operator.size):
             i = stage.open_operator[k]
-            flowing += stage.open_flow[k] * labels.finish[row, i]
             latest = max(latest, labels.finish[row, i] + every.tail[every.start[i] + labels.chosen[row, i]])
+            for f in range(flowing.size):
+                flowing[f] += stage.open_flow[f, k] * labels.finish[row, i]
         for c in range(stage.degree.size):
             _extend(stage, c, ready, pay, use, out)
             bound = _bound(stage, labels, row, c, out, base, flowing, latest, cutoff)
@@ -221,11 +228,11 @@ def _bound(
     c: int,
     added: np.ndarray,
     base: int,
-    flowing: float,
+    flowing: np.ndarray,
     latest: float,
     cutoff: float,
 ) -> float:
-    """Lower bound on every completion: averaged over the flow, and by the slowest path; infinite if a limit breaks."""
+    """Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks."""
     finish, money, usage = added[0], labels.sums[row, MONEY] + added[1] + stage.cost[c], labels.sums[row, USAGE] + added[2]
     slowest = max(latest, finish + stage.tail[c])
     if (
@@ -240,10 +247,15 @@ def _bound(
     simple = fixed + stage.rest_fixed + stage.response * slowest + stage.weight_downtime * late
     if simple > cutoff:
         return simple
-    averaged = stage.constant + fixed + (stage.money_price - stage.price_cost) * money
-    averaged += labels.sums[row, RENT] + stage.rent[c] + stage.alpha * (flowing + stage.own_flow * finish)
-    averaged += stage.weight_downtime * (late - stage.least_downtime) + _table_value(stage, base, c)
-    return max(simple, averaged)
+    common = fixed + (stage.money_price - stage.price_cost) * money + labels.sums[row, RENT] + stage.rent[c]
+    common += stage.weight_downtime * (late - stage.least_downtime)
+    best = simple
+    for k in range(flowing.size):
+        averaged = common + stage.constants[k] + stage.alpha * (flowing[k] + stage.own_flow[k] * finish)
+        best = max(best, averaged + _table_value(stage, k, base, c))
+        if best > cutoff:
+            break
+    return best
 
 
 @inner_loop
@@ -269,7 +281,7 @@ def gather(
             target.finish[k, i] = labels.finish[row, i]
         for a in range(labels.used.shape[1]):
             target.used[k, a] = labels.used[row, a]
-        for a in range(7):
+        for a in range(labels.sums.shape[1]):
             target.sums[k, a] = labels.sums[row, a]
         _extend(stage, c, ready, pay, use, out)
         target.chosen[k, stage.operator] = c
@@ -284,7 +296,8 @@ def gather(
         target.sums[k, DOWNTIME] = max(target.sums[k, DOWNTIME], stage.downtime[c])
         if stage.is_sink:
             target.sums[k, SINK] = max(target.sums[k, SINK], out[0])
-            target.sums[k, SINK_FLOW] += stage.own_flow * out[0]
+            for f in range(stage.own_flow.size):
+                target.sums[k, SINK_FLOW + f] += stage.own_flow[f] * out[0]
 
 
 @inner_loop

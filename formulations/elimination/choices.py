@@ -126,7 +126,7 @@ def _operator_choices(
         members=members,
         degree=degree,
         latency=latency,
-        fixed=model.cost * cost + TIE_MOVE * moved,
+        fixed=model.cost * cost + TIE_MOVE * moved + np.where(used, model.tie_order(i)[members], 0.0).sum(axis=1),
         cost=cost,
         rent=rent,
         downtime=downtime,

@@ -56,14 +56,23 @@ class Found:
 
 @dataclass(slots=True)
 class LabelSearch:
-    """One box's label search."""
+    """One box's label search.
+
+    `views` are relaxations of the box with their backward tables; they share all prices but differ in their
+    flow. A label is as good as the worst that any of them says of it: which path will be critical depends on
+    the label.
+    """
 
     model: Model
     box: Box
     plan: Plan
-    tables: Tables
-    relaxation: Relaxation
+    views: list[tuple[Relaxation, Tables]]
     choices: Choices
+
+    @property
+    def relaxation(self) -> Relaxation:
+        """The one under the best prices."""
+        return self.views[0][0]
 
     def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> Found:
         """Search for a deployment below `incumbent`; `beam` labels survive each operator."""
@@ -71,7 +80,7 @@ class LabelSearch:
         every = Everything(
             choices.start, choices.members, choices.degree, choices.tail, choices.anchor, model.delay, model.price
         )
-        labels = Labels.empty(1, model.operators, model.capacity.size)
+        labels = Labels.empty(1, model.operators, model.capacity.size, len(self.views))
         found = Found(np.inf, None, np.inf, 0)
         for i in range(model.operators):
             stage = self._stage(i)
@@ -83,8 +92,8 @@ class LabelSearch:
                 return found
             order = np.argsort(parent, kind="stable")
             parent, choice, bounds = parent[order], choice[order], bounds[order]
-            target = Labels.empty(parent.size, model.operators, model.capacity.size)
-            scratch = np.zeros((3, model.nodes))
+            target = Labels.empty(parent.size, model.operators, model.capacity.size, len(self.views))
+            scratch = np.zeros((4, max(model.nodes, len(self.views))))
             gather(stage, every, labels, parent, choice, target, scratch, np.zeros(3))
             labels = self._thin(i, target, bounds, beam, found)
             found.width = max(found.width, len(labels.chosen))
@@ -92,11 +101,10 @@ class LabelSearch:
         return found
 
     def _stage(self, i: int) -> Stage:
-        model, choices, box, prices = self.model, self.choices, self.box, self.relaxation.prices
+        model, choices, box = self.model, self.choices, self.box
         cut = slice(int(choices.start[i]), int(choices.start[i + 1]))
-        flow = operator_flow(model, prices.flow)
         open_now = [j for j in range(i) if any(model.target[e] > i for e in model.outgoing[j])]
-        onward = {j: sum(prices.flow[e] for e in model.outgoing[j] if model.target[e] > i) for j in [*open_now, i]}
+        onward = self._onward([*open_now, i], i)
         kept = self.plan.memory[i]
         strides, stride = {}, 1
         for j in reversed(kept):
@@ -104,6 +112,8 @@ class LabelSearch:
             stride *= self.plan.candidates[j].node.size
         later = range(i + 1, model.operators)
         is_sink = not len(model.outgoing[i])
+        if is_sink:
+            onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
         return Stage(
             operator=i,
             members=choices.members[cut],
@@ -118,13 +128,13 @@ class LabelSearch:
             tail_source=model.source[model.incoming[i]],
             tail_rate=model.rate[model.incoming[i]],
             open_operator=np.array(open_now, np.int64),
-            open_flow=np.array([onward[j] for j in open_now], float),
-            own_flow=float(flow[i] if is_sink else onward[i]),
+            open_flow=np.ascontiguousarray(onward[:, :-1]),
+            own_flow=np.ascontiguousarray(onward[:, -1]),
             is_sink=is_sink,
             remembered=np.array([j for j in kept if j != i], np.int64),
             stride=np.array([strides[j] for j in kept if j != i], np.int64),
             own_stride=strides.get(i, 0),
-            table=self.tables.after[i],
+            tables=np.array([tables.after[i] for _, tables in self.views]),
             rest_fixed=float(sum(choices.fixed[choices.start[j] : choices.start[j + 1]].min() for j in later)),
             rest_cost=float(sum(choices.cost[choices.start[j] : choices.start[j + 1]].min() for j in later)),
             demand=model.demand[i],
@@ -136,10 +146,16 @@ class LabelSearch:
             response=model.response,
             weight_downtime=model.downtime,
             least_downtime=box.least,
-            constant=self.relaxation.constant,
+            constants=np.array([relaxation.constant for relaxation, _ in self.views]),
             price_cost=model.cost,
             price_usage=model.usage,
         )
+
+    def _onward(self, operators: list[int], i: int) -> Floats:
+        """Flow of each view out of operators to those behind operator i, shape (flows, operators)."""
+        model = self.model
+        later = [[e for e in model.outgoing[j] if model.target[e] > i] for j in operators]
+        return np.array([[relaxation.prices.flow[streams].sum() for streams in later] for relaxation, _ in self.views])
 
     def _expand(
         self,
@@ -155,7 +171,7 @@ class LabelSearch:
         count = len(labels.chosen)
         room = min(max(ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
         parent, choice, bounds = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-        scratch, out = np.zeros((3, self.model.nodes)), np.zeros(3)
+        scratch, out = np.zeros((4, max(self.model.nodes, len(self.views)))), np.zeros(3)
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + BATCH)

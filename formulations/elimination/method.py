@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -11,17 +12,13 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled, compile_problem
 from edrp.documents import Deployment
 from edrp.formulations.elimination.box import Box, Prices
-from edrp.formulations.elimination.model import Model, model_of
+from edrp.formulations.elimination.model import TIE_MOVE, Model, model_of
 from edrp.formulations.elimination.seats import seats_of
 from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.methods import Method, Options, get_method
 from edrp.problem import EdrpProblem
 from edrp.reconfiguration import downtime_floor
-from edrp.solution import Answer
-
-ANNEALING_SECONDS = 0.5
-"""Most time that the search for a first incumbent takes."""
-
+from edrp.solution import Answer, StoppedBecause
 
 class Eliminate:
     """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits."""
@@ -50,13 +47,15 @@ class Eliminate:
             model=model,
             parameters=parameters,
             incumbent=start,
-            gap=options.gap,
+            gap=0.5 * options.gap,  # leaves the other half to rounding
             out_of_time=lambda: options.remaining <= 0,
             report=_reporter(options),
         )
         interrupted = False
         try:
             bound = search.run(_roots(model))
+            if start.members is not None and bound >= search.cutoff:
+                search.break_ties(_roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, min((box[0] for box in search.open), default=-np.inf)
         return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
@@ -77,8 +76,10 @@ def _incumbent(
     known = [deployment for deployment in (options.start, problem.current) if deployment is not None]
     if parameters.annealing:
         heuristic: Method = get_method("annealing", problem.kind)
-        seconds = min(ANNEALING_SECONDS, 0.5 * options.remaining)
-        found = heuristic.run(problem, _with_start(options.within(seconds), options.start)).decision
+        # Steps, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
+        steps = {"anneals": 2, "steps": 200_000 + 20_000 * model.operators}
+        sub = replace(options.within(0.5 * options.remaining), parameters=steps)
+        found = heuristic.run(problem, sub).decision
         known += [found] if found is not None else []
     # Every weighted metric is at most its limit in a feasible deployment, so that the weights' sum is a bound.
     best = Incumbent(sum(term.weight for term in problem.terms) + 1e-6)
@@ -90,25 +91,18 @@ def _incumbent(
     return best
 
 
-def _with_start(options: Options, start: Deployment | None) -> Options:
-    from dataclasses import replace
-
-    return replace(options, parameters={}, start=start)
-
-
 def _measured(
     problem: EdrpProblem, compiled: Compiled, model: Model, deployment: Deployment
 ) -> tuple[list[NDArray[np.int32]], float]:
     """Configurations in search order, and the objective with tie terms."""
-    from edrp.formulations.elimination.model import TIE_MOVE
-
     evaluation = problem.evaluate(deployment)
     counts = compiled.counts(deployment)
     moved = 0 if compiled.current is None else np.maximum(counts - compiled.current, 0).sum(axis=1)
     gone = 0 if compiled.current is None else np.maximum(compiled.current - counts, 0).sum(axis=1)
     ties = (model.cost - compiled.weight["cost"]) * evaluation.metrics["cost"] + TIE_MOVE * float(np.sum(np.maximum(moved, gone)))
-    members = compiled.members(counts)
-    return [members[i] for i in model.order], evaluation.objective + ties
+    members = [compiled.members(counts)[i] for i in model.order]
+    ties += sum(float(model.tie_order(i)[own[own >= 0]].sum()) for i, own in enumerate(members))
+    return members, evaluation.objective + ties
 
 
 def _roots(model: Model) -> list[Box]:
@@ -144,10 +138,11 @@ def _answer(
     found = search.incumbent
     size = {"boxes": search.boxes, "labels": search.widest, "configurations": search.configurations}
     out_of_time = options.remaining <= 0 and bound < found.objective
-    stopped = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
+    stopped: StoppedBecause = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
     if found.members is None:
-        proven = bound >= found.objective
-        return Answer("infeasible" if proven else "none", "finished" if proven else stopped, size=size, build_seconds=build_seconds)  # type: ignore[arg-type]
+        if bound >= found.objective:
+            return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
+        return Answer("none", stopped, bound=bound if np.isfinite(bound) else None, size=size, build_seconds=build_seconds)
     counts = np.zeros(compiled.candidate.shape, np.int64)
     for i, members in zip(model.order, found.members, strict=True):
         np.add.at(counts[i], members[members >= 0], 1)
@@ -158,7 +153,7 @@ def _answer(
     proven = gap <= max(options.gap * abs(objective), 1e-12)
     return Answer(
         status="optimal" if proven else "feasible",
-        stopped_because="finished" if proven else stopped,  # type: ignore[arg-type]
+        stopped_because="finished" if proven else stopped,
         decision=deployment,
         objective=objective,
         bound=objective - gap if np.isfinite(gap) else None,

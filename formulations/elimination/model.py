@@ -24,10 +24,12 @@ from edrp.reconfiguration import downtime_floor
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-TIE_COST = 3e-10
-"""Objective per unit of cost over its scale, so that among equal objectives the cheapest is found."""
-TIE_MOVE = 1e-13
-"""Objective per moved replica, so that among equal objectives and costs the fewest moves are found."""
+TIE_COST = 5e-10
+"""Objective per unit of cost over its scale: among equal objectives the cheapest is taken."""
+TIE_MOVE = 2e-12
+"""Objective per moved replica: among equal objectives and costs the fewest moves are taken."""
+TIE_NODE = 1e-13
+"""Objective of the last node for the last operator: among all else equal, early nodes are taken."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,10 @@ class Model:
     def outgoing(self) -> list[Integers]:
         """Streams out of each operator."""
         return [np.flatnonzero(self.source == i) for i in range(self.operators)]
+
+    def tie_order(self, place: int) -> Floats:
+        """Objective of a replica of the operator at `place` on each node, by the order of the document alone."""
+        return TIE_NODE * (int(self.order[place]) + 1) / self.operators * np.arange(1, self.nodes + 1) / self.nodes
 
     def pair_price(self, stream: int, cost: float) -> Floats | None:
         """Objective of the whole stream flowing between two nodes at `cost` per money/h; None if always 0."""

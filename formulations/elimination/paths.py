@@ -12,6 +12,10 @@ from edrp.formulations.elimination.seats import Candidates, candidates_of, group
 Floats = NDArray[np.float64]
 
 
+NEGLIGIBLE = 1e-9
+"""Flow below this is none."""
+
+
 def covering_paths(model: Model) -> list[list[int]]:
     """Source–sink paths, as streams, that together use every operator; those with most new operators first."""
     paths = []
@@ -26,15 +30,9 @@ def covering_paths(model: Model) -> list[list[int]]:
             gain[i] += fresh[i] + 1e-3
         ends = [i for i in range(model.operators) if not len(model.outgoing[i])]
         i = max(ends, key=lambda end: gain[end])
-        path: list[int] = []
-        fresh[i] = 0
-        while via[i] >= 0:
-            path.insert(0, int(via[i]))
-            i = int(model.source[via[i]])
-            fresh[i] = 0
+        path = traced(model, via, i)
+        fresh[[i, *model.source[path]]] = 0
         paths.append(path)
-        if not path and not fresh.any():
-            break
     return paths
 
 
@@ -43,6 +41,44 @@ def path_flow(model: Model, path: list[int]) -> Floats:
     flow = np.zeros(model.source.size)
     flow[path] = 1.0
     return flow
+
+
+def flow_paths(model: Model, flow: Floats) -> dict[tuple[int, ...], float]:
+    """Take a flow apart into paths, the widest first, with what each carries."""
+    found: dict[tuple[int, ...], float] = {}
+    left = flow.copy()
+    while left.max(initial=0.0) > NEGLIGIBLE:
+        path = _widest_path(model, left)
+        amount = float(left[path].min()) if path else 0.0
+        if amount <= NEGLIGIBLE:
+            break
+        found[tuple(path)] = found.get(tuple(path), 0.0) + amount
+        left[path] -= amount
+    return found
+
+
+def _widest_path(model: Model, flow: Floats) -> list[int]:
+    """Source–sink path whose narrowest stream carries most flow."""
+    width = np.zeros(model.operators)
+    via = np.full(model.operators, -1)
+    for i in range(model.operators):
+        if not len(model.incoming[i]):
+            width[i] = np.inf
+        for e in model.incoming[i]:
+            through = min(width[model.source[e]], flow[e])
+            if via[i] < 0 or through > width[i]:
+                width[i], via[i] = through, e
+    ends = [i for i in range(model.operators) if not len(model.outgoing[i]) and len(model.incoming[i])]
+    return traced(model, via, max(ends, key=lambda end: width[end])) if ends else []
+
+
+def traced(model: Model, via: NDArray[np.int64], end: int) -> list[int]:
+    """The streams back from an operator along `via`, in the order of the flow."""
+    path: list[int] = []
+    while via[end] >= 0:
+        path.insert(0, int(via[end]))
+        end = int(model.source[via[end]])
+    return path
 
 
 def operator_flow(model: Model, flow: Floats) -> Floats:

@@ -98,7 +98,9 @@ def seat_marginals(
 ) -> Floats:
     """Min-marginals of seats, shape (nodes, seats), from those of their groups; infinite where no seat is left."""
     rest = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
-    rest[candidates.node, candidates.group] = marginal - own
+    # A seat dropped since the candidates were listed costs infinitely much in both; it stays dropped.
+    left = np.isfinite(own)
+    rest[candidates.node[left], candidates.group[left]] = marginal[left] - own[left]
     return rest[:, group] + unary
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +12,25 @@ from numpy.typing import NDArray
 from edrp.formulations.elimination.ascent import raise_bound
 from edrp.formulations.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.elimination.choices import choices_of, too_many
-from edrp.formulations.elimination.frontier import backward, min_marginals, plan_of
+from edrp.formulations.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of
 from edrp.formulations.elimination.labels import Found, LabelSearch
 from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.paths import covering_paths, eliminate_by_paths, operator_flow, path_flow
+from edrp.formulations.elimination.paths import (
+    covering_paths,
+    eliminate_by_paths,
+    flow_paths,
+    operator_flow,
+    path_flow,
+)
 from edrp.formulations.elimination.reach import eliminate_by_response, tails
 
 Floats = NDArray[np.float64]
 
 
-WIDEST_BEAMS = (200_000, 1_000_000)
-"""For boxes that cannot be split any more."""
-TIE_RESOLUTION = 1e-13
-"""Objectives closer than this are not told apart."""
+TIE_SLACK = 1e-12
+"""How far above the incumbent's objective a tie may lie, relative to it."""
 TIE_BOXES = 20
-"""Boxes that are still searched for a better tie once the gap is closed."""
+"""Boxes that are searched for a better tie once the optimum is proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +39,20 @@ class EliminationParameters:
 
     Attributes
     ----------
-    states : states per table of the frontier dynamic program.
+    ascent_states : states per table of the frontier dynamic program while prices are raised.
     iterations : of the price ascent at the root; a third of that in branches.
-    beams : widths tried one after another at the root; branches use the first.
+    efforts : label searches tried one after another at the root, as (width of the beam, states per table);
+        branches use the first.
     configurations : most configurations of one operator that are enumerated; above, the box is split first.
+    tilts : further flows, each tilted towards one path, whose bounds the label search uses.
     annealing : whether to look for an incumbent by annealing first (beside the current deployment and greedy).
     """
 
-    states: int = 200_000
-    iterations: int = 60
-    beams: tuple[int, ...] = (20_000, 100_000)
+    ascent_states: int = 20_000
+    iterations: int = 40
+    efforts: tuple[tuple[int, int], ...] = ((20_000, 200_000), (200_000, 1_000_000), (1_000_000, 2_000_000))
     configurations: int = 300_000
+    tilts: int = 6
     annealing: bool = True
 
 
@@ -72,8 +79,8 @@ class Search:
     report: Callable[[float | None, float], None]
     open: list[tuple[float, int, Box]] = field(default_factory=list)
     unresolved: float = np.inf
+    most_boxes: float = np.inf
     boxes: int = 0
-    tie_boxes: int = TIE_BOXES
     widest: int = 0
     configurations: int = 0
 
@@ -82,87 +89,110 @@ class Search:
         for box in roots:
             self._push(box)
         while self.open:
-            bound, _, box = self.open[0]
+            bound = self.open[0][0]
             self.report(self._known(), min(bound, self.incumbent.objective))
-            if self.out_of_time() or self._done(bound):
+            if bound >= self.cutoff or self.boxes > self.most_boxes or self.out_of_time():
                 break
-            heapq.heappop(self.open)
-            self._process(box, first=self.boxes == 0)
+            self._process(heapq.heappop(self.open)[2])
+        # Boxes were given up at the cutoff, so that nothing above it is proven.
         least = self.open[0][0] if self.open else np.inf
-        return min(least, self.unresolved, self.incumbent.objective)
+        return min(least, self.unresolved, self.cutoff)
 
-    def _done(self, bound: float) -> bool:
-        """Whether the best open box is worth no more work; some work goes into breaking ties."""
-        if bound < self._target():
-            return False
-        self.tie_boxes -= 1
-        return self.tie_boxes < 0 or bound >= self.incumbent.objective - TIE_RESOLUTION
+    def break_ties(self, roots: list[Box]) -> None:
+        """Search again, now for deployments that equal the incumbent and win the tie; a bounded effort."""
+        ties = Search(
+            model=self.model,
+            parameters=replace(self.parameters, efforts=self.parameters.efforts[:1]),
+            incumbent=self.incumbent,
+            gap=-TIE_SLACK,
+            out_of_time=self.out_of_time,
+            report=self.report,
+            most_boxes=TIE_BOXES,
+        )
+        ties.run(roots)
+
+    @property
+    def cutoff(self) -> float:
+        """What is not below this cannot improve on the incumbent by more than the gap."""
+        value = self.incumbent.objective
+        return value if self.incumbent.members is None else value - self.gap * abs(value)
 
     def _known(self) -> float | None:
         return None if self.incumbent.members is None else self.incumbent.objective
 
-    def _target(self) -> float:
-        """Bound from which on the incumbent counts as optimal."""
-        value = self.incumbent.objective
-        return value if self.incumbent.members is None else value - self.gap * abs(value)
-
     def _push(self, box: Box) -> None:
-        if not box.empty() and box.bound < self.incumbent.objective - TIE_RESOLUTION:
+        if not box.empty() and box.bound < self.cutoff:
             self.boxes += 1
             heapq.heappush(self.open, (box.bound, self.boxes, box))
 
-    def _process(self, box: Box, first: bool) -> None:
+    def _process(self, box: Box) -> None:
         model, parameters = self.model, self.parameters
         root = box.bound == -np.inf
         eliminate_by_response(model, box)
         if box.empty():
             return
         if root:
-            capacity = eliminate_by_paths(model, box, self.incumbent.objective)
+            capacity = eliminate_by_paths(model, box, self.cutoff)
             box.prices = Prices(_even_flow(model), capacity)
             if box.empty():
                 return
         iterations = parameters.iterations if root else parameters.iterations // 3
-        raise_bound(model, box, self.incumbent.objective, iterations, parameters.states, self.out_of_time)
-        if box.empty() or box.bound >= self._target():
+        raise_bound(model, box, self.cutoff, iterations, parameters.ascent_states, self.out_of_time)
+        if box.empty() or box.bound >= self.cutoff:
             return
         if self.out_of_time():
             self._push(box)
             return
-        if self._search_labels(box, parameters.beams if root else parameters.beams[:1]):
+        if self._search_labels(box, parameters.efforts if root else parameters.efforts[:1]):
             return
         children = split(model, box)
         for child in children:
             self._push(child)
-        if not children and not self._search_labels(box, WIDEST_BEAMS):
+        if not children and not self._search_labels(box, parameters.efforts[1:]):
             self.unresolved = min(self.unresolved, box.bound)
 
-    def _search_labels(self, box: Box, beams: tuple[int, ...]) -> bool:
+    def _search_labels(self, box: Box, efforts: tuple[tuple[int, int], ...]) -> bool:
         """Search the box; True when nothing in it can beat the incumbent any more."""
-        model = self.model
-        plan = plan_of(model, box, self.parameters.states)
-        relaxation = Relaxation(model, box, box.prices, operator_flow(model, box.prices.flow))
-        tables = backward(model, plan, relaxation)
-        marginals = min_marginals(model, plan, tables, relaxation)
-        box.drop(marginals + relaxation.surcharge() > self.incumbent.objective)
-        if box.empty():
-            return True
-        if too_many(model, box, self.parameters.configurations):
-            return False
-        for beam in beams:
-            choices = choices_of(model, box, plan, relaxation, marginals, tails(model, box), self.incumbent.objective)
+        for beam, states in efforts:
+            plan = plan_of(self.model, box, states)
+            views = self._views(box, plan)
+            if box.empty():
+                return True
+            if too_many(self.model, box, self.parameters.configurations):
+                return False
+            # Places among candidates must match the plan of the tables, so the box may not shrink in between.
+            relaxation, tables = views[0]
+            marginals = min_marginals(self.model, plan, tables, relaxation)
+            reach = tails(self.model, box)
+            choices = choices_of(self.model, box, plan, relaxation, marginals, reach, self.cutoff)
             if choices is None:
                 return True
             self.configurations = max(self.configurations, len(choices.degree))
-            search = LabelSearch(model, box, plan, tables, relaxation, choices)
-            result = search.run(self.incumbent.objective, beam, self.out_of_time)
+            search = LabelSearch(self.model, box, plan, views, choices)
+            result = search.run(self.cutoff, beam, self.out_of_time)
             self._learn(result)
-            if result.dropped >= self._target():
+            if result.dropped >= self.cutoff:
                 return True
             box.bound = max(box.bound, result.dropped)
             if self.out_of_time():
                 return False
         return False
+
+    def _views(self, box: Box, plan: Plan) -> list[tuple[Relaxation, Tables]]:
+        """Relaxations under the best prices, and with the flow tilted towards one path each; all of them eliminate.
+
+        Which path will be critical depends on the label, so the label search looks through all of them.
+        """
+        model, best = self.model, box.prices
+        paths = {tuple(path) for path in [*flow_paths(model, best.flow), *covering_paths(model)]}
+        flows = [best.flow, *(0.5 * (best.flow + path_flow(model, list(path))) for path in sorted(paths))]
+        views = []
+        for flow in flows[: 1 + self.parameters.tilts]:
+            relaxation = Relaxation(model, box, replace(best, flow=flow), operator_flow(model, flow))
+            tables = backward(model, plan, relaxation)
+            box.drop(min_marginals(model, plan, tables, relaxation) + relaxation.surcharge() > self.cutoff)
+            views.append((relaxation, tables))
+        return views
 
     def _learn(self, found: Found) -> None:
         self.widest = max(self.widest, found.width)
