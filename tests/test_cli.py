@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -276,6 +279,24 @@ def test_version_names_the_packages_that_answers_depend_on(run):
     assert "highspy 1." in out
 
 
+@pytest.mark.parametrize(
+    ("words", "called", "expected"),
+    [
+        (["demo", "--data", "taxis", "-m", "highs"], "demo", {"data": Path("taxis"), "out": Path("out"), "method": "highs"}),
+        (["validate", "table-iv", "--no-literal"], "table_iv", {"time_limit": 60.0, "literal": False}),
+        (["validate", "scenario", "-o", "here"], "scenario_report", {"out": Path("here"), "method": "auto"}),
+        (["validate", "storm", "--days", "4"], "storm_report", {"data": None, "out": None, "method": "auto", "days": 4}),
+    ],
+)
+def test_reproductions_are_called_with_what_the_user_asked_for(run, monkeypatch, words, called, expected):
+    module = importlib.import_module(f"edrp.validation.{called}")
+    signature = inspect.signature(module.run)
+    seen = []
+    monkeypatch.setattr(module, "run", lambda *given, **named: seen.append(signature.bind(*given, **named).arguments))
+    assert run(*words).code == 0
+    assert {name: value for name, value in seen[0].items() if name != "console"} == expected
+
+
 def test_help_lists_commands_and_exit_codes(run):
     out = run("--help").out
     for text in ("solve", "explain", "schema", "methods", "demo", "validate", "version", "130"):
@@ -286,12 +307,12 @@ def test_help_lists_commands_and_exit_codes(run):
 def test_ctrl_c_ends_a_solve_with_the_incumbent(tmp_path):
     from edrp.datasets import layered
 
-    edrp.save(layered(12, 0), tmp_path / "large.json")
+    edrp.save(layered(10, 0), tmp_path / "large.json")
     code = "from edrp.cli import main; print('ready', flush=True); main()"
     command = [sys.executable, "-c", code, "solve", "large.json", "-m", "highs", "-o", "out.json"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    time.sleep(4.0)
+    time.sleep(2.5)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert "Traceback" not in err

