@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo test lint types clean
+.PHONY: install demo test lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml changes.
 install: $(VENV)/.installed
@@ -12,7 +12,9 @@ install: $(VENV)/.installed
 demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
 
-test: $(VENV)/.installed-test lint types
+test: lint types pytest
+
+pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 lint: $(VENV)/.installed-test
