@@ -1,0 +1,239 @@
+"""Backends: one program, the same answer everywhere; limits, interrupts and odd input are answered honestly."""
+
+import _thread
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.backends import BACKENDS, available_backends, get_backend, solve_program
+from edrp.backends.base import finite_or_none
+from edrp.backends.highs import STOPPED
+from edrp.errors import BackendUnavailableError, EdrpError
+from edrp.methods import Options
+from edrp.program import Linear, Program
+from edrp.validation.brute_force import brute_force
+from edrp.validation.random_problems import random_problem
+
+ALL = sorted(BACKENDS)
+
+
+def knapsack() -> Program:
+    """Integer, continuous and constant parts; optimum -1.8 at (1, 1, 4)."""
+    program = Program()
+    take = program.add_columns("take", 2, upper=1, integer=True)
+    more = program.add_columns("more")
+    program.add_row("bag", Linear.of(take, [3, 4]) + Linear.of(more, -0.5), upper=5)
+    program.add_row("room", Linear.of(more), lower=-10, upper=4)
+    program.minimise(Linear.of(take, [-2, -3]) + Linear.of(more, 0.3) + 2.0)
+    return program
+
+
+def market_split(rows: int = 4, seed: int = 0) -> Program:
+    """A small program that takes branch and bound hours: Σ a_ij x_j = ⌊Σ a_ij / 2⌋ + slack, minimise the slack."""
+    random = np.random.default_rng(seed)
+    count = 10 * (rows - 1) + 20
+    coefficients = random.integers(0, 100, (rows, count))
+    program = Program()
+    x = program.add_columns("x", count, upper=1, integer=True)
+    over, under = program.add_columns("over", rows), program.add_columns("under", rows)
+    row = np.arange(rows)
+    entries = [(row[:, None], x, coefficients), (row, over, -1.0), (row, under, 1.0)]
+    middle = coefficients.sum(axis=1) // 2
+    program.add_rows("split", rows, entries, lower=middle, upper=middle)
+    program.minimise(Linear.of(np.concatenate([over, under])))
+    return program
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_integer_columns_come_back_as_integers(backend):
+    result = solve_program(knapsack(), backend)
+    assert (result.status, result.stopped_because) == ("optimal", "finished")
+    assert result.values[:2].tolist() == [1.0, 1.0]
+    assert result.values[2] == pytest.approx(4.0)
+    assert result.objective == pytest.approx(-1.8)
+    assert result.bound == pytest.approx(-1.8)
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_equations_and_columns_without_bounds(backend):
+    program = Program()
+    x = program.add_columns("x", 2, lower=-np.inf)
+    program.add_row("sum", Linear.of(x, 1.0), lower=1, upper=1)
+    program.add_row("difference", Linear.of(x, [1, -1]), lower=5, upper=9)
+    program.minimise(Linear.of(x, [0, -1]))
+    result = solve_program(program, backend)
+    assert result.values == pytest.approx([3.0, -2.0])
+    assert result.objective == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_infeasible_programs_are_said_to_be_so(backend):
+    program = Program()
+    x = program.add_columns("x", 2, upper=1, integer=True)
+    program.add_row("too much", Linear.of(x), lower=3)
+    program.minimise(Linear.of(x))
+    result = solve_program(program, backend)
+    assert (result.status, result.values, result.objective, result.bound) == ("infeasible", None, None, None)
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_a_row_without_columns_can_be_infeasible(backend):
+    program = Program()
+    x = program.add_columns("x", 1, upper=1)
+    program.add_row("nothing", Linear.zero(), lower=1)
+    program.minimise(Linear.of(x))
+    assert solve_program(program, backend).status == "infeasible"
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_unbounded_programs_have_no_optimum(backend):
+    program = Program()
+    x = program.add_columns("x", 2, integer=True)
+    program.add_row("some", Linear.of(x), lower=3)
+    program.minimise(Linear.of(x, -1.0))
+    result = solve_program(program, backend)
+    assert result.status in ("unbounded", "none")
+    assert (result.values, result.objective, result.bound) == (None, None, None)
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_programs_without_rows(backend):
+    program = Program()
+    program.minimise(Linear.of(program.add_columns("x", 2, lower=-1, upper=3, integer=True), [1, -1]))
+    assert solve_program(program, backend).values.tolist() == [-1, 3]
+
+
+@pytest.mark.parametrize(("bound", "optimum"), [((20.0, 8.0, 20.1, 1.0, 2.0), 28.2), ((10.0, 0.0, 4.5, 3.0, 2.0), 9.0)])
+def test_published_wrong_optima_of_highs_1_14_are_right(bound, optimum):
+    """ERGO-Code/HiGHS #2957 and #3043: x integer, y continuous, x + y ≥ d; presolve lost the optimum."""
+    most, least, demand, price, other = bound
+    program = Program()
+    x = program.add_columns("x", (), upper=most, integer=True)
+    y = program.add_columns("y", (), lower=least, upper=most)
+    program.add_row("demand", Linear.of([x, y]), lower=demand)
+    program.minimise(Linear.of([x, y], [price, other]))
+    assert solve_program(program, "highs").objective == pytest.approx(optimum)
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_a_time_limit_leaves_no_false_claim(backend):
+    started = time.perf_counter()
+    result = solve_program(market_split(), backend, time_limit=0.5)
+    assert time.perf_counter() - started < 8.0
+    assert result.stopped_because == "time_limit"
+    assert result.status in ("feasible", "none")
+    assert (result.values is None) == (result.status == "none")
+    assert result.bound is None or result.objective is None or result.bound <= result.objective
+
+
+@pytest.mark.parametrize("backend", ALL)
+def test_a_loose_gap_stops_early(backend):
+    program = market_split(rows=2)
+    program.minimise(program.objective + 1000.0)
+    result = solve_program(program, backend, gap=0.9, time_limit=20.0)
+    assert result.status == "optimal"
+    assert result.bound is None or (result.objective - result.bound) / result.objective <= 0.9
+
+
+def test_the_number_of_threads_may_change_between_solves():
+    for threads in (1, 2, 1):
+        for backend in ("highs", "cvxpy", "pyomo"):
+            assert solve_program(knapsack(), backend, threads=threads).objective == pytest.approx(-1.8), (backend, threads)
+
+
+def test_a_partial_start_is_completed_and_never_worsened():
+    program = market_split()
+    known = solve_program(program, time_limit=1.0)
+    start = known.values.copy()
+    start[program["over"]] = start[program["under"]] = np.nan
+    again = solve_program(program, time_limit=0.05, start=start)
+    assert again.objective <= known.objective + 1e-9
+
+
+def test_a_start_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="3 columns"):
+        solve_program(knapsack(), start=np.zeros(2))
+
+
+def test_interrupting_keeps_the_incumbent():
+    program = market_split()
+    timer = threading.Timer(1.5, _thread.interrupt_main)
+    timer.start()
+    started = time.perf_counter()
+    result = solve_program(program, time_limit=30.0)
+    assert time.perf_counter() - started < 15.0
+    assert (result.status, result.stopped_because) == ("feasible", "interrupted")
+    assert result.objective >= result.bound
+
+
+def test_progress_is_reported_with_incumbent_and_bound():
+    calls = []
+    solve_program(market_split(), time_limit=1.5, progress=lambda *call: calls.append(call))
+    seconds = [call[0] for call in calls]
+    assert len(calls) >= 2
+    assert seconds == sorted(seconds)
+    assert all(bound is None or incumbent is None or bound <= incumbent + 1e-9 for _, incumbent, bound in calls)
+
+
+def test_options_that_a_backend_lacks_are_ignored_aloud():
+    result = solve_program(knapsack(), "scipy", threads=2, seed=1, start=np.zeros(3))
+    assert [note.split("'")[1] for note in result.notes] == ["threads", "start", "seed"]
+    assert "highs" in result.notes[1]
+    assert solve_program(knapsack(), "highs", threads=2, seed=1, start=np.zeros(3)).notes == ()
+
+
+@pytest.mark.parametrize(("where", "name"), [("objective", r"take\[1\]"), ("matrix", r"bag\[0\]"), ("bound", "more"), ("range", r"room\[0\]")])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_never_reach_a_solver(where, name, value):
+    program = Program()
+    take = program.add_columns("take", 2, upper=1)
+    program.add_columns("more", (), lower=value if where == "bound" else 0.0, upper=1.0)
+    program.add_row("bag", Linear.of(take, [1, value if where == "matrix" else 1]), upper=5)
+    program.add_row("room", Linear.of(take), lower=value if where == "range" else 0.0, upper=4)
+    program.minimise(Linear.of(take, [1, value if where == "objective" else 1]))
+    with pytest.raises(ValueError, match=name):
+        solve_program(program)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setattr("edrp.backends.find_spec", lambda _: None)
+    with pytest.raises(BackendUnavailableError, match=r'pip install "edrp\[cvxpy\]"'):
+        solve_program(knapsack(), "cvxpy")
+    assert available_backends() == ()
+
+
+def test_an_unknown_backend_lists_those_there_are():
+    with pytest.raises(EdrpError, match="highs, scipy, cvxpy, pyomo"):
+        get_backend("simplex")
+
+
+def test_looking_for_backends_imports_none_of_them():
+    code = "import sys, edrp; edrp.methods(); from edrp.backends import available_backends as a; assert 'highs' in a()"
+    code += "; print([m for m in ('cvxpy', 'pyomo') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_every_status_of_highs_has_a_meaning():
+    import highspy
+
+    assert set(STOPPED) == {status for name, status in vars(highspy.HighsModelStatus).items() if name.startswith("k")}
+
+
+def test_bounds_that_do_not_exist_are_none():
+    assert [finite_or_none(value) for value in (None, np.nan, np.inf, -np.inf, 1)] == [None, None, None, None, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(100, 115))
+def test_every_backend_places_alike(seed):
+    problem = random_problem(seed, combinations_limit=2e4)
+    best, _ = brute_force(problem)
+    for backend in ALL:
+        answer = edrp.methods()[backend].run(problem, Options())
+        assert answer.status == ("infeasible" if best is None else "optimal"), backend
+        # SciPy's own HiGHS has no tighter tolerance than 1e-6.
+        assert answer.objective == (None if best is None else pytest.approx(best, abs=1e-6 if backend == "scipy" else 1e-9)), backend

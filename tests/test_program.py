@@ -1,0 +1,110 @@
+"""Programs: named blocks become one matrix, whatever the order and shape in which they were added."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edrp.program import Linear, Program
+
+numbers = st.floats(-100, 100, allow_nan=False)
+expressions = st.builds(
+    lambda terms, constant: Linear.of([c for c, _ in terms], [v for _, v in terms], constant),
+    st.lists(st.tuples(st.integers(0, 4), numbers), max_size=6),
+    numbers,
+)
+points = st.lists(numbers, min_size=5, max_size=5).map(np.array)
+
+
+@settings(deadline=None, max_examples=50)
+@given(expressions, expressions, numbers, points)
+def test_linear_arithmetic_is_arithmetic_of_values(a, b, factor, x):
+    assert (a + b).value(x) == pytest.approx(a.value(x) + b.value(x))
+    assert (a - b).value(x) == pytest.approx(a.value(x) - b.value(x))
+    assert (factor * a + 1.0).value(x) == pytest.approx(factor * a.value(x) + 1.0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), numbers), max_size=15))
+def test_entries_of_one_cell_add_up(entries):
+    program = Program()
+    program.add_columns("x", 5)
+    program.add_rows("r", 3, [(row, column, value) for row, column, value in entries])
+    dense = np.zeros((3, 5))
+    for row, column, value in entries:
+        dense[row, column] += value
+    matrix = program.arrays().matrix
+    assert matrix.toarray() == pytest.approx(dense)
+    assert np.all(matrix.data != 0)
+
+
+def test_blocks_keep_their_shape_and_follow_one_another():
+    program = Program()
+    first = program.add_columns("first", (2, 3), upper=[1, 2, 3])
+    second = program.add_columns("second", (), lower=-1, integer=True)
+    assert first.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert int(second) == 6
+    assert program["first"] is first
+    arrays = program.arrays()
+    assert arrays.upper.tolist() == [1, 2, 3, 1, 2, 3, np.inf]
+    assert arrays.lower.tolist() == [0] * 6 + [-1]
+    assert arrays.integer.tolist() == [False] * 6 + [True]
+
+
+def test_rows_of_later_blocks_come_after():
+    program = Program()
+    x = program.add_columns("x", 2)
+    program.add_row("a", Linear.of(x, [1, 0], constant=2.0), upper=5.0)
+    program.add_rows("b", 2, [(np.arange(2), x, 7.0)], lower=[1, 2], upper=3)
+    arrays = program.arrays()
+    assert arrays.matrix.toarray().tolist() == [[1, 0], [7, 0], [0, 7]]
+    assert arrays.row_lower.tolist() == [-np.inf, 1, 2]
+    assert arrays.row_upper.tolist() == [3, 3, 3], "the constant of an expression moves into the range"
+    assert (program.rows, program.nonzeros) == (3, 4)
+
+
+def test_fixing_touches_only_the_columns_named():
+    program = Program()
+    x, y = program.add_columns("x", 3, upper=1), program.add_columns("y", 2, upper=1)
+    program.fix([x[1], y[0], y[0]], 1.0)
+    arrays = program.arrays()
+    assert arrays.lower.tolist() == [0, 1, 0, 1, 0]
+    assert arrays.upper.tolist() == [1, 1, 1, 1, 1]
+
+
+def test_objective_terms_can_be_added():
+    program = Program()
+    x = program.add_columns("x", 2)
+    program.minimise(Linear.of(x, 1.0) + 3.0)
+    program.minimise(program.objective + Linear.of(x[0], 2.0))
+    arrays = program.arrays()
+    assert (arrays.objective.tolist(), arrays.constant) == ([3, 1], 3)
+
+
+def test_a_name_is_taken_once():
+    program = Program()
+    x = program.add_columns("x", 1)
+    program.add_row("x", Linear.of(x))
+    with pytest.raises(ValueError, match="columns named 'x'"):
+        program.add_columns("x", 1)
+    with pytest.raises(ValueError, match="rows named 'x'"):
+        program.add_row("x", Linear.of(x))
+
+
+def test_columns_and_rows_are_named_by_block_and_place():
+    program = Program()
+    program.add_columns("x", (2, 3))
+    program.add_columns("r")
+    program.add_rows("limit", 2, [])
+    assert [program.column_name(c) for c in (0, 5, 6)] == ["x[0,0]", "x[1,2]", "r"]
+    assert program.row_name(1) == "limit[1]"
+    with pytest.raises(IndexError, match="7 columns"):
+        program.column_name(7)
+    with pytest.raises(IndexError, match="2 rows"):
+        program.row_name(2)
+
+
+def test_an_empty_program_has_empty_arrays():
+    arrays = Program().arrays()
+    assert arrays.matrix.shape == (0, 0)
+    assert arrays.objective.size == 0
