@@ -139,7 +139,7 @@ class PairSums:
             return self.flows[stream]
         i, j = self.compiled.stream_source[stream], self.compiled.stream_target[stream]
         source, target = self.operators[i], self.operators[j]
-        name = f"flow {self._name(stream)}"
+        name = f"coupling {self._name(stream)}"
         columns = self.program.add_columns(name, (source.nodes.size, target.nodes.size, 1), upper=1.0)
         grid: Any = np.indices(columns.shape, sparse=True)
         u, v, _ = grid
