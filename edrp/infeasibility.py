@@ -9,7 +9,7 @@ from time import perf_counter
 
 from edrp.documents import Deployment, Operator
 from edrp.errors import InvalidInstanceError
-from edrp.methods import Options, get_method, methods
+from edrp.methods import Options, methods
 from edrp.metrics import METRICS
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problem import EdrpProblem, Weights, named_resources
@@ -170,15 +170,16 @@ def _changed(problem: EdrpProblem, operator: str, **changes: object) -> EdrpProb
 
 def _decision(problem: EdrpProblem, deadline: float, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
     """Status and decision of an exact method that minimises one metric; with the default gap any feasible deployment will do."""
-    known = [name for name in PROVERS if name in methods(problem.kind)]
-    left = deadline - perf_counter()
-    if not known or left <= 0:
-        return "none", None
     limit = getattr(problem.limits, metric)
-    limited = problem if limit is not None else _limited(problem, metric, _ceiling(problem))
-    answer = get_method(known[0], problem.kind).run(
-        limited.replace(weights=Weights(**{metric: 1.0})), Options(time_limit=min(left, TIME_LIMIT), gap=gap)
+    asked = (problem if limit is not None else _limited(problem, metric, _ceiling(problem))).replace(
+        weights=Weights(**{metric: 1.0})
     )
+    registered = methods(problem.kind)
+    provers = [registered[name] for name in PROVERS if name in registered and registered[name].refusal(asked) is None]
+    left = deadline - perf_counter()
+    if not provers or left <= 0:
+        return "none", None
+    answer = provers[0].run(asked, Options(time_limit=min(left, TIME_LIMIT), gap=gap))
     return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
 

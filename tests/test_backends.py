@@ -187,7 +187,9 @@ def test_options_that_a_backend_lacks_are_ignored_aloud():
     assert solve_program(knapsack(), "highs", threads=2, seed=1, start=np.zeros(3)).notes == ()
 
 
-@pytest.mark.parametrize(("where", "name"), [("objective", r"take\[1\]"), ("matrix", r"bag\[0\]"), ("bound", "more"), ("range", r"room\[0\]")])
+@pytest.mark.parametrize(
+    ("where", "name"), [("objective", r"take\[1\]"), ("matrix", r"bag\[0\]"), ("bound", "more"), ("range", r"room\[0\]")]
+)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_never_reach_a_solver(where, name, value):
     program = Program()
@@ -236,4 +238,6 @@ def test_every_backend_places_alike(seed):
         answer = edrp.methods()[backend].run(problem, Options())
         assert answer.status == ("infeasible" if best is None else "optimal"), backend
         # SciPy's own HiGHS has no tighter tolerance than 1e-6.
-        assert answer.objective == (None if best is None else pytest.approx(best, abs=1e-6 if backend == "scipy" else 1e-9)), backend
+        assert answer.objective == (None if best is None else pytest.approx(best, abs=1e-6 if backend == "scipy" else 1e-9)), (
+            backend
+        )

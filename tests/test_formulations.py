@@ -1,6 +1,6 @@
 """Programs: both faces of every metric agree, deployments go in and come out, own rows count."""
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
@@ -95,11 +95,18 @@ def test_many_replicas(replicas, storm):
     """Beyond a few replicas the compact program describes splits in another way."""
     network = Network(
         nodes=[{"name": n, "resources": 6, "speedup": s, "spawn_time": 0.1} for n, s in (("a", 1.0), ("b", 1.3), ("c", 0.8))],
-        links=[{"source": u, "target": v, "delay": d, "cost": d / 10} for u, v, d in (("a", "b", 0.03), ("b", "c", 0.01), ("a", "c", 0.02))],
+        links=[
+            {"source": u, "target": v, "delay": d, "cost": d / 10}
+            for u, v, d in (("a", "b", 0.03), ("b", "c", 0.01), ("a", "c", 0.02))
+        ],
     )
     work = {"latency": {"model": "mm1", "service_rate": 10.0}, "max_replicas": replicas, "state_size": 1e6, "cost": 0.1}
     application = Application(
-        operators=[{"name": "in", "external_rate": 42.0, "candidates": ["a"]}, {"name": "work", **work}, {"name": "out", "candidates": ["c"]}],
+        operators=[
+            {"name": "in", "external_rate": 42.0, "candidates": ["a"]},
+            {"name": "work", **work},
+            {"name": "out", "candidates": ["c"]},
+        ],
         streams=[{"source": "in", "target": "work"}, {"source": "work", "target": "out"}],
     )
     problem = EdrpProblem(
@@ -134,14 +141,19 @@ def test_too_many_paths_for_the_literal_program():
     layers, width = 8, 4
     names = [[f"o{layer}{place}" for place in range(width)] for layer in range(layers)]
     streams = [
-        Stream(source=a, target=b, rate=1.0) for before, after in zip(names, names[1:], strict=False) for a in before for b in after
+        Stream(source=a, target=b, rate=1.0)
+        for before, after in pairwise(names)
+        for a in before
+        for b in after
     ]
     problem = EdrpProblem(
-        application=Application(operators=tuple(Operator(name=name) for layer in names for name in layer), streams=tuple(streams)),
+        application=Application(
+            operators=tuple(Operator(name=name) for layer in names for name in layer), streams=tuple(streams)
+        ),
         network=Network(nodes=[{"name": "a"}]),
         limits={"response_time": 1.0, "cost": 1.0},
     )
-    with pytest.raises(UnsupportedProblemError, match="65536 source–sink paths.*use the program 'compact'"):
+    with pytest.raises(UnsupportedProblemError, match=r"65536 source–sink paths.*use the program 'compact'"):
         formulate(problem, "literal")
     assert edrp.solve(problem, "highs").status == "optimal"
 
@@ -239,7 +251,10 @@ def test_ties_are_broken_by_cost_then_by_moves():
     """Response time is equal everywhere; one node costs traffic, and of the other two one is where the operator is."""
     problem = EdrpProblem(
         application={
-            "operators": [{"name": "in", "external_rate": 1.0, "candidates": ["a"]}, {"name": "work", "candidates": ["b", "c", "d"]}],
+            "operators": [
+                {"name": "in", "external_rate": 1.0, "candidates": ["a"]},
+                {"name": "work", "candidates": ["b", "c", "d"]},
+            ],
             "streams": [{"source": "in", "target": "work"}],
         },
         network={

@@ -1,0 +1,118 @@
+"""What clashes is named: a smallest set of demands, with numbers."""
+
+import pytest
+
+import edrp
+from edrp.infeasibility import clashing_demands, explain_infeasibility
+from edrp.problem import EdrpProblem
+from edrp.validation.brute_force import brute_force
+from edrp.validation.random_problems import random_problem
+
+CLASHING = [seed for seed in range(60) if brute_force(random_problem(seed, combinations_limit=5e3))[0] is None][:8]
+
+
+def two_operators(**changes: object) -> EdrpProblem:
+    """A reader on the edge and a parser that needs two replicas, on two nodes 20 ms apart."""
+    fields: dict[str, object] = {
+        "application": {
+            "operators": [
+                {"name": "reader", "external_rate": 900.0, "candidates": ["edge"]},
+                {"name": "parser", "latency": {"model": "mm1", "service_rate": 500.0}, "max_replicas": 2, "cost": 3.0},
+            ],
+            "streams": [{"source": "reader", "target": "parser"}],
+        },
+        "network": {
+            "nodes": [{"name": "edge", "resources": 2}, {"name": "cloud", "resources": 2}],
+            "links": [{"source": "edge", "target": "cloud", "delay": 0.02}],
+        },
+        "weights": {"cost": 1.0},
+        "limits": {"cost": 10.0},
+    }
+    return EdrpProblem(**{**fields, **changes})
+
+
+@pytest.mark.parametrize("seed", CLASHING)
+def test_every_demand_named_is_needed(seed):
+    """Together infeasible, feasible without any one of them: checked by brute force."""
+    problem = random_problem(seed, combinations_limit=5e3)
+    kept, relaxed = clashing_demands(problem)
+    assert kept
+    assert brute_force(relaxed)[0] is None
+    for demand in kept:
+        assert brute_force(demand.drop(relaxed))[0] is not None, demand.text
+
+
+def test_a_single_limit_says_how_far_it_is_out_of_reach():
+    problem = two_operators(limits={"cost": 5.5})
+    assert explain_infeasibility(problem) == (
+        "parser: its load of 900 tuples/s needs at least 2 replicas",
+        "limits.cost: 5.5 money/h; it is at least 6 money/h",
+    )
+
+
+def test_clashing_limits_are_named_together():
+    """Two replicas do not fit beside the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work."""
+    problem = two_operators(limits={"cost": 10.0, "response_time": 0.03})
+    found = explain_infeasibility(problem)
+    assert found == (
+        "parser: its load of 900 tuples/s needs at least 2 replicas",
+        "resources of the nodes: the nodes offer 4 in all, the operators need at least 3",
+        "limits.response_time: 0.03 s; it is at least 0.04 s",
+    )
+
+
+def test_an_overloaded_operator_is_reported_alone():
+    problem = two_operators()
+    operators = tuple(operator.replace(max_replicas=1) for operator in problem.application.operators)
+    single = problem.replace(application=problem.application.replace(operators=operators))
+    assert explain_infeasibility(single) == ("parser: with a single replica it cannot serve its load of 900 tuples/s",)
+
+
+def test_an_operator_that_fits_nowhere_is_reported_alone():
+    nodes = [{"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9}]
+    problem = two_operators(network={"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]})
+    assert explain_infeasibility(problem) == ("reader: a replica (resources 1) does not fit on any of its candidates",)
+
+
+def test_least_availability_is_a_limit_from_below():
+    problem = two_operators(
+        network={
+            "nodes": [{"name": "edge", "availability": 0.9}, {"name": "cloud", "availability": 0.99}],
+            "links": [{"source": "edge", "target": "cloud", "delay": 0.02}],
+        },
+        limits={"cost": 10.0, "availability": 0.95},
+    )
+    assert explain_infeasibility(problem) == ("candidates of reader: edge", "limits.availability: 0.95; it is at most 0.9")
+
+
+def test_candidates_that_cannot_be_widened_are_not_blamed():
+    """Without a link to the third node the reader can only be where it is allowed."""
+    problem = two_operators(
+        network={
+            "nodes": [{"name": "edge", "resources": 2}, {"name": "cloud", "resources": 2}, {"name": "far"}],
+            "links": [{"source": "edge", "target": "cloud", "delay": 0.02}],
+        },
+        application={
+            "operators": [
+                {"name": "reader", "external_rate": 9.0, "candidates": ["edge"], "cost": 7.0},
+                {"name": "parser", "candidates": ["edge", "cloud"], "cost": 4.0},
+            ],
+            "streams": [{"source": "reader", "target": "parser"}],
+        },
+    )
+    assert explain_infeasibility(problem) == ("limits.cost: 10 money/h; it is at least 11 money/h",)
+
+
+def test_a_feasible_problem_has_nothing_to_explain():
+    assert explain_infeasibility(two_operators()) == ()
+
+
+def test_a_solution_carries_the_explanation():
+    solution = edrp.solve(two_operators(limits={"cost": 5.5}), "highs")
+    assert (solution.status, len(solution.clashes)) == ("infeasible", 2)
+
+
+def test_out_of_time_nothing_is_left_out():
+    """Demands that were not examined stay."""
+    problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
+    assert len(explain_infeasibility(problem, time_limit=0.0)) == 5

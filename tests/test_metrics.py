@@ -1,0 +1,180 @@
+"""The paper's equations, worked out by hand on three operators and three nodes."""
+
+import math
+
+import pytest
+
+from edrp.documents import Deployment
+from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
+from edrp.problem import EdrpProblem
+
+
+@pytest.fixture
+def problem() -> EdrpProblem:
+    return EdrpProblem(
+        application={
+            "operators": [
+                {"name": "source", "external_rate": 60.0, "resources": 3.0, "cost": 2.0, "code_size": 1e5},
+                {
+                    "name": "work",
+                    "latency": {"model": "mm1", "service_rate": 50.0},
+                    "max_replicas": 3,
+                    "state_size": 2e6,
+                    "code_size": 3e5,
+                    "cost": 1.5,
+                },
+                {"name": "sink", "latency": {"model": "polynomial", "coefficients": [0.001, 1e-4]}},
+            ],
+            "streams": [{"source": "source", "target": "work"}, {"source": "work", "target": "sink"}],
+        },
+        network={
+            "nodes": [
+                {"name": "a", "spawn_time": 0.5, "availability": 0.99},
+                {"name": "b", "spawn_time": 0.5, "availability": 0.98, "speedup": 2.0},
+                {"name": "c", "spawn_time": 0.5},
+            ],
+            "links": [
+                {"source": "a", "target": "b", "delay": 0.01, "cost": 0.01, "availability": 0.999},
+                {"source": "b", "target": "c", "delay": 0.02, "cost": 0.02, "availability": 0.9},
+                {"source": "a", "target": "c", "delay": 0.025, "cost": 0.03},
+            ],
+            "store": {"delay": 0.005, "bandwidth": 1e6, "local_bandwidth": 1e8},
+        },
+        synchronisation_time=0.25,
+        weights={"response_time": 0.5, "cost": 0.3, "downtime": 0.2},
+        limits={"response_time": 0.1, "cost": 20.0, "downtime": 10.0},
+        current={"source": ["a"], "work": ["a"], "sink": ["c"]},
+    )
+
+
+SPREAD = Deployment({"source": ["a"], "work": ["a", "b"], "sink": ["c"]})
+
+
+def moved(work: list[str]) -> Deployment:
+    return Deployment({"source": ["a"], "work": work, "sink": ["c"]})
+
+
+def test_an_operator_is_as_slow_as_its_slowest_replica(problem):
+    """Eq. 1: 60 tuples/s over two replicas, 1/(50 − 30) s on a, half of it on b."""
+    timer = ResponseTime()
+    assert timer.operator_latency(problem, SPREAD, "work") == pytest.approx(0.05)
+    assert timer.operator_latency(problem, moved(["b", "b"]), "work") == pytest.approx(0.025)
+    assert timer.operator_latency(problem, moved(["b"]), "work") == math.inf, "stability is that of the reference node"
+
+
+def test_a_stream_is_as_slow_as_its_farthest_replicas(problem):
+    """Eq. 3; loops have no delay."""
+    assert ResponseTime().stream_delay(problem, SPREAD, "source", "work") == 0.01
+    assert ResponseTime().stream_delay(problem, SPREAD, "work", "sink") == 0.025
+    assert ResponseTime().stream_delay(problem, moved(["a"]), "source", "work") == 0.0
+
+
+def test_response_time_is_the_critical_path(problem):
+    """Eqs. 5–7: 0 + 10 + 50 + 25 + 7 ms."""
+    assert ResponseTime().evaluate(problem, SPREAD) == pytest.approx(0.092)
+    path = ResponseTime().critical_path(problem, SPREAD)
+    assert [part.name for part in path] == ["source", "source → work", "work", "work → sink", "sink"]
+    assert sum(part.seconds for part in path) == pytest.approx(0.092)
+
+
+def test_cost_counts_replicas_and_traffic(problem):
+    """Eqs. 2, 4, 8: 6 + 2·1.5 for replicas; 30 tuples/s at 0.01 and at 0.03 and at 0.02 between them."""
+    cost = Cost()
+    assert cost.operator_cost(problem, SPREAD, "source") == 6.0
+    assert cost.operator_cost(problem, SPREAD, "work") == 3.0
+    assert cost.stream_cost(problem, SPREAD, "source", "work") == pytest.approx(0.3)
+    assert cost.stream_cost(problem, SPREAD, "work", "sink") == pytest.approx(0.9 + 0.6)
+    assert cost.evaluate(problem, SPREAD) == pytest.approx(10.8)
+
+
+def test_network_usage_is_rate_times_delay(problem):
+    assert METRICS["network_usage"].evaluate(problem, SPREAD) == pytest.approx(30 * 0.01 + 30 * 0.025 + 30 * 0.02)
+
+
+def test_availability_counts_every_node_and_link_once(problem):
+    assert METRICS["availability"].evaluate(problem, SPREAD) == pytest.approx(0.99 * 0.98 * 0.999 * 0.9)
+    assert METRICS["availability"].evaluate(problem, moved(["a", "a"])) == pytest.approx(0.99)
+    assert METRICS["availability"].scaled(0.5) == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "seconds"),
+    [
+        (["a"], ["a"], 0.0),
+        # Migration: state up and down, 2 MB each way at 1 MB/s, code meanwhile; spawn.
+        (["a"], ["b"], 0.25 + 2.01 + 2.01 + 0.5),
+        # Scale-out (eqs. 31–32): half of the state to the new replica.
+        (["a"], ["a", "b"], 0.25 + 1.01 + 1.01 + 0.5),
+        # Scale-in: half of the state back, nothing to start, code is there.
+        (["a", "b"], ["a"], 0.25 + 1.01 + 1.01),
+        # On one node nothing travels.
+        (["a"], ["a", "a"], 0.25),
+        (["a", "a"], ["a"], 0.25),
+        # Two replicas leave a together: all the state up, two thirds and one third down; b's share is larger.
+        (["a", "a"], ["b", "b", "c"], 0.25 + (0.01 + 2 * (1 + 2 * 1 / 6)) + (0.01 + 2 * 2 / 3) + 0.5),
+    ],
+)
+def test_downtime_of_pause_and_resume(problem, before, after, seconds):
+    """Eqs. 25–32, with scale-out and scale-in of eq. 25 the right way round."""
+    problem = problem.replace(current=moved(before))
+    assert Downtime().operator_downtime(problem, moved(after), "work") == pytest.approx(seconds)
+
+
+def test_code_that_takes_longer_than_state_decides(problem):
+    """Eq. 27: code and state come at the same time; source has no state."""
+    target = Deployment({"source": ["b"], "work": ["a"], "sink": ["c"]})
+    assert Downtime().operator_downtime(problem, target, "source") == pytest.approx(0.25 + max(0.11, 0.01) + 0.01 + 0.5)
+
+
+def test_operators_are_reconfigured_in_parallel(problem):
+    """Eq. 10."""
+    both = Deployment({"source": ["b"], "work": ["b"], "sink": ["c"]})
+    assert Downtime().evaluate(problem, both) == pytest.approx(4.77)
+    assert Downtime().evaluate(problem.replace(current=None), both) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("after", "seconds"),
+    [
+        (["a"], 0.0),
+        # Eqs. 34–38: the whole application's code to b, then state up, down, then the start.
+        (["b"], 0.25 + 0.41 + 2.01 + 2.01 + 0.5),
+        # c has the code; both replicas there start one after the other.
+        (["c", "c"], 0.25 + 2.01 + 2.01 + 2 * 0.5),
+        # Eqs. 33, 39–40: everything restarts, work's state goes to the local disk and back.
+        (["a", "a"], 0.25 + 2 * 2e6 / 1e8 + 0.5),
+    ],
+)
+def test_downtime_of_storm(problem, after, seconds):
+    storm = problem.replace(reconfiguration="storm")
+    assert Downtime().evaluate(storm, moved(after)) == pytest.approx(seconds)
+
+
+def test_any_change_makes_every_operator_of_storm_restart(problem):
+    """Eq. 33: the indicator is 1 when any operator changes."""
+    storm = problem.replace(reconfiguration="storm")
+    target = Deployment({"source": ["a"], "work": ["a"], "sink": ["a"]})
+    assert Downtime().operator_downtime(storm, target, "work") == pytest.approx(0.25 + 0.04 + 0.5)
+
+
+def test_objective_is_the_weighted_sum_over_the_limits(problem):
+    """Eq. 12."""
+    evaluation = problem.evaluate(SPREAD)
+    assert evaluation.objective == pytest.approx(0.5 * 0.92 + 0.3 * 10.8 / 20 + 0.2 * 2.77 / 10)
+    assert evaluation.feasible
+
+
+def test_broken_limits_are_named(problem):
+    """Eqs. 15–18."""
+    tight = problem.replace(limits={"response_time": 0.09, "cost": 10.0, "downtime": 2.0})
+    places = [text.split(":")[0] for text in tight.evaluate(SPREAD).broken]
+    assert places == ["limits.response_time", "limits.cost", "limits.downtime"]
+    nodes = [node.replace(resources=3.5) for node in problem.network.nodes]
+    crowded = problem.replace(network=problem.network.replace(nodes=tuple(nodes)))
+    assert crowded.evaluate(SPREAD).broken == ("resources of node a: 4 against 3.5",)
+
+
+def test_every_limit_makes_the_normalised_term_1(problem):
+    for term in problem.terms:
+        if term.limit is not None:
+            assert term.coefficient * METRICS[term.metric].scaled(term.limit) == pytest.approx(term.weight)
