@@ -1,4 +1,4 @@
-"""Simulated annealing over deployments: move, swap, replicate, retire; only moves that fit are tried."""
+"""Simulated annealing over deployments: move, swap, replicate, retire, exchange nodes; only moves that fit are tried."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled, compile_problem
-from edrp.heuristics.start import Placement, first_fit, placement_of, stable_degrees
+from edrp.heuristics.start import Placement, first_fit, placement_of, random_fit, stable_degrees
 from edrp.heuristics.state import (
+    BROKEN,
     State,
     copy_placement,
     energy,
@@ -29,6 +30,10 @@ from edrp.solution import Answer, StoppedBecause
 
 CHUNK = 10_000
 """Steps between two looks at the clock."""
+MANY = -2
+"""In place of an operator: those marked as touched."""
+INFEASIBLE = 1000.0
+"""Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +43,14 @@ class AnnealingParameters:
     Attributes
     ----------
     anneals : number of independent runs; the first starts from the best start known.
-    steps : moves tried per run; None for 30,000 per operator, at least 250,000.
+    steps : moves tried per run; None for 30,000 per operator, at least 300,000.
     hot, cold : temperatures at both ends, in units of the objective.
     """
 
-    anneals: int = 3
+    anneals: int = 10
     steps: int | None = None
     hot: float = 0.02
-    cold: float = 2e-4
+    cold: float = 1e-3
 
     def __post_init__(self) -> None:
         if self.anneals < 1 or (self.steps is not None and self.steps < 1):
@@ -86,10 +91,13 @@ def _pick_node(t: Tables, s: State, random: np.ndarray, i: int, u: int) -> int:
 
 @inlined
 def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
-    """Change the deployment in place; return the one or two changed operators, or (-1, -1) if nothing fits."""
+    """Change the deployment in place; return the one or two changed operators, MANY, or -1 if nothing fits."""
     i = _below(random, s.degree.size)
     p = _below(random, s.degree[i])
     kind = _uniform(random)
+    if kind < 0.05:
+        v = t.near[s.place[i, p], 1 + _below(random, min(6, t.near.shape[1] - 1))] if t.near.shape[1] > 1 else s.place[i, p]
+        return (MANY, MANY) if _exchange_nodes(t, s, s.place[i, p], v) else (-1, -1)
     if kind < 0.55:
         v = _pick_node(t, s, random, i, s.place[i, p])
         if v < 0 or v == s.place[i, p]:
@@ -158,6 +166,46 @@ def _move_all(t: Tables, s: State, i: int, v: int) -> bool:
 
 
 @inlined
+def _exchange_nodes(t: Tables, s: State, u: int, v: int) -> bool:
+    """All replicas on u move to v, and those on v to u; marks the operators that this touches."""
+    if u == v:
+        return False
+    for m in range(s.used.shape[1]):
+        if s.used[u, m] > t.capacity[v, m] * (1 + 1e-9) or s.used[v, m] > t.capacity[u, m] * (1 + 1e-9):
+            return False
+    for i in range(s.degree.size):
+        for p in range(s.degree[i]):
+            if (s.place[i, p] == u and not t.candidate[i, v]) or (s.place[i, p] == v and not t.candidate[i, u]):
+                return False
+    for i in range(s.degree.size):
+        for p in range(s.degree[i]):
+            if s.place[i, p] == u:
+                s.place[i, p] = v
+                s.touched[i] = True
+            elif s.place[i, p] == v:
+                s.place[i, p] = u
+                s.touched[i] = True
+    for m in range(s.used.shape[1]):
+        s.used[u, m], s.used[v, m] = s.used[v, m], s.used[u, m]
+    return True
+
+
+@inlined
+def _refresh_touched(t: Tables, s: State) -> None:
+    for i in range(s.degree.size):
+        if s.touched[i]:
+            refresh(t, s, i)
+
+
+@inlined
+def _settle_touched(t: Tables, accepted: bool, now: State, old: State) -> None:
+    for i in range(now.degree.size):
+        if now.touched[i]:
+            settle(t, i, accepted, now, old)
+            now.touched[i] = False
+
+
+@inlined
 def _swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
     u, v = s.place[i, p], s.place[j, q]
     if i == j or u == v or not t.candidate[i, v] or not t.candidate[j, u]:
@@ -172,6 +220,12 @@ def _swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
     occupy(t, s.used, i, u, 1.0)
     occupy(t, s.used, j, v, 1.0)
     return False
+
+
+@inlined
+def _rank(value: float, now: State) -> float:
+    """By energy, all that break a limit behind all that do not."""
+    return value + INFEASIBLE * now.values[BROKEN]
 
 
 @inner_loop
@@ -194,28 +248,34 @@ def anneal(
     for i in range(now.degree.size):
         old.degree[i] = now.degree[i]
         settle(t, i, True, now, old)
-    if value < best:
-        best = value
+    if _rank(value, now) < best:
+        best = _rank(value, now)
         copy_placement(now, best_place, best_degree)
     for _ in range(steps):
         temperature *= cooling
         i, j = _propose(t, now, random)
-        if i < 0:
+        if i == -1:
             continue
-        refresh(t, now, i)
-        if j >= 0:
-            refresh(t, now, j)
+        if i == MANY:
+            _refresh_touched(t, now)
+        else:
+            refresh(t, now, i)
+            if j >= 0:
+                refresh(t, now, j)
         new_overload = overload_of(t, now.used) if overload > 0 else 0.0
         new = energy(t, now, new_overload)
         accepted = new <= value or _uniform(random) < np.exp((value - new) / temperature)
         if accepted:
             value, overload = new, new_overload
-            if value < best:
-                best = value
+            if _rank(value, now) < best:
+                best = _rank(value, now)
                 copy_placement(now, best_place, best_degree)
-        settle(t, i, accepted, now, old)
-        if j >= 0:
-            settle(t, j, accepted, now, old)
+        if i == MANY:
+            _settle_touched(t, accepted, now, old)
+        else:
+            settle(t, i, accepted, now, old)
+            if j >= 0:
+                settle(t, j, accepted, now, old)
     return best
 
 
@@ -228,12 +288,15 @@ def annealed(
 ) -> tuple[Placement, float, StoppedBecause]:
     """Anneal from the best start, then from its own results, until done or out of time.
 
+    While nothing feasible is known, each run starts from another random placement, and there are up to three
+    times as many.
+
     Returns
     -------
     tuple
         Best placement met, its energy (objective plus penalties), and why the search stopped.
     """
-    steps = parameters.steps or max(250_000, 30_000 * len(compiled.operators))
+    steps = parameters.steps or max(300_000, 30_000 * len(compiled.operators))
     now, old = State.empty(tables), State.empty(tables)
     best_place, best_degree, best = now.place.copy(), now.degree.copy(), np.inf
     random = np.zeros(1, np.uint64)
@@ -241,16 +304,21 @@ def annealed(
         now.set(start)
         best = anneal(tables, now, old, best_place, best_degree, best, random, 0, 1.0, 1.0)
     cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
-    for run in range(parameters.anneals):
-        random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64).astype(np.uint64)
-        now.set(Placement(best_place, best_degree))
+    for run in range(3 * parameters.anneals):
+        feasible = best < INFEASIBLE
+        if feasible and run >= parameters.anneals:
+            break
+        seeds = np.random.SeedSequence([options.seed, run])
+        random = seeds.generate_state(1, np.uint64).astype(np.uint64)
+        fresh = not feasible and run > 0
+        now.set(random_fit(compiled, np.random.default_rng(seeds)) if fresh else Placement(best_place, best_degree))
         for done in range(0, steps, CHUNK):
             if options.remaining <= 0:
                 return Placement(best_place, best_degree), best, "time_limit"
             temperature = parameters.hot * cooling**done
             count = min(CHUNK, steps - done)
             best = anneal(tables, now, old, best_place, best_degree, best, random, count, temperature, cooling)
-        if options.progress is not None:
+        if options.progress is not None and best < INFEASIBLE:
             options.progress(0.0 if options.time_limit is None else options.time_limit - options.remaining, best, None)
     return Placement(best_place, best_degree), best, "finished"
 
@@ -289,4 +357,4 @@ def energies(compiled: Compiled, counts: NDArray[np.int64]) -> NDArray[np.float6
     state = State.empty(tables)
     state.set(Placement.of_counts(compiled, counts))
     evaluate(tables, state)
-    return state.values
+    return state.values[:BROKEN]

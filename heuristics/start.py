@@ -99,7 +99,7 @@ def _fill(compiled: Compiled, order: Callable[[int, list[list[int]]], NDArray[np
         chosen.append([])
         for _ in range(replicas):
             slack = free[nodes] - compiled.demand[i]
-            fitting = np.flatnonzero((slack >= -1e-9 * compiled.capacity[nodes].clip(max=1e300)).all(axis=1))
+            fitting = np.flatnonzero((slack >= -1e-9 * compiled.demand[i]).all(axis=1))
             pick = nodes[fitting[0]] if fitting.size else nodes[np.argmax(slack.min(axis=1, initial=np.inf))]
             chosen[-1].append(int(pick))
             free[pick] -= compiled.demand[i]

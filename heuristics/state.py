@@ -11,8 +11,14 @@ from edrp.heuristics.start import Placement
 from edrp.heuristics.tables import TIE_MOVE, Tables
 from edrp.kernels import inlined, inner_loop
 
-PENALTY = 10.0
-"""Objective per unit of relative excess over a limit or capacity while searching."""
+PENALTY = 2.0
+"""Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""
+BREACH = 0.01
+"""Objective of breaking a limit at all, so that the search does not settle just beyond one."""
+
+
+BROKEN = 5
+"""Place in `State.values` that is 1 where a limit or capacity is broken."""
 
 
 class State(NamedTuple):
@@ -20,8 +26,9 @@ class State(NamedTuple):
 
     `place` (operators, most replicas) is the node of each replica, `degree` (operators,) their number, `used`
     (nodes, resources) what they take. `own` (operators, 4) holds latency, cost, downtime and moved replicas
-    of each operator, `link` (streams, 3) delay, cost and network usage of each stream, `values` (5,) the
-    metrics (availability as −ln); `finish` (operators,) and `seen` (nodes, nodes) are scratch.
+    of each operator, `link` (streams, 3) delay, cost and network usage of each stream, `values` (6,) the
+    metrics (availability as −ln) and whether any limit is broken; `finish` (operators,), `seen` (nodes, nodes) and `touched`
+    (operators,) are scratch.
     """
 
     place: NDArray[np.int64]
@@ -32,6 +39,7 @@ class State(NamedTuple):
     values: NDArray[np.float64]
     finish: NDArray[np.float64]
     seen: NDArray[np.bool_]
+    touched: NDArray[np.bool_]
 
     @classmethod
     def empty(cls, tables: Tables) -> State:
@@ -43,9 +51,10 @@ class State(NamedTuple):
             used=np.zeros(tables.capacity.shape),
             own=np.zeros((n, 4)),
             link=np.zeros((tables.source.size, 3)),
-            values=np.zeros(5),
+            values=np.zeros(6),
             finish=np.zeros(n),
             seen=np.zeros(tables.delay.shape if tables.has_loss else (1, 1), np.bool_),
+            touched=np.zeros(n, np.bool_),
         )
 
     def set(self, placement: Placement) -> None:
@@ -188,11 +197,13 @@ def energy(t: Tables, s: State, overload: float) -> float:
         downtime = max(downtime, t.floor)
     s.values[0], s.values[1], s.values[2], s.values[3] = response, cost, downtime, usage
     s.values[4] = unavailability(t, s) if t.has_loss else 0.0
+    s.values[BROKEN] = 1.0 if overload > 0 else 0.0
     total = cost * t.tie_cost + moved * TIE_MOVE + PENALTY * overload
     for k in range(5):
         total += t.weights[k] * s.values[k]
         if s.values[k] > t.limits[k] * (1 + 1e-9):
-            total += PENALTY * (s.values[k] / t.limits[k] - 1) + 0.02
+            total += PENALTY * (s.values[k] / t.limits[k] - 1) + BREACH
+            s.values[BROKEN] = 1.0
     return total
 
 

@@ -104,7 +104,7 @@ class _Ascent:
         model, prices = self.model, self.prices
         chosen, seats = relaxed_optimum(model, plan, tables, relaxation)
         operators = np.arange(model.operators)
-        replicas = np.array([relaxation.replicas(i, chosen[i], seats[i]) for i in operators])
+        replicas = np.array([relaxation.replicas(i, int(chosen[i]), int(seats[i])) for i in range(model.operators)])
         delay = _relaxed_delays(model, relaxation.box, chosen, seats == model.latency.shape[1] - 1)
         latency = model.latency[operators, replicas] / model.speedup[chosen]
         self._know(_critical_path(model, delay, latency))

@@ -42,7 +42,7 @@ class Labels(NamedTuple):
 
     def take(self, rows: Integers) -> Labels:
         """The labels of these rows."""
-        return Labels(*(part[rows] for part in self))
+        return Labels(self.chosen[rows], self.finish[rows], self.used[rows], self.sums[rows])
 
 
 FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)

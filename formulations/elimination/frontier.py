@@ -112,7 +112,7 @@ def _step(
     streams = [int(e) for e in model.incoming[i] if model.source[e] in before]
     own = candidates[i]
     starts = np.cumsum([0] + [candidates[model.source[e]].node.size * own.node.size for e in streams])
-    taken = [candidates[j].count[:, None] * model.demand[j][None] for j in before]
+    taken = [candidates[j].taken[:, None] * model.demand[j][None] for j in before]
     step = Step(
         sizes=np.array([candidates[j].node.size for j in before], np.int64),
         stride=np.array([strides.get(j, 0) for j in before], np.int64),
@@ -121,7 +121,7 @@ def _step(
         demand=np.concatenate(taken) if before else np.zeros((0, model.demand.shape[1])),
         own_nodes=own.node,
         own_stride=strides.get(i, 0),
-        own_demand=own.count[:, None] * model.demand[i][None],
+        own_demand=own.taken[:, None] * model.demand[i][None],
         tail_place=np.array([before.index(int(model.source[e])) for e in streams], np.int64),
         tail_start=starts[:-1].astype(np.int64),
         capacity=model.capacity,

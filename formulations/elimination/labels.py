@@ -192,10 +192,9 @@ class LabelSearch:
         """Remove dominated labels, then all but the best `beam`."""
         model = self.model
         frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
-        wanted = self.box.alive[i + 1 :].any(axis=0)
-        resources = model.capacity.shape[1]
-        bounded = np.isfinite(model.capacity) & wanted[:, None]
-        useful = np.flatnonzero(bounded.ravel()) if resources else np.zeros(0, np.int64)
+        wanted = np.asarray(self.box.alive[i + 1 :].any(axis=0))
+        bounded = np.isfinite(model.capacity) & np.broadcast_to(wanted[:, None], model.capacity.shape)
+        useful = np.flatnonzero(bounded)
         keys = np.zeros(len(bounds), np.uint64)
         hash_labels(labels, frontier, useful, keys)
         order = np.lexsort((labels.sums[:, FIXED], keys))

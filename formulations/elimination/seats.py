@@ -26,7 +26,7 @@ class Candidates(NamedTuple):
     """Groups of seats that an operator has left: node, replicas there at least, whether surely split, group."""
 
     node: Integers
-    count: Integers
+    taken: Integers
     split: NDArray[np.bool_]
     group: Integers
 

@@ -1,0 +1,145 @@
+"""`eliminate`: proven optima, valid bounds whenever it stops, unique answers."""
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.compiled import compile_problem
+from edrp.datasets import debs2015, geometric, layered
+from edrp.documents import Deployment
+from edrp.errors import UnsupportedProblemError
+from edrp.formulations.elimination.box import Box, Prices
+from edrp.formulations.elimination.model import model_of
+from edrp.formulations.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
+from edrp.formulations.elimination.seats import seats_of
+from edrp.validation.brute_force import brute_force
+from edrp.validation.random_problems import random_problem
+
+SUPPORTED = [seed for seed in range(60) if edrp.methods()["eliminate"].refusal(random_problem(seed)) is None]
+
+
+@pytest.mark.parametrize("annealing", [True, False], ids=["annealed start", "no start"])
+@pytest.mark.parametrize("seed", SUPPORTED[:25])
+def test_equals_brute_force_from_any_start(seed: int, annealing: bool) -> None:
+    """Weak incumbents are where an invalid bound would show."""
+    problem = random_problem(seed)
+    best, _ = brute_force(problem)
+    solution = edrp.solve(problem, "eliminate", annealing=annealing)
+    assert solution.status == ("infeasible" if best is None else "optimal")
+    if best is not None:
+        assert solution.objective == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("effort", [(3, 50), (20, 1000)])
+@pytest.mark.parametrize("seed", SUPPORTED[25:33])
+def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort: tuple[int, int]) -> None:
+    """What the beam gives up is branched on until it is proven."""
+    problem = random_problem(seed)
+    best, _ = brute_force(problem)
+    solution = edrp.solve(problem, "eliminate", efforts=(effort, (1_000_000, 1000)), ascent_states=effort[1], annealing=False)
+    assert solution.status == ("infeasible" if best is None else "optimal")
+    if best is not None:
+        assert solution.objective == pytest.approx(best, abs=1e-9)
+
+
+def test_a_stop_in_time_leaves_a_valid_bound() -> None:
+    """Bound ≤ optimum ≤ incumbent at any time limit."""
+    problem = layered(10, seed=2)
+    optimum = edrp.solve(problem, "eliminate").objective
+    assert optimum is not None
+    for limit in (0.02, 0.1, 0.3):
+        stopped = edrp.solve(problem, "eliminate", time_limit=limit)
+        assert stopped.seconds["solve"] < limit + 1.0
+        if stopped.objective is not None:
+            assert stopped.objective >= optimum - 1e-9
+        if stopped.bound is not None:
+            assert stopped.bound <= optimum + 1e-9
+
+
+def test_a_loose_gap_is_kept() -> None:
+    """The bound that is reported holds for the gap that was asked for."""
+    problem = layered(10, seed=2)
+    optimum = edrp.solve(problem, "eliminate").objective
+    loose = edrp.solve(problem, "eliminate", gap=0.05)
+    assert loose.status == "optimal"
+    assert loose.gap is not None
+    assert loose.gap <= 0.05
+    assert loose.bound is not None
+    assert optimum is not None
+    assert loose.bound <= optimum + 1e-9
+
+
+def test_equal_optima_have_one_answer_whatever_the_seed_and_the_start() -> None:
+    """Ties go by cost, then moves, then the order of the document."""
+    problem = debs2015(70.0)
+    answers = {
+        edrp.solve(problem, "eliminate", seed=seed, annealing=annealing).deployment
+        for seed in range(3)
+        for annealing in (True, False)
+    }
+    assert len(answers) == 1
+
+
+def test_without_a_price_on_cost_the_cheapest_of_the_fastest_is_taken() -> None:
+    """With w_c = 0 replicas that do not help cost nothing, but must not be taken."""
+    problem = debs2015(100.0, weights=edrp.Weights(response_time=1.0))
+    fastest = edrp.solve(problem, "eliminate")
+    assert fastest.deployment is not None
+    for operator in fastest.deployment:
+        if fastest.deployment.degree(operator) > 1:
+            fewer = fastest.deployment.root | {operator: fastest.deployment[operator][:-1]}
+            assert problem.evaluate(Deployment(fewer)).objective > problem.evaluate(fastest.deployment).objective
+
+
+def test_a_response_limit_binds_without_a_weight_on_it() -> None:
+    """w_r = 0 with a limit that the cheapest deployment breaks."""
+    free = debs2015(200.0, weights=edrp.Weights(cost=1.0), network=geometric(8, 1))
+    slow = edrp.solve(free, "eliminate")
+    tight = free.replace(limits=free.limits.replace(response_time=0.93 * slow.metrics["response_time"]))
+    answer = edrp.solve(tight, "eliminate")
+    proof = edrp.solve(tight, "highs")
+    assert answer.status == proof.status == "optimal"
+    assert answer.objective == pytest.approx(proof.objective, abs=1e-9)
+    assert answer.objective > slow.objective
+
+
+def test_availability_is_refused_with_a_way_out() -> None:
+    """The message names a method that can."""
+    problem = debs2015(100.0)
+    limited = problem.replace(limits=problem.limits.replace(availability=0.9))
+    with pytest.raises(UnsupportedProblemError, match="use highs"):
+        edrp.solve(limited, "eliminate")
+
+
+def test_path_bounds_never_exceed_the_optimum() -> None:
+    """The path-wise bound holds, and what it eliminates is not in the optimum."""
+    for seed in range(5):
+        problem = layered(8, seed=seed, nodes=10)
+        optimum = edrp.solve(problem, "eliminate")
+        assert optimum.deployment is not None
+        assert optimum.objective is not None
+        model = model_of(compile_problem(problem))
+        prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
+        box = Box(model.candidate.copy(), seats_of(model, model.candidate), 0.0, np.inf, -np.inf, prices)
+        eliminate_by_paths(model, box, optimum.objective + 1e-6)
+        assert box.bound <= optimum.objective + 1e-9
+        counts = model.compiled.counts(optimum.deployment)[model.order]
+        assert box.alive[counts > 0].all()
+
+
+def test_paths_cover_every_operator_and_flows_come_apart() -> None:
+    """Covering paths use all operators; a mixture of paths is taken apart into what it was made of."""
+    model = model_of(compile_problem(layered(12, seed=3)))
+    paths = covering_paths(model)
+    used = {int(i) for path in paths for e in path for i in (model.source[e], model.target[e])}
+    assert used == set(range(model.operators))
+    mixture = np.mean([path_flow(model, path) for path in paths], axis=0)
+    parts = flow_paths(model, mixture)
+    assert sum(parts.values()) == pytest.approx(1.0)
+    assert np.allclose(sum(share * path_flow(model, list(path)) for path, share in parts.items()), mixture)
+
+
+def test_large_networks_are_proven_too() -> None:
+    """100 nodes with up to three replicas: far beyond any program."""
+    solution = edrp.solve(debs2015(145.0, network=geometric(100, 1), max_replicas=3), "eliminate", time_limit=60)
+    assert solution.status == "optimal"
