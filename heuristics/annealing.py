@@ -312,12 +312,15 @@ def annealed(
         random = seeds.generate_state(1, np.uint64).astype(np.uint64)
         fresh = not feasible and run > 0
         now.set(random_fit(compiled, np.random.default_rng(seeds)) if fresh else Placement(best_place, best_degree))
-        for done in range(0, steps, CHUNK):
-            if options.remaining <= 0:
-                return Placement(best_place, best_degree), best, "time_limit"
-            temperature = parameters.hot * cooling**done
-            count = min(CHUNK, steps - done)
-            best = anneal(tables, now, old, best_place, best_degree, best, random, count, temperature, cooling)
+        try:
+            for done in range(0, steps, CHUNK):
+                if options.remaining <= 0:
+                    return Placement(best_place, best_degree), best, "time_limit"
+                temperature = parameters.hot * cooling**done
+                count = min(CHUNK, steps - done)
+                best = anneal(tables, now, old, best_place, best_degree, best, random, count, temperature, cooling)
+        except KeyboardInterrupt:
+            return Placement(best_place, best_degree), best, "interrupted"
         if options.progress is not None and best < INFEASIBLE:
             options.progress(0.0 if options.time_limit is None else options.time_limit - options.remaining, best, None)
     return Placement(best_place, best_degree), best, "finished"

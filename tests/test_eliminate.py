@@ -93,14 +93,14 @@ def test_without_a_price_on_cost_the_cheapest_of_the_fastest_is_taken() -> None:
 
 def test_a_response_limit_binds_without_a_weight_on_it() -> None:
     """w_r = 0 with a limit that the cheapest deployment breaks."""
-    free = debs2015(200.0, weights=edrp.Weights(cost=1.0), network=geometric(8, 1))
-    slow = edrp.solve(free, "eliminate")
-    tight = free.replace(limits=free.limits.replace(response_time=0.93 * slow.metrics["response_time"]))
-    answer = edrp.solve(tight, "eliminate")
-    proof = edrp.solve(tight, "highs")
+    limits = edrp.Limits(response_time=1.0, cost=30.0, downtime=7.5)
+    cheapest = debs2015(200.0, weights=edrp.Weights(cost=1.0), network=geometric(8, 1), limits=limits)
+    fastest = edrp.solve(cheapest.replace(weights=edrp.Weights(response_time=1.0)), "eliminate")
+    tight = cheapest.replace(limits=limits.replace(response_time=1.1 * fastest.metrics["response_time"]))
+    answer, proof = edrp.solve(tight, "eliminate"), edrp.solve(tight, "highs")
     assert answer.status == proof.status == "optimal"
     assert answer.objective == pytest.approx(proof.objective, abs=1e-9)
-    assert answer.objective > slow.objective
+    assert answer.objective > edrp.solve(cheapest, "eliminate").objective
 
 
 def test_availability_is_refused_with_a_way_out() -> None:
