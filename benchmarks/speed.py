@@ -43,7 +43,9 @@ def warm() -> None:
 
 
 @app.command()
-def debs(largest: int = 200, highs: Annotated[float, typer.Option(help="seconds for the compact program")] = 20.0) -> None:
+def debs(
+    largest: int = 200, highs: Annotated[float, typer.Option(help="seconds for the compact program")] = 20.0
+) -> None:
     """The DEBS 2015 application on geometric networks, proven."""
     warm()
     table = Table("nodes", "replicas", "tuples/s", "status", "seconds", "compact on highs", title="DEBS 2015 application")
@@ -69,7 +71,9 @@ def debs(largest: int = 200, highs: Annotated[float, typer.Option(help="seconds 
 
 @app.command("layered")
 def layered_sizes(
-    seeds: int = 10, time_limit: float = 60.0, roomy: Annotated[bool, typer.Option(help="four units a node instead of two")] = False
+    seeds: int = 10,
+    time_limit: float = 60.0,
+    roomy: Annotated[bool, typer.Option(help="four units a node instead of two")] = False,
 ) -> None:
     """Random layered applications: how many are proven how fast, and the gap of the rest."""
     warm()
@@ -99,8 +103,8 @@ def annealing(seeds: int = 10, time_limit: float = 60.0) -> None:
     table = Table("problem", "optimum", "annealing", "gap %", "seconds", title="Annealing")
     cases = [(f"layered 10, seed {s}", layered(10, s)) for s in range(seeds)]
     for nodes in (24, 50):
-        for rate in RATES:
-            cases.append((f"DEBS {nodes} nodes, {rate:g}/s", debs2015(rate, network=geometric(nodes, 0), max_replicas=3)))
+        network = geometric(nodes, 0)
+        cases += [(f"DEBS {nodes} nodes, {rate:g}/s", debs2015(rate, network=network, max_replicas=3)) for rate in RATES]
     for name, problem in cases:
         best, _ = timed(problem, time_limit=time_limit)
         found, seconds = timed(problem, "annealing")
@@ -118,7 +122,7 @@ def literal(nodes: int = 8, time_limit: float = 600.0) -> None:
     begin = perf_counter()
     arrays = edrp.formulate(problem, "literal").program.arrays()
     console.print(f"literal program of 24 nodes, 2 replicas: {arrays.objective.size} columns in {perf_counter() - begin:.2f} s")
-    table = Table("way", "seconds", "literal is slower by", title=f"DEBS 2015 application, {nodes} nodes, 2 replicas, 145 tuples/s")
+    table = Table("way", "seconds", "literal is slower by", title=f"{nodes} nodes, 2 replicas, 145 tuples/s")
     small = debs2015(145.0, network=geometric(nodes, 0), max_replicas=2)
     begin = perf_counter()
     edrp.solve(small, "highs", program="literal", time_limit=time_limit)

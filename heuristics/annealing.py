@@ -332,7 +332,7 @@ class Annealing:
     name = "annealing"
     kinds: tuple[str, ...] = ("edrp",)
     exact = False
-    summary = "simulated annealing (move, swap, replicate, retire); the scalable heuristic"
+    summary = "simulated annealing (move, swap, replicate, retire, exchange nodes); the scalable heuristic"
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Takes every problem."""
