@@ -7,7 +7,7 @@ from typing import Any
 
 from edrp.documents import Action, Deployment
 from edrp.errors import UnsupportedProblemError, VerificationError
-from edrp.infeasibility import explain_infeasibility
+from edrp.infeasibility import TIME_LIMIT, explain_infeasibility
 from edrp.methods import Options, Progress, get_method
 from edrp.problem import EdrpProblem
 from edrp.solution import Answer, Solution, checked, installed_versions, relative_gap
@@ -76,7 +76,8 @@ def solve(
     seconds = perf_counter() - options.started
     clashes: tuple[str, ...] = ()
     if answer.status == "infeasible":
-        clashes = explain_infeasibility(problem)
+        # The explanation is work of its own: it gets as long again, within reason.
+        clashes = explain_infeasibility(problem, TIME_LIMIT if time_limit is None else min(TIME_LIMIT, max(1.0, time_limit)))
     return checked_solution(problem, method, answer, seconds, seed, clashes)
 
 
