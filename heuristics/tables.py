@@ -9,15 +9,10 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.reconfiguration import downtime_floor
+from edrp.ties import TIE_COST
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-TIE_COST = 3e-10
-"""Objective per unit of cost relative to its scale: among equal objectives the cheapest wins."""
-TIE_MOVE = 1e-13
-"""Objective per moved replica: among equal objectives and costs the fewest moves win."""
-
 
 class Tables(NamedTuple):
     """Arrays over operators i (topological order), streams e, nodes u, resources m.

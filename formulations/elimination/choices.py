@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from edrp.configurations import NO_NODE, count_configurations, multisets
 from edrp.formulations.elimination.box import Box, Relaxation
 from edrp.formulations.elimination.frontier import Plan
-from edrp.formulations.elimination.model import TIE_MOVE, Model
+from edrp.formulations.elimination.model import Model
 from edrp.formulations.elimination.paths import operator_flow
 from edrp.reconfiguration import downtime_floor, operator_downtimes
+from edrp.ties import TIE_MOVE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

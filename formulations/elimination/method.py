@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled, compile_problem
 from edrp.documents import Deployment
 from edrp.formulations.elimination.box import Box, Prices
-from edrp.formulations.elimination.model import TIE_MOVE, Model, model_of
+from edrp.formulations.elimination.model import Model, model_of
 from edrp.formulations.elimination.seats import seats_of
 from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.methods import Method, Options, get_method
 from edrp.problem import EdrpProblem
 from edrp.reconfiguration import downtime_floor
 from edrp.solution import Answer, StoppedBecause
+from edrp.ties import TIE_MOVE
 
 
 class Eliminate:

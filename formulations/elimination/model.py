@@ -20,17 +20,10 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.reconfiguration import downtime_floor
+from edrp.ties import TIE_COST, TIE_NODE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-TIE_COST = 5e-10
-"""Objective per unit of cost over its scale: among equal objectives the cheapest is taken."""
-TIE_MOVE = 2e-12
-"""Objective per moved replica: among equal objectives and costs the fewest moves are taken."""
-TIE_NODE = 1e-13
-"""Objective of the last node for the last operator: among all else equal, early nodes are taken."""
-
 
 @dataclass(frozen=True)
 class Model:
