@@ -41,16 +41,16 @@ def raise_bound(
     stuck, best = 0, -np.inf
     for iteration in range(iterations):
         relaxation = Relaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
-        now, tables = plan, backward(model, plan, relaxation)
+        now, tables = plan, backward(model, plan, relaxation, out_of_time)
         improved = tables.bound > best + 1e-4 * max(0.0, incumbent - best)
         if tables.bound > best:
             best, box.prices = tables.bound, ascent.prices
         box.bound = max(box.bound, best)
-        if box.bound > incumbent or out_of_time():
+        if box.bound > incumbent:
             return
         if improved or iteration == iterations - 1:
             before = box.anchor.sum()
-            _eliminate(model, box, plan, tables, relaxation, incumbent)
+            box.drop(min_marginals(plan, tables, relaxation, out_of_time) + relaxation.surcharge() > incumbent)  # NaN keeps
             if box.empty():
                 return
             if box.anchor.sum() < before:
@@ -62,11 +62,6 @@ def raise_bound(
             if ascent.length < 0.05:
                 return
         ascent.step(now, tables, relaxation, incumbent - tables.bound)
-
-
-def _eliminate(model: Model, box: Box, plan: Plan, tables: Tables, relaxation: Relaxation, incumbent: float) -> None:
-    # Written so that a NaN keeps the seat.
-    box.drop(min_marginals(model, plan, tables, relaxation) + relaxation.surcharge() > incumbent)
 
 
 class _Ascent:

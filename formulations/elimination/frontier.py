@@ -8,6 +8,7 @@ together give, for every operator and node, the cheapest relaxed solution that u
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -139,25 +140,47 @@ class Tables:
     bound: float
 
 
-def backward(model: Model, plan: Plan, relaxation: Relaxation) -> Tables:
-    """Fill the backward tables; O(states × candidates) each."""
+class OutOfTimeError(Exception):
+    """Raised between two steps of long work when the time limit has passed."""
+
+
+def backward(model: Model, plan: Plan, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Tables:
+    """Fill the backward tables; O(states × candidates) each.
+
+    Raises
+    ------
+    OutOfTimeError
+        Between two operators.
+    """
     unary = [grouped_unary(relaxation.unary[i], plan.candidates[i], plan.groups[i]) for i in range(model.operators)]
     pair = [_pair_costs(model, plan, relaxation, i) for i in range(model.operators)]
     after = [np.zeros(1)] * model.operators
     states = [1, *plan.states]
     table = np.zeros(states[-1])
     for i in range(model.operators - 1, -1, -1):
+        if out_of_time():
+            raise OutOfTimeError
         after[i] = table
         table = np.empty(states[i])
         _fill_backward(plan.steps[i], unary[i], pair[i], after[i], table, np.zeros(len(plan.steps[i].sizes) + 1, np.int64))
     return Tables(after, unary, pair, float(table[0]) + relaxation.constant)
 
 
-def min_marginals(model: Model, plan: Plan, tables: Tables, relaxation: Relaxation) -> Floats:
-    """Least relaxed cost with each seat of each operator, shape (operators, nodes, seats)."""
+def min_marginals(
+    plan: Plan, tables: Tables, relaxation: Relaxation, out_of_time: Callable[[], bool]
+) -> Floats:
+    """Least relaxed cost with each seat of each operator, shape (operators, nodes, seats).
+
+    Raises
+    ------
+    OutOfTimeError
+        Between two operators.
+    """
     marginals = np.empty_like(relaxation.unary)
     before = np.zeros(1)
     for i, size in enumerate(plan.states):
+        if out_of_time():
+            raise OutOfTimeError
         forward = np.full(size, np.inf)
         marginal = np.full(plan.candidates[i].node.size, np.inf)
         scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)

@@ -35,8 +35,8 @@ Integers = NDArray[np.int64]
 
 ROOM = 2_000_000
 """Extensions held at once (16 bytes each)."""
-BATCH = 2_000
-"""Labels extended between two looks at the clock."""
+BATCH = 2_000_000
+"""Extensions tried between two looks at the clock."""
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ class LabelSearch:
         scratch, out = np.zeros((4, max(self.model.nodes, len(self.views)))), np.zeros(3)
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
-            last = min(count, row + BATCH)
+            last = min(count, row + max(1, BATCH // len(stage.degree)))
             filled, row = expand(
                 stage, every, labels, row, last, cutoff, parent, choice, bounds, filled, scratch, out
             )

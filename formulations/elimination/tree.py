@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edrp.formulations.elimination.ascent import raise_bound
 from edrp.formulations.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.elimination.choices import choices_of, too_many
-from edrp.formulations.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of
+from edrp.formulations.elimination.frontier import OutOfTimeError, Plan, Tables, backward, min_marginals, plan_of
 from edrp.formulations.elimination.labels import Found, LabelSearch
 from edrp.formulations.elimination.model import Model
 from edrp.formulations.elimination.paths import (
@@ -93,7 +93,11 @@ class Search:
             self.report(self._known(), min(bound, self.incumbent.objective))
             if bound >= self.cutoff or self.boxes > self.most_boxes or self.out_of_time():
                 break
-            self._process(heapq.heappop(self.open)[2])
+            box = heapq.heappop(self.open)[2]
+            try:
+                self._process(box)
+            except OutOfTimeError:
+                self._push(box)
         # Boxes were given up at the cutoff, so that nothing above it is proven.
         least = self.open[0][0] if self.open else np.inf
         return min(least, self.unresolved, self.cutoff)
@@ -140,9 +144,6 @@ class Search:
         raise_bound(model, box, self.cutoff, iterations, parameters.ascent_states, self.out_of_time)
         if box.empty() or box.bound >= self.cutoff:
             return
-        if self.out_of_time():
-            self._push(box)
-            return
         if self._search_labels(box, parameters.efforts if root else parameters.efforts[:1]):
             return
         children = split(model, box)
@@ -162,7 +163,7 @@ class Search:
                 return False
             # Places among candidates must match the plan of the tables, so the box may not shrink in between.
             relaxation, tables = views[0]
-            marginals = min_marginals(self.model, plan, tables, relaxation)
+            marginals = min_marginals(plan, tables, relaxation, self.out_of_time)
             reach = tails(self.model, box)
             choices = choices_of(self.model, box, plan, relaxation, marginals, reach, self.cutoff)
             if choices is None:
@@ -175,7 +176,7 @@ class Search:
                 return True
             box.bound = max(box.bound, result.dropped)
             if self.out_of_time():
-                return False
+                raise OutOfTimeError
         return False
 
     def _views(self, box: Box, plan: Plan) -> list[tuple[Relaxation, Tables]]:
@@ -189,8 +190,8 @@ class Search:
         views = []
         for flow in flows[: 1 + self.parameters.tilts]:
             relaxation = Relaxation(model, box, replace(best, flow=flow), operator_flow(model, flow))
-            tables = backward(model, plan, relaxation)
-            box.drop(min_marginals(model, plan, tables, relaxation) + relaxation.surcharge() > self.cutoff)
+            tables = backward(model, plan, relaxation, self.out_of_time)
+            box.drop(min_marginals(plan, tables, relaxation, self.out_of_time) + relaxation.surcharge() > self.cutoff)
             views.append((relaxation, tables))
         return views
 
