@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -75,23 +74,6 @@ def choices_of(
     return Choices(start=start.astype(np.int64), **stacked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    members: NDArray[np.int32]
-    degree: Integers
-    latency: Floats
-    fixed: Floats
-    cost: Floats
-    rent: Floats
-    downtime: Floats
-    tail: Floats
-    places: NDArray[np.int32]
-    anchor: Integers
-
-    def keep(self, chosen: NDArray[np.bool_]) -> _Part:
-        return _Part(*(getattr(self, name)[chosen] for name in self.__slots__))
-
-
 def _operator_choices(
     model: Model,
     box: Box,
@@ -102,7 +84,8 @@ def _operator_choices(
     marginal: Floats,
     tail: Floats,
     incumbent: float,
-) -> _Part:
+) -> Choices:
+    """Those of one operator."""
     members = multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i]))
     used = members != NO_NODE
     degree = used.sum(axis=1)
@@ -123,7 +106,8 @@ def _operator_choices(
     number[candidates.node, candidates.group] = np.arange(candidates.node.size)
     places = np.where(np.isfinite(rest), number[members, plan.groups[i][seat][:, None]], NO_NODE)
     telling = rest.argmax(axis=1)
-    part = _Part(
+    part = Choices(
+        start=np.zeros(1, np.int64),
         members=members,
         degree=degree,
         latency=latency,
@@ -140,7 +124,7 @@ def _operator_choices(
     hopeless = rest.max(axis=1) + own > incumbent
     fitting = _fits(model, i, members)
     kept = np.isfinite(reference) & ~hopeless & fitting & (downtime <= box.most) & np.isfinite(rest.max(axis=1))
-    return part.keep(kept)
+    return Choices(part.start, *(values[kept] for values in part[1:]))
 
 
 def _reconfiguration(model: Model, i: int, members: NDArray[np.int32]) -> tuple[Floats, Floats]:
