@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled, compile_problem
-from edrp.heuristics.start import Placement, first_fit, placement_of, random_fit, stable_degrees
+from edrp.heuristics.start import Placement, first_fit, overloaded, placement_of, random_fit
 from edrp.heuristics.state import (
     BROKEN,
     State,
@@ -342,8 +342,8 @@ class Annealing:
         """Anneal from first fit and from the current deployment."""
         compiled = compile_problem(problem)
         parameters = AnnealingParameters(**options.parameters)
-        if not stable_degrees(compiled).any(axis=1).all():
-            return Answer("none", "finished", notes=("some operator is overloaded with all its replicas",))
+        if (hopeless := overloaded(compiled)) is not None:
+            return hopeless
         tables = tables_of(compiled)
         starts = [first_fit(compiled)]
         for given in (options.start, problem.current):

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.compiled import Compiled, compile_problem
 from edrp.documents import Deployment
-from edrp.heuristics.start import Placement, first_fit, random_fit, stable_degrees
+from edrp.heuristics.start import Placement, first_fit, overloaded, random_fit
 from edrp.methods import Options
 from edrp.problem import EdrpProblem, Evaluation
 from edrp.solution import Answer, StoppedBecause
@@ -29,8 +29,8 @@ class Greedy:
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Build one deployment; keep the current one if it is better."""
         compiled = compile_problem(problem)
-        if not stable_degrees(compiled).any(axis=1).all():
-            return Answer("none", "finished", notes=("some operator is overloaded with all its replicas",))
+        if (hopeless := overloaded(compiled)) is not None:
+            return hopeless
         best = compiled.deployment(first_fit(compiled).counts(compiled))
         value = problem.evaluate(best)
         stopped: StoppedBecause = "finished"
@@ -91,8 +91,8 @@ class Random:
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Draw, evaluate, keep the best."""
         compiled = compile_problem(problem)
-        if not stable_degrees(compiled).any(axis=1).all():
-            return Answer("none", "finished", notes=("some operator is overloaded with all its replicas",))
+        if (hopeless := overloaded(compiled)) is not None:
+            return hopeless
         generator = np.random.default_rng(options.seed)
         best: tuple[tuple[int, float], Placement] | None = None
         stopped: StoppedBecause = "finished"

@@ -53,6 +53,15 @@ def stable_degrees(compiled: Compiled) -> NDArray[np.bool_]:
     return np.isfinite(compiled.latency)
 
 
+def overloaded(compiled: Compiled) -> Answer | None:
+    """A heuristic's answer when some operator is unstable with all its replicas; None when all can be stable."""
+    unstable = np.flatnonzero(~stable_degrees(compiled).any(axis=1))
+    if not unstable.size:
+        return None
+    names = ", ".join(compiled.operators[i] for i in unstable)
+    return Answer("none", "finished", notes=(f"overloaded with all replicas: {names}",))
+
+
 def placement_of(compiled: Compiled, deployment: Deployment) -> Placement | None:
     """A given deployment, if it keeps to candidates, replica limits and stable degrees; capacity may be broken."""
     try:
