@@ -1,0 +1,147 @@
+"""Tasks of a key-partitioned operator, and which node holds which of them (state migration, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, NonNegative
+
+Index = Annotated[int, Field(ge=0)]
+Interval = tuple[Index, Index]
+"""Half-open [first task, end): `(2, 5)` holds the tasks 2, 3 and 4; `(2, 2)` holds none."""
+
+Assignment = tuple[Interval | None, ...]
+"""One interval per node, in the order of the nodes; None for a node that is removed."""
+
+LOAD_SLACK = 1e-9
+"""Relative rounding that a comparison with the load limit allows."""
+
+
+def load_limit(work: float, nodes: int, tolerance: float) -> float:
+    """Most work that a node may hold: (1 + τ)·W/n′ and a rounding slack (state migration, Definition 3.1).
+
+    >>> round(load_limit(20.0, 4, 0.4), 6)
+    7.0
+    """
+    return (1 + tolerance) * work / nodes * (1 + LOAD_SLACK)
+
+
+class Move(Document):
+    """Neighbouring tasks that go from one node to another."""
+
+    first: Index = Field(description="first task that moves", json_schema_extra={"unit": "1"})
+    end: Index = Field(description="task after the last that moves", json_schema_extra={"unit": "1"})
+    source: Index = Field(description="node that holds them now", json_schema_extra={"unit": "1"})
+    target: Index = Field(description="node that holds them afterwards", json_schema_extra={"unit": "1"})
+    size: NonNegative = Field(description="of the state that moves", json_schema_extra={"unit": "B"})
+
+    def __str__(self) -> str:
+        tasks = f"task {self.first}" if self.end == self.first + 1 else f"tasks {self.first}–{self.end - 1}"
+        return f"{tasks} from node {self.source} to node {self.target}, {self.size:.6g} B"
+
+
+def moves_between(
+    before: Sequence[Interval | None], after: Sequence[Interval | None], state_size: Sequence[float]
+) -> tuple[Move, ...]:
+    """What has to be moved to get from one assignment to another, in the order of the tasks.
+
+    Parameters
+    ----------
+    before, after
+        One interval per node; None, or a missing entry at the end, for a node that does not exist.
+    state_size
+        Shape (m,), bytes.
+
+    Examples
+    --------
+    >>> [str(move) for move in moves_between([(0, 3), (3, 4)], [(0, 2), (2, 4)], [1.0, 1.0, 8.0, 1.0])]
+    ['task 2 from node 0 to node 1, 8 B']
+    """
+    moves: list[Move] = []
+    leaving, arriving = _held(before), _held(after)
+    position = 0
+    for first, end, target in arriving:
+        while first < end:
+            while leaving[position][1] <= first:
+                position += 1
+            upto = min(end, leaving[position][1])
+            source = leaving[position][2]
+            if source != target:
+                moves.append(Move(first=first, end=upto, source=source, target=target, size=sum(state_size[first:upto])))
+            first = upto
+    return tuple(moves)
+
+
+def _held(assignment: Sequence[Interval | None]) -> list[tuple[int, int, int]]:
+    return sorted((each[0], each[1], node) for node, each in enumerate(assignment) if each is not None and each[0] < each[1])
+
+
+def uncovered(intervals: Iterable[Interval | None], tasks: int) -> list[tuple[int, int, str]]:
+    """Every range of tasks that is held by no interval, or by several, or that does not exist, with what is wrong.
+
+    >>> uncovered([(0, 2), (1, 3)], 5)
+    [(1, 2, 'held twice'), (3, 5, 'held by no node')]
+    """
+    wrong = []
+    reached = 0
+    for first, end in sorted(each for each in intervals if each is not None and each[0] < each[1]):
+        if first < reached:
+            wrong.append((first, min(end, reached), "held twice"))
+        elif first > reached:
+            wrong.append((reached, first, "held by no node"))
+        reached = max(reached, end)
+    if reached < tasks:
+        wrong.append((reached, tasks, "held by no node"))
+    elif reached > tasks:
+        wrong.append((tasks, reached, "do not exist"))
+    return wrong
+
+
+class TaskIntervals(Document):
+    """Tasks with their work and state, and the interval that each node holds.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For a negative or non-finite number, arrays of different lengths, and tasks that no node or several nodes hold.
+
+    Examples
+    --------
+    >>> TaskIntervals(work=[1, 1], state_size=[10, 20], intervals=[[0, 1], [1, 1]])
+    Traceback (most recent call last):
+    edrp.errors.InvalidInstanceError: 1 fault in the input
+      intervals: task 1 is held by no node; the intervals must hold each of the 2 tasks once (got [[0, 1], [1, 1]])
+    """
+
+    work: tuple[NonNegative, ...] = Field(
+        min_length=1, description="amount of work of each task", json_schema_extra={"unit": "1"}
+    )
+    state_size: tuple[NonNegative, ...] = Field(min_length=1, description="of each task's state", json_schema_extra={"unit": "B"})
+    intervals: tuple[Interval, ...] = Field(
+        min_length=1, description="tasks [first, end) of each current node", json_schema_extra={"unit": "1"}
+    )
+
+    @model_validator(mode="after")
+    def _check_intervals(self) -> Self:
+        faults = Faults(type(self).__name__)
+        tasks = len(self.work)
+        if len(self.state_size) != tasks:
+            faults.add(
+                ("state_size",),
+                len(self.state_size),
+                f"has another length than work; give one number for each of the {tasks} tasks",
+            )
+        for index, (first, end) in enumerate(self.intervals):
+            if end < first:
+                faults.add(("intervals", index), [first, end], "ends before it begins; give [first task, end)")
+        faults.raise_if_any()
+        for first, end, why in uncovered(self.intervals, tasks):
+            held = f"task {first} is" if end == first + 1 else f"tasks {first} to {end - 1} are"
+            held = held if why != "do not exist" else held.removesuffix(" is").removesuffix(" are")
+            text = f"{held} {why}; the intervals must hold each of the {tasks} tasks once"
+            faults.add(("intervals",), [list(each) for each in self.intervals[:8]], text)
+        faults.raise_if_any()
+        return self
