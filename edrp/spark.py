@@ -1,0 +1,167 @@
+"""Spark sessions for the command line and the tests. Library functions take a session and leave it as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+from uuid import uuid4
+
+from edrp.errors import BackendUnavailableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Set to 1 in workers: Spark runs one per core, and each with threads of its own would run cores² of them."""
+
+NO_JAVA = (
+    'Spark needs Java 17 or later and found none; install it with your system, or: pip install "edrp[java]" '
+    "and python -c \"import jdk; jdk.install('17')\", or set JAVA_HOME"
+)
+
+
+@contextmanager
+def spark_session(master: str = "local[2]", *, memory: str = "2g") -> Iterator[SparkSession]:
+    """A session on `master` for as long as the block lasts; an active one is used as it is and left running.
+
+    Workers run this interpreter unless `PYSPARK_PYTHON` says otherwise, with one thread each. What Java prints
+    goes to a file that is shown only if Spark does not start.
+
+    Parameters
+    ----------
+    master
+        `local[cores]`, `spark://host:port`, `yarn`, …; `sc://host:port` for a Spark Connect server.
+    memory
+        Of the driver, which with a local master is all there is ("2g", "512m").
+
+    Raises
+    ------
+    BackendUnavailableError
+        Without PySpark or Java, or when Spark does not start on that master.
+
+    Examples
+    --------
+    >>> with spark_session("local[2]") as spark:  # doctest: +SKIP
+    ...     spark.range(10).count()
+    10
+    """
+    require_pyspark()
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    if master.startswith("sc://"):
+        spark = _started(SparkSession.builder.remote(master), master)
+    else:
+        _find_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = SparkSession.builder.master(master)
+        for key, value in settings(master, memory).items():
+            builder = builder.config(key, value)
+        spark = _started(builder, master)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def settings(master: str, memory: str = "2g") -> dict[str, str]:
+    """The configuration of our own sessions: quiet, few partitions of small tables, one thread per worker.
+
+    >>> settings("local[2]")["spark.executorEnv.NUMBA_NUM_THREADS"]
+    '1'
+    """
+    chosen = {
+        "spark.app.name": "edrp",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": memory,
+        **{f"spark.executorEnv.{name}": "1" for name in THREAD_COUNTS},
+    }
+    if master.startswith("local"):
+        chosen |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "4"}
+    else:  # site-packages of a cluster are often read-only, and Numba keeps its cache beside the code
+        cache = os.environ.get("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "edrp-numba"))
+        chosen["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
+    return chosen
+
+
+def require_pyspark() -> None:
+    """Refuse to go on without PySpark and what it needs to exchange tables.
+
+    Raises
+    ------
+    BackendUnavailableError
+        Naming the extra to install.
+    """
+    missing = [name for name in ("pyspark", "pandas") if find_spec(name) is None]
+    if missing:
+        raise BackendUnavailableError(
+            f'Spark needs the packages pyspark and pandas: pip install "edrp[spark]" ({missing[0]} is missing)'
+        )
+
+
+@contextmanager
+def cancelled_with_us(spark: SparkSession) -> Iterator[None]:
+    """Cancel the jobs that the block has started, and only those, when it ends with an exception such as Ctrl-C."""
+    tag = f"edrp-{uuid4().hex}"
+    spark.addTag(tag)
+    try:
+        yield
+    except BaseException:
+        spark.interruptTag(tag)
+        raise
+    finally:
+        spark.removeTag(tag)
+
+
+def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        try:
+            with _standard_error_into(log):
+                return builder.getOrCreate()
+        except Exception as error:
+            log.seek(0)
+            said = [line.strip() for line in log if ("Exception" in line or "Error" in line) and not line.startswith("\tat")]
+            reasons = [*said[:3], *str(error).splitlines()[:1]]
+            raise BackendUnavailableError("\n  ".join([f"Spark does not start on {master!r}", *reasons])) from None
+
+
+@contextmanager
+def _standard_error_into(log: TextIO) -> Iterator[None]:
+    """Let processes that start in the block inherit `log` as their standard error: Java takes no other hint."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _find_java() -> None:
+    """See that Java can be found, also where install-jdk puts it."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        if shutil.which("java", path=str(Path(home) / "bin")) is None:
+            raise BackendUnavailableError(f"JAVA_HOME is {home!r}, which has no bin/java; correct it or unset it")
+        return
+    if shutil.which("java"):
+        return
+    installed = sorted((Path.home() / ".jdk").glob("*/bin/java")) + sorted((Path.home() / ".jre").glob("*/bin/java"))
+    if not installed:
+        raise BackendUnavailableError(NO_JAVA)
+    os.environ["JAVA_HOME"] = str(installed[-1].parent.parent)
