@@ -9,7 +9,7 @@ from edrp.datasets import table_ii
 from edrp.datasets.topologies import ansnet
 from edrp.documents import Application, Deployment, Mm1Latency, Network
 from edrp.documents.latency import LatencyModel
-from edrp.problem import EdrpProblem, Limits, Weights
+from edrp.problems.edrp import EdrpProblem, Limits, Weights
 
 RANK_UPDATES = 21.3
 """Tuples on countByWindow → partialRank per tuple of the source.

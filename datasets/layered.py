@@ -9,7 +9,7 @@ import numpy as np
 from edrp.datasets import table_ii
 from edrp.datasets.geometric import geometric
 from edrp.documents import Application, Network
-from edrp.problem import EdrpProblem, Limits, Weights
+from edrp.problems.edrp import EdrpProblem, Limits, Weights
 
 MAX_WIDTH = 3
 MAX_PREDECESSORS = 2

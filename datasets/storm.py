@@ -17,7 +17,7 @@ from edrp.datasets import table_ii
 from edrp.datasets.debs2015 import RANK_UPDATES, application
 from edrp.documents import Deployment, Network, PolynomialLatency
 from edrp.documents.latency import LatencyModel
-from edrp.problem import EdrpProblem, Limits, Weights
+from edrp.problems.edrp import EdrpProblem, Limits, Weights
 
 NODES = 5
 CAPACITY = 8.0

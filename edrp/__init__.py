@@ -19,13 +19,15 @@ from edrp.documents import (
     TableLatency,
 )
 from edrp.explain import Explanation, explain
+from edrp.formulations.builders import formulate
 from edrp.formulations.elimination.method import METHODS as _ELIMINATING
-from edrp.formulations.formulation import Formulation, formulate, solve_formulation
+from edrp.formulations.formulation import Formulation, solve_formulation
 from edrp.formulations.methods import METHODS as _FORMULATING
 from edrp.heuristics import METHODS as _SEARCHING
 from edrp.instances import load, load_solution, loads, save, schema
 from edrp.methods import Method, Options, methods, register
-from edrp.problem import EdrpProblem, Evaluation, Limits, Weights
+from edrp.problems.base import Evaluation
+from edrp.problems.edrp import EdrpProblem, Limits, Weights
 from edrp.solution import Solution
 from edrp.solution import installed_versions as _installed_versions
 from edrp.solve import solve

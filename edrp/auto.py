@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edrp.methods import Method, Options, get_method
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer
 
 LARGEST_PROOF = 100_000

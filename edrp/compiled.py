@@ -12,7 +12,7 @@ from edrp.configurations import NO_NODE
 from edrp.documents import Deployment, Operator
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.memory import refuse_beyond_memory
-from edrp.problem import EdrpProblem, named_resources
+from edrp.problems.edrp import EdrpProblem, named_resources
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

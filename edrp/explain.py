@@ -8,7 +8,8 @@ from edrp.documents import Action, Deployment
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
 from edrp.metrics.response_time import PathPart
-from edrp.problem import EdrpProblem, Evaluation, named_resources
+from edrp.problems.base import Evaluation
+from edrp.problems.edrp import EdrpProblem, named_resources
 from edrp.second_best import SecondBest, second_best
 from edrp.solution import Solution
 from edrp.wording import suggestion

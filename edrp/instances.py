@@ -12,19 +12,33 @@ from edrp.documents.base import Document
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.files import read_whole, write_whole
 from edrp.jsontext import Scan
-from edrp.problem import EdrpProblem
+from edrp.problems.base import Problem
+from edrp.problems.edrp import EdrpProblem
+from edrp.problems.edrp_solution import EdrpSolution
+from edrp.problems.migration import MigrationProblem, MigrationSolution
+from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
+from edrp.problems.migration_sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.solution import Solution
-from edrp.solution_document import EdrpSolution
 from edrp.wording import invalid, shown, suggestion
 
-KINDS: dict[str, type[Document]] = {"edrp": EdrpProblem}
+KINDS: dict[str, type[Problem]] = {
+    "edrp": EdrpProblem,
+    "migration": MigrationProblem,
+    "migration-sequence": MigrationSequence,
+    "migration-policy": MigrationPolicyProblem,
+}
 """Problems that a file can hold, by the `kind` it names. Further kinds are added here."""
 
-SOLUTION_KINDS: dict[str, type[EdrpSolution]] = {"edrp-solution": EdrpSolution}
+SOLUTION_KINDS: dict[str, type[Solution]] = {
+    "edrp-solution": EdrpSolution,
+    "migration-solution": MigrationSolution,
+    "migration-sequence-solution": MigrationSequenceSolution,
+    "migration-policy-solution": MigrationPolicySolution,
+}
 """Solution documents by `kind`."""
 
 
-def load(path: str | Path) -> EdrpProblem:
+def load(path: str | Path) -> Any:
     """Read an instance file.
 
     Raises
@@ -35,7 +49,7 @@ def load(path: str | Path) -> EdrpProblem:
     return loads(read_whole(path), str(path))
 
 
-def loads(text: str, source: str = "") -> EdrpProblem:
+def loads(text: str, source: str = "") -> Any:
     """Read an instance from JSON text; `source` is named in errors.
 
     Raises
@@ -51,16 +65,15 @@ def loads(text: str, source: str = "") -> EdrpProblem:
       application: missing; this field is required
       network.nodes[0].speed: unknown field; did you mean 'speedup'? (got 2)
     """
-    problem: Any = _read(text, source, KINDS)
-    return problem  # type: ignore[no-any-return]
+    return _read(text, source, KINDS)
 
 
-def save(problem: EdrpProblem, path: str | Path) -> None:
+def save(problem: Problem, path: str | Path) -> None:
     """Write an instance file, every field spelled out; it appears whole or not at all."""
     write_whole(path, problem.model_dump_json(indent=2) + "\n")
 
 
-def load_solution(path: str | Path) -> Solution:
+def load_solution(path: str | Path) -> Any:
     """Read a solution document.
 
     Raises
@@ -68,8 +81,7 @@ def load_solution(path: str | Path) -> Solution:
     InvalidInstanceError
         Every fault of the file.
     """
-    document: Any = _read(read_whole(path), str(path), SOLUTION_KINDS)
-    return document.to_solution()  # type: ignore[no-any-return]
+    return _read(read_whole(path), str(path), SOLUTION_KINDS)
 
 
 def schema(kind: str) -> dict[str, Any]:

@@ -8,9 +8,7 @@ from importlib.metadata import entry_points
 from time import perf_counter
 from typing import Any, Protocol
 
-from edrp.documents import Deployment
 from edrp.errors import EdrpError
-from edrp.problem import EdrpProblem
 from edrp.solution import Answer
 
 Progress = Callable[[float, float | None, float | None], None]
@@ -27,8 +25,8 @@ class Options:
     gap : relative gap at which an incumbent counts as optimal.
     seed : of everything random.
     threads : for backends that can use more than one.
-    program : which program backends solve: "compact", "literal" or "restricted".
-    start : deployment to start from; the current deployment is always tried too.
+    program : which program backends solve, by name; None for the first that there is for the kind of problem.
+    start : decision to start from; what is current is always tried too.
     progress : called now and then with (seconds, incumbent, bound).
     parameters : of the method, by name.
     """
@@ -37,8 +35,8 @@ class Options:
     gap: float = 1e-9
     seed: int = 0
     threads: int = 1
-    program: str = "compact"
-    start: Deployment | None = None
+    program: str | None = None
+    start: Any = None
     progress: Progress | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=perf_counter)
@@ -67,11 +65,11 @@ class Method(Protocol):
     exact: bool
     summary: str
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def refusal(self, problem: Any) -> str | None:
         """Why this problem cannot be expressed, naming a method that can; None if it can."""
         ...
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def run(self, problem: Any, options: Options) -> Answer:
         """Solve. Infeasible is an answer."""
         ...
 

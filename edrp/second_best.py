@@ -9,8 +9,9 @@ import numpy as np
 from edrp.backends import solve_program
 from edrp.compiled import compile_problem
 from edrp.documents import Action, Deployment
-from edrp.formulations.formulation import Formulation, formulate
-from edrp.problem import EdrpProblem
+from edrp.formulations.builders import formulate
+from edrp.formulations.placement_formulation import PlacementFormulation
+from edrp.problems.edrp import EdrpProblem
 from edrp.program import Linear
 
 MOST_PAIRS = 3_000_000
@@ -89,7 +90,7 @@ def second_best(
     return SecondBest(found, objective, deployment.actions_to(found), objective - base, least, finished)
 
 
-def exclude(formulation: Formulation, deployment: Deployment) -> None:
+def exclude(formulation: PlacementFormulation, deployment: Deployment) -> None:
     """Cut off one deployment and nothing else: Σ (1 − x over its columns) + Σ (x over all others) ≥ 1; one row.
 
     The sum runs over the binary columns that say how many replicas of which operator a node runs.

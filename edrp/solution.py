@@ -1,16 +1,18 @@
-"""What a method returns: what we hold, why it stopped, and the decision as re-evaluated."""
+"""What a method returns, and what becomes of it once checked: what we hold, why it stopped, the decision as re-evaluated."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from edrp.documents import Action, Deployment
+from pydantic import Field
+
+from edrp.documents.base import Document, Name, NonNegative
 from edrp.files import write_whole
-from edrp.problem import EdrpProblem, Evaluation
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
 StoppedBecause = Literal["finished", "time_limit", "iteration_limit", "interrupted", "error"]
@@ -25,7 +27,7 @@ class Answer:
     status, stopped_because
         What the method holds, and why it stopped.
     decision
-        The deployment, or None.
+        What it decided (a deployment, an assignment, …), or None.
     objective
         What the method believes it costs; compared with the independent evaluation.
     bound
@@ -42,7 +44,7 @@ class Answer:
 
     status: Status
     stopped_because: StoppedBecause
-    decision: Deployment | None = None
+    decision: Any = None
     objective: float | None = None
     bound: float | None = None
     size: dict[str, int] = field(default_factory=dict)
@@ -51,55 +53,39 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """A checked answer.
+class Solution(Document):
+    """A checked answer; each kind of problem adds the decision in its own words.
 
     `status` says what we hold, `stopped_because` why the method stopped. `bound` and `gap` are None where
-    nothing was proven. `metrics` are those of the independent evaluation. `clashes` explains infeasibility.
+    nothing was proven.
     """
 
-    kind: str
-    status: Status
-    stopped_because: StoppedBecause
-    objective: float | None
-    bound: float | None
-    gap: float | None
-    metrics: dict[str, float]
-    broken: tuple[str, ...]
-    deployment: Deployment | None
-    actions: tuple[Action, ...]
-    clashes: tuple[str, ...]
-    method: str
-    seconds: dict[str, float]
-    size: dict[str, int]
-    seed: int
-    versions: dict[str, str]
-    notes: tuple[str, ...] = ()
+    kind: str = Field(description="says what the document is")
+    status: Status = Field(description="what we hold")
+    stopped_because: StoppedBecause = Field(description="why the method stopped")
+    objective: float | None = Field(description="what is minimised, as re-evaluated", json_schema_extra={"unit": "1"})
+    bound: float | None = Field(description="proven: nothing is better than this", json_schema_extra={"unit": "1"})
+    gap: NonNegative | None = Field(description="(objective - bound) / objective", json_schema_extra={"unit": "1"})
+    metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra={"unit": "1"})
+    broken: tuple[str, ...] = Field(description="limits that the decision breaks, in words")
+    clashes: tuple[str, ...] = Field(description="why nothing is feasible: limits that clash, in words")
+    method: Name = Field(description="what found it")
+    seconds: dict[Name, NonNegative] = Field(description="time to build and to solve", json_schema_extra={"unit": "s"})
+    size: dict[Name, Annotated[int, Field(ge=0)]] = Field(
+        description="columns, rows and nonzeros of the program, or other counts", json_schema_extra={"unit": "1"}
+    )
+    seed: int = Field(description="of everything random", json_schema_extra={"unit": "1"})
+    versions: dict[Name, str] = Field(description="of the packages that the answer depends on")
+    notes: tuple[str, ...] = Field((), description="sentences for the user")
+
+    @property
+    def holds_decision(self) -> bool:
+        """Whether there is a decision to act on."""
+        return self.objective is not None
 
     def to_document(self) -> dict[str, Any]:
         """The solution document (JSON)."""
-        return {
-            "kind": f"{self.kind}-solution",
-            "status": self.status,
-            "stopped_because": self.stopped_because,
-            "objective": self.objective,
-            "bound": self.bound,
-            "gap": self.gap,
-            "metrics": self.metrics,
-            "broken": list(self.broken),
-            "deployment": None if self.deployment is None else {name: list(self.deployment[name]) for name in self.deployment},
-            "actions": [
-                {"kind": a.kind, "operator": a.operator, "added": list(a.added), "removed": list(a.removed)} for a in self.actions
-            ],
-            "clashes": list(self.clashes),
-            "method": self.method,
-            "seconds": self.seconds,
-            "size": self.size,
-            "seed": self.seed,
-            "versions": self.versions,
-            "notes": list(self.notes),
-        }
+        return self.model_dump(mode="json")
 
     def save(self, path: str | Path) -> None:
         """Write the solution document; the file appears whole or not at all."""
@@ -118,30 +104,14 @@ def relative_gap(objective: float, bound: float) -> float:
     return (objective - bound) / max(abs(objective), 1e-12)
 
 
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
 def installed_versions(*packages: str) -> dict[str, str]:
     """Versions of `edrp` and of the packages that an answer depends on."""
-    found = {}
-    for package in ("edrp", *packages):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
-
-def checked(problem: EdrpProblem, answer: Answer) -> tuple[Evaluation | None, str]:
-    """Evaluate an answer's decision independently and say what disagrees, or an empty string."""
-    if answer.decision is None:
-        return None, ""
-    evaluation = problem.evaluate(answer.decision)
-    if answer.objective is not None and not _close(answer.objective, evaluation.objective):
-        return evaluation, f"claimed objective {answer.objective!r}, evaluated {evaluation.objective!r}"
-    if answer.status in ("optimal", "feasible") and not evaluation.feasible:
-        return evaluation, f"claimed {answer.status}, but breaks {'; '.join(evaluation.broken)}"
-    if answer.bound is not None and answer.bound > evaluation.objective + 1e-9 * max(1.0, abs(evaluation.objective)):
-        return evaluation, f"bound {answer.bound!r} above the evaluated objective {evaluation.objective!r}"
-    return evaluation, ""
-
-
-def _close(a: float, b: float) -> bool:
-    return abs(a - b) <= 1e-9 * max(1.0, abs(a), abs(b))
+    return {package: _version(package) for package in ("edrp", *packages)}

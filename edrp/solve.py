@@ -5,27 +5,26 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from edrp.documents import Action, Deployment
 from edrp.errors import UnsupportedProblemError, VerificationError
 from edrp.infeasibility import TIME_LIMIT, explain_infeasibility
 from edrp.methods import Options, Progress, get_method
-from edrp.problem import EdrpProblem
-from edrp.solution import Answer, Solution, checked, installed_versions, relative_gap
+from edrp.problems.base import Evaluation, SolutionType, Solvable
+from edrp.solution import Answer, installed_versions, relative_gap
 
 
 def solve(
-    problem: EdrpProblem,
+    problem: Solvable[SolutionType],
     method: str = "auto",
     *,
-    program: str = "compact",
+    program: str | None = None,
     time_limit: float | None = None,
     gap: float = 1e-9,
     seed: int = 0,
     threads: int = 1,
-    start: Deployment | None = None,
+    start: Any = None,
     progress: Progress | None = None,
     **parameters: Any,
-) -> Solution:
+) -> SolutionType:
     """Solve a problem and return the answer, re-evaluated by code that shares nothing with the method.
 
     Parameters
@@ -35,7 +34,7 @@ def solve(
     method
         Name in the registry (`edrp.methods()`); "auto" chooses and says what it chose.
     program
-        For backends: "compact", "literal" or "restricted".
+        For backends, of a deployment problem: "compact" (default), "literal" or "restricted".
     time_limit
         Seconds; None for none. A method that has to stop returns its incumbent, bound and gap.
     gap
@@ -45,7 +44,7 @@ def solve(
     threads
         For backends that can use more than one.
     start
-        Deployment to start from.
+        Decision to start from, such as a deployment.
     progress
         Called now and then with (seconds, incumbent objective, bound).
     **parameters
@@ -82,8 +81,8 @@ def solve(
 
 
 def checked_solution(
-    problem: EdrpProblem, method: str, answer: Answer, seconds: float, seed: int = 0, clashes: tuple[str, ...] = ()
-) -> Solution:
+    problem: Solvable[SolutionType], method: str, answer: Answer, seconds: float, seed: int = 0, clashes: tuple[str, ...] = ()
+) -> SolutionType:
     """The solution that an answer makes once the independent evaluator agrees with it.
 
     Raises
@@ -98,25 +97,38 @@ def checked_solution(
     bound = answer.bound
     if objective is not None and bound is not None:
         bound = min(bound, objective)
-    actions: tuple[Action, ...] = ()
-    if answer.decision is not None and problem.current is not None:
-        actions = problem.current.actions_to(answer.decision)
-    return Solution(
-        kind=problem.kind,
-        status=answer.status,
-        stopped_because=answer.stopped_because,
-        objective=objective,
-        bound=bound,
-        gap=relative_gap(objective, bound) if objective is not None and bound is not None else None,
-        metrics=evaluation.metrics if evaluation else {},
-        broken=evaluation.broken if evaluation else (),
-        deployment=answer.decision,
-        actions=actions,
-        clashes=clashes,
-        method=answer.method or method,
-        seconds={"build": answer.build_seconds, "solve": max(0.0, seconds - answer.build_seconds)},
-        size=answer.size,
-        seed=seed,
-        versions=installed_versions("highspy", "numba", "numpy"),
-        notes=answer.notes,
-    )
+    fields = {
+        "status": answer.status,
+        "stopped_because": answer.stopped_because,
+        "objective": objective,
+        "bound": bound,
+        "gap": relative_gap(objective, bound) if objective is not None and bound is not None else None,
+        "metrics": evaluation.metrics if evaluation else {},
+        "broken": evaluation.broken if evaluation else (),
+        "clashes": clashes,
+        "method": answer.method or method,
+        "seconds": {"build": answer.build_seconds, "solve": max(0.0, seconds - answer.build_seconds)},
+        "size": answer.size,
+        "seed": seed,
+        "versions": installed_versions("highspy", "numba", "numpy"),
+        "notes": answer.notes,
+    }
+    return problem.solution(answer.decision, fields)
+
+
+def checked(problem: Solvable[SolutionType], answer: Answer) -> tuple[Evaluation | None, str]:
+    """Evaluate an answer's decision independently and say what disagrees, or an empty string."""
+    if answer.decision is None:
+        return None, ""
+    evaluation = problem.evaluate(answer.decision)
+    if answer.objective is not None and not _close(answer.objective, evaluation.objective):
+        return evaluation, f"claimed objective {answer.objective!r}, evaluated {evaluation.objective!r}"
+    if answer.status in ("optimal", "feasible") and not evaluation.feasible:
+        return evaluation, f"claimed {answer.status}, but breaks {'; '.join(evaluation.broken)}"
+    if answer.bound is not None and answer.bound > evaluation.objective + 1e-9 * max(1.0, abs(evaluation.objective)):
+        return evaluation, f"bound {answer.bound!r} above the evaluated objective {evaluation.objective!r}"
+    return evaluation, ""
+
+
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-9 * max(1.0, abs(a), abs(b))

@@ -13,8 +13,9 @@ from time import perf_counter
 from edrp.datasets import layered
 from edrp.documents import Deployment
 from edrp.methods import Method, Options
-from edrp.problem import EdrpProblem
-from edrp.solution import Answer, checked
+from edrp.problems.edrp import EdrpProblem
+from edrp.solution import Answer
+from edrp.solve import checked
 from edrp.validation.brute_force import brute_force
 from edrp.validation.random_problems import random_problem
 

@@ -1,6 +1,6 @@
 """Follow a load of your own: what happens to the DEBS application when a burst comes and goes?"""
 
-from edrp.problem import Weights
+from edrp.problems.edrp import Weights
 from edrp.validation.scenario import events, outcome, run_hour
 
 # Tuples per second, minute by minute.

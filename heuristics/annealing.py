@@ -25,7 +25,7 @@ from edrp.heuristics.state import (
 from edrp.heuristics.tables import Tables, tables_of
 from edrp.kernels import inlined, inner_loop
 from edrp.methods import Options
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer, StoppedBecause
 
 CHUNK = 10_000

@@ -10,7 +10,8 @@ from edrp.compiled import Compiled, compile_problem
 from edrp.documents import Deployment
 from edrp.heuristics.start import Placement, first_fit, overloaded, random_fit
 from edrp.methods import Options
-from edrp.problem import EdrpProblem, Evaluation
+from edrp.problems.base import Evaluation
+from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer, StoppedBecause
 
 

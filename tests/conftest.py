@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from edrp.instances import load
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 
 # On CI the same examples every time: a change is judged by itself, not by the day's draw.
 settings.register_profile("ci", derandomize=True)

@@ -6,8 +6,8 @@ import pytest
 
 import edrp
 from edrp.methods import Options
-from edrp.problem import EdrpProblem
-from edrp.solution import checked
+from edrp.problems.edrp import EdrpProblem
+from edrp.solve import checked
 from edrp.validation.brute_force import brute_force
 from edrp.validation.random_problems import random_problem
 

@@ -12,12 +12,13 @@ from edrp.configurations import NO_NODE
 from edrp.datasets import debs2015, geometric
 from edrp.documents import Application, Deployment, Network, Operator, Stream
 from edrp.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.formulations.builders import formulate
 from edrp.formulations.compact import SPLIT_LIMIT
-from edrp.formulations.formulation import formulate, solve_formulation
+from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.literal import literal_blocks
 from edrp.formulations.restricted import neighbourhood
 from edrp.metrics import METRICS
-from edrp.problem import EdrpProblem, Limits, Weights
+from edrp.problems.edrp import EdrpProblem, Limits, Weights
 from edrp.program import Linear
 from edrp.validation.brute_force import brute_force
 from edrp.validation.random_problems import random_problem

@@ -4,7 +4,7 @@ import pytest
 
 import edrp
 from edrp.infeasibility import clashing_demands, explain_infeasibility
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 from edrp.validation.brute_force import brute_force
 from edrp.validation.random_problems import random_problem
 

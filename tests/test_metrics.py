@@ -6,7 +6,7 @@ import pytest
 
 from edrp.documents import Deployment
 from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 
 
 @pytest.fixture

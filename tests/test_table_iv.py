@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from edrp.formulations.formulation import formulate
+from edrp.formulations.builders import formulate
 from edrp.validation.table_iv import PAPER_COLUMNS, Cell, Timing, application_of_table_iv, count_columns, render, run, table_iv
 
 EXACT = {

@@ -8,7 +8,7 @@ from time import perf_counter
 from rich.console import Console
 
 from edrp.datasets import ansnet
-from edrp.problem import Weights
+from edrp.problems.edrp import Weights
 from edrp.validation import scenario_report
 from edrp.validation.days import Day, real_day
 from edrp.validation.figures import draw_hours

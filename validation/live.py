@@ -13,7 +13,7 @@ from joblib import Parallel, cpu_count, delayed
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from edrp.problem import Weights
+from edrp.problems.edrp import Weights
 from edrp.validation.replay import Replay, StepProgress
 from edrp.validation.scenario import WEIGHTINGS
 

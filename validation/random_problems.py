@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.configurations import count_configurations
 from edrp.documents import Deployment
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 
 Random = np.random.Generator
 Fields = dict[str, Any]

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from edrp.documents import Action, Deployment
 from edrp.errors import EdrpError
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Solution
 from edrp.solve import solve
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edrp.datasets import ansnet, debs2015, ramp
 from edrp.documents import Deployment, Network
-from edrp.problem import EdrpProblem, Weights
+from edrp.problems.edrp import EdrpProblem, Weights
 from edrp.validation.replay import Replay, Solver, Step, StepProgress, place_first, replay, solver
 
 WEIGHTINGS = {

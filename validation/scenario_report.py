@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from edrp.datasets import ansnet, ramp
-from edrp.problem import Weights
+from edrp.problems.edrp import Weights
 from edrp.validation.claims import claims
 from edrp.validation.figures import draw_hours
 from edrp.validation.live import in_all_objectives

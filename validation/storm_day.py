@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edrp.datasets import debs2015_storm, storm_cluster
 from edrp.documents import Deployment
-from edrp.problem import EdrpProblem, Weights
+from edrp.problems.edrp import EdrpProblem, Weights
 from edrp.validation.replay import Replay, StepProgress, place_first, replay, solver
 
 ROUND = 60.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edrp.problem import Weights
+from edrp.problems.edrp import Weights
 from edrp.validation.claims import storm_claims
 from edrp.validation.days import real_day
 from edrp.validation.figures import draw_hours

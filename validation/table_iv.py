@@ -15,10 +15,11 @@ from edrp.compiled import compile_problem
 from edrp.datasets.debs2015 import debs2015
 from edrp.datasets.geometric import geometric
 from edrp.documents import Deployment, Operator, Stream
-from edrp.formulations.formulation import Formulation, formulate
+from edrp.formulations.builders import formulate
 from edrp.formulations.literal import literal_blocks
+from edrp.formulations.placement_formulation import PlacementFormulation
 from edrp.methods import Options, get_method
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 
 NODES = (8, 12, 16, 20, 24)
 MAX_REPLICAS = (2, 3, 4)
@@ -186,7 +187,7 @@ def _with_queue(current: Deployment | None, pins: dict[str, str]) -> Deployment:
     return Deployment({**current.root, "messageQueue": (pins["messageQueue"],)})
 
 
-def _pinned(formulation: Formulation, pins: dict[str, str], time_limit: float | None) -> Timing:
+def _pinned(formulation: PlacementFormulation, pins: dict[str, str], time_limit: float | None) -> Timing:
     """Pin by rows and solve with HiGHS, build included."""
     for operator, node in pins.items():
         formulation.program.add_row(f"pin {operator}", formulation.placed(operator, node), lower=1.0)

@@ -7,7 +7,7 @@ from rich.console import Console
 from edrp.cli.solution_tables import placement_table
 from edrp.cli.terminal import say, table
 from edrp.explain import Explanation, Margin
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 
 
 def print_explanation(console: Console, name: str, problem: EdrpProblem, explanation: Explanation) -> None:

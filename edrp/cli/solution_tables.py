@@ -9,7 +9,7 @@ from rich.console import Console
 from edrp.cli.terminal import say, table
 from edrp.documents import Deployment
 from edrp.metrics import METRICS
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Solution
 
 VERDICTS = {

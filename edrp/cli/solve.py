@@ -17,7 +17,7 @@ from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
 from edrp.instances import load
 from edrp.methods import get_method
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Solution
 from edrp.solve import solve
 

@@ -21,10 +21,10 @@ class Action:
     `added` and `removed` name a node once per replica started or stopped there.
     """
 
-    kind: ActionKind
-    operator: str
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
+    kind: Annotated[ActionKind, Field(description="what happens")]
+    operator: Annotated[Name, Field(description="to whose replicas")]
+    added: Annotated[tuple[Name, ...], Field(description="nodes, once per replica that starts there")]
+    removed: Annotated[tuple[Name, ...], Field(description="nodes, once per replica that stops there")]
 
     @property
     def moved_replicas(self) -> int:

@@ -100,6 +100,17 @@ def uncovered(intervals: Iterable[Interval | None], tasks: int) -> list[tuple[in
     return wrong
 
 
+def uncovered_faults(intervals: tuple[Interval, ...], tasks: int, faults: Faults) -> None:
+    """Note every interval that ends before it begins, or every range of tasks that is not held exactly once."""
+    reversed_ones = [(index, each) for index, each in enumerate(intervals) if each[1] < each[0]]
+    for index, each in reversed_ones:
+        faults.add(("intervals", index), each, "ends before it begins; give [first task, end)")
+    for first, end, why in [] if reversed_ones else uncovered(intervals, tasks):
+        held = f"task {first}" if end == first + 1 else f"tasks {first} to {end - 1}"
+        verb = "" if why == "do not exist" else " is" if end == first + 1 else " are"
+        faults.add(("intervals",), intervals, f"{held}{verb} {why}; the intervals must hold each of the {tasks} tasks once")
+
+
 class TaskIntervals(Document):
     """Tasks with their work and state, and the interval that each node holds.
 
@@ -113,7 +124,7 @@ class TaskIntervals(Document):
     >>> TaskIntervals(work=[1, 1], state_size=[10, 20], intervals=[[0, 1], [1, 1]])
     Traceback (most recent call last):
     edrp.errors.InvalidInstanceError: 1 fault in the input
-      intervals: task 1 is held by no node; the intervals must hold each of the 2 tasks once (got [[0, 1], [1, 1]])
+      intervals: task 1 is held by no node; the intervals must hold each of the 2 tasks once (got a list of lists or objects)
     """
 
     work: tuple[NonNegative, ...] = Field(
@@ -134,14 +145,6 @@ class TaskIntervals(Document):
                 len(self.state_size),
                 f"has another length than work; give one number for each of the {tasks} tasks",
             )
-        for index, (first, end) in enumerate(self.intervals):
-            if end < first:
-                faults.add(("intervals", index), [first, end], "ends before it begins; give [first task, end)")
-        faults.raise_if_any()
-        for first, end, why in uncovered(self.intervals, tasks):
-            held = f"task {first} is" if end == first + 1 else f"tasks {first} to {end - 1} are"
-            held = held if why != "do not exist" else held.removesuffix(" is").removesuffix(" are")
-            text = f"{held} {why}; the intervals must hold each of the {tasks} tasks once"
-            faults.add(("intervals",), [list(each) for each in self.intervals[:8]], text)
+        uncovered_faults(self.intervals, tasks, faults)
         faults.raise_if_any()
         return self

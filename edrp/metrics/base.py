@@ -12,7 +12,7 @@ from edrp.program import Linear, Program
 if TYPE_CHECKING:
     from edrp.compiled import Compiled
     from edrp.documents import Deployment
-    from edrp.problem import EdrpProblem
+    from edrp.problems.edrp import EdrpProblem
 
 LIMIT_SLACK = 1e-9
 """Relative rounding slack when a value is compared with its limit."""

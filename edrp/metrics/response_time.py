@@ -10,7 +10,7 @@ from edrp.program import Linear
 
 if TYPE_CHECKING:
     from edrp.documents import Deployment
-    from edrp.problem import EdrpProblem
+    from edrp.problems.edrp import EdrpProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,7 @@ MOMENTUM = 0.6
 """Share of the direction before in the next one."""
 
 
-def raise_bound(
-    model: Model, box: Box, incumbent: float, iterations: int, budget: int, out_of_time: Callable[[], bool]
-) -> None:
+def raise_bound(model: Model, box: Box, incumbent: float, iterations: int, budget: int, out_of_time: Callable[[], bool]) -> None:
     """Improve `box.bound` and `box.prices`, shrink `box`; stops early when the box is done or stuck.
 
     Flow and prices each take a Polyak step towards the incumbent along a direction averaged with the one

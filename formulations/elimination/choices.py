@@ -43,9 +43,7 @@ class Choices(NamedTuple):
 
 def too_many(model: Model, box: Box, most: int) -> bool:
     """Whether some operator has more than `most` configurations left."""
-    return any(
-        count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > most for i in range(model.operators)
-    )
+    return any(count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > most for i in range(model.operators))
 
 
 def choices_of(

@@ -102,9 +102,7 @@ def _memory(model: Model, candidates: list[Candidates], budget: int) -> tuple[li
     return memory, complete
 
 
-def _step(
-    model: Model, candidates: list[Candidates], before: list[int], after: list[int], i: int
-) -> tuple[Step, list[int]]:
+def _step(model: Model, candidates: list[Candidates], before: list[int], after: list[int], i: int) -> tuple[Step, list[int]]:
     strides = {}
     stride = 1
     for j in reversed(after):
@@ -166,9 +164,7 @@ def backward(model: Model, plan: Plan, relaxation: Relaxation, out_of_time: Call
     return Tables(after, unary, pair, float(table[0]) + relaxation.constant)
 
 
-def min_marginals(
-    plan: Plan, tables: Tables, relaxation: Relaxation, out_of_time: Callable[[], bool]
-) -> Floats:
+def min_marginals(plan: Plan, tables: Tables, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Floats:
     """Least relaxed cost with each seat of each operator, shape (operators, nodes, seats).
 
     Raises

@@ -77,9 +77,7 @@ class LabelSearch:
     def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> Found:
         """Search for a deployment below `incumbent`; `beam` labels survive each operator."""
         model, choices = self.model, self.choices
-        every = Everything(
-            choices.start, choices.members, choices.degree, choices.tail, choices.anchor, model.delay, model.price
-        )
+        every = Everything(choices.start, choices.members, choices.degree, choices.tail, choices.anchor, model.delay, model.price)
         labels = Labels.empty(1, model.operators, model.capacity.size, len(self.views))
         found = Found(np.inf, None, np.inf, 0)
         for i in range(model.operators):
@@ -175,9 +173,7 @@ class LabelSearch:
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.degree)))
-            filled, row = expand(
-                stage, every, labels, row, last, cutoff, parent, choice, bounds, filled, scratch, out
-            )
+            filled, row = expand(stage, every, labels, row, last, cutoff, parent, choice, bounds, filled, scratch, out)
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(bounds[:filled], keep)
                 found.dropped = min(found.dropped, float(bounds[best[keep:]].min()))

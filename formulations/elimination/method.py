@@ -16,7 +16,7 @@ from edrp.formulations.elimination.model import Model, model_of
 from edrp.formulations.elimination.seats import seats_of
 from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.methods import Method, Options, get_method
-from edrp.problem import EdrpProblem
+from edrp.problems.edrp import EdrpProblem
 from edrp.reconfiguration import downtime_floor
 from edrp.solution import Answer, StoppedBecause
 from edrp.ties import TIE_MOVE

@@ -25,6 +25,7 @@ from edrp.ties import TIE_COST, TIE_NODE
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+
 @dataclass(frozen=True)
 class Model:
     """Arrays over operators in search order i, streams e, nodes u, resources m (normalised).

@@ -158,9 +158,7 @@ def _hop(model: Model, relaxation: Relaxation, stream: int, tail: Candidates, he
     return stream_costs(model, relaxation, stream, 1.0, tail, head)
 
 
-def stream_costs(
-    model: Model, relaxation: Relaxation, stream: int, flow: float, tail: Candidates, head: Candidates
-) -> Floats:
+def stream_costs(model: Model, relaxation: Relaxation, stream: int, flow: float, tail: Candidates, head: Candidates) -> Floats:
     """Relaxed cost of a stream between candidates of its ends, shape (tail, head)."""
     cost = np.zeros((tail.node.size, head.node.size))
     if relaxation.alpha * flow > 0:

@@ -93,9 +93,7 @@ def grouped_unary(unary: Floats, candidates: Candidates, group: Integers) -> Flo
     return best
 
 
-def seat_marginals(
-    unary: Floats, candidates: Candidates, group: Integers, own: Floats, marginal: Floats
-) -> Floats:
+def seat_marginals(unary: Floats, candidates: Candidates, group: Integers, own: Floats, marginal: Floats) -> Floats:
     """Min-marginals of seats, shape (nodes, seats), from those of their groups; infinite where no seat is left."""
     rest = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
     # A seat dropped since the candidates were listed costs infinitely much in both; it stays dropped.

@@ -12,6 +12,8 @@ from edrp.documents import Application, Deployment, Network
 from edrp.documents.base import Document, Faults, NonNegative, Positive
 from edrp.metrics import METRICS
 from edrp.metrics.base import LIMIT_SLACK
+from edrp.problems.base import Evaluation, Problem
+from edrp.problems.edrp_solution import EdrpSolution
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -68,24 +70,7 @@ class Term:
         return math.inf if self.limit is None else METRICS[self.metric].scaled(self.limit)
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What the independent evaluator says of a deployment.
-
-    `broken` names every limit that the deployment breaks, in words; empty means feasible.
-    """
-
-    objective: float
-    metrics: dict[str, float]
-    broken: tuple[str, ...]
-
-    @property
-    def feasible(self) -> bool:
-        """Whether all limits, capacities and candidate sets are met."""
-        return not self.broken
-
-
-class EdrpProblem(Document):
+class EdrpProblem(Problem):
     """Joint replication and placement, initial (without `current`) or as a reconfiguration of `current`.
 
     Raises
@@ -212,6 +197,11 @@ class EdrpProblem(Document):
                     f"limits.{term.metric}: {values[term.metric]:.6g} {METRICS[term.metric].unit} against {term.limit:.6g}"
                 )
         return Evaluation(objective, values, tuple(broken))
+
+    def solution(self, decision: Deployment | None, fields: dict[str, Any]) -> EdrpSolution:
+        """The deployment and the actions that lead to it from the current one."""
+        actions = () if decision is None or self.current is None else self.current.actions_to(decision)
+        return EdrpSolution.model_construct(**fields, deployment=decision, actions=actions)
 
     def _broken_placement(self, deployment: Deployment) -> list[str]:
         broken = []

@@ -1,0 +1,164 @@
+"""One migration of a key-partitioned operator's state (state migration, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from edrp.documents.base import Name, NonNegative
+from edrp.documents.intervals import Assignment, Interval, Move, TaskIntervals, load_limit, moves_between, uncovered
+from edrp.problems.base import Evaluation, Problem
+from edrp.solution import Solution
+
+METRIC_UNITS = {"unit": "moved_state B, others 1"}
+
+
+class MigrationSolution(Solution):
+    """What a method found for a problem of kind `migration`, and what it proved."""
+
+    kind: Literal["migration-solution"] = Field("migration-solution", description="says what the document is")
+    objective: float | None = Field(description="state that moves, as re-evaluated", json_schema_extra={"unit": "B"})
+    bound: float | None = Field(description="proven: nothing moves less than this", json_schema_extra={"unit": "B"})
+    metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra=METRIC_UNITS)
+    intervals: Assignment | None = Field(
+        description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
+        json_schema_extra={"unit": "1"},
+    )
+    moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
+
+
+class MigrationProblem(TaskIntervals, Problem):
+    """Give the tasks to another number of nodes (or balance them anew) and move the least state.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    The first step of the paper's Table 3, 20 equal tasks from two nodes to three:
+
+    >>> problem = MigrationProblem(
+    ...     work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=3, tolerance=0.4
+    ... )
+    >>> problem.evaluate(((0, 9), (13, 20), (9, 13))).objective
+    4.0
+    """
+
+    kind: Literal["migration"] = Field("migration", description="says what the document is")
+    nodes: int = Field(ge=1, description="n′, how many nodes there are to be", json_schema_extra={"unit": "1"})
+    tolerance: NonNegative = Field(
+        description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
+    )
+    allow_empty: bool = Field(True, description="whether a node may hold no task")
+
+    def evaluate(self, decision: Sequence[Interval | None]) -> Evaluation:
+        """Evaluate an assignment: state that moves, and the limits that it breaks."""
+        return evaluate_migration(
+            decision, self.intervals, self.work, self.state_size, self.nodes, self.tolerance, allow_empty=self.allow_empty
+        )
+
+    def solution(self, decision: Assignment | None, fields: dict[str, Any]) -> MigrationSolution:
+        """The assignment and the moves that lead to it."""
+        moves = () if decision is None else moves_between(self.intervals, decision, self.state_size)
+        return MigrationSolution.model_construct(**fields, intervals=decision, moves=moves)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Why no assignment is within the load limit."""
+        return migration_clashes(self.work, self.nodes, self.tolerance, allow_empty=self.allow_empty)
+
+
+def evaluate_migration(
+    decision: Sequence[Interval | None],
+    before: Sequence[Interval | None],
+    work: Sequence[float],
+    state_size: Sequence[float],
+    nodes: int,
+    tolerance: float,
+    *,
+    allow_empty: bool,
+) -> Evaluation:
+    """Evaluate one migration with plain code (state migration, section 3.1).
+
+    Parameters
+    ----------
+    decision, before
+        Interval of each node, None where it does not exist.
+    work, state_size
+        Shape (m,): amounts of work, bytes.
+    nodes, tolerance, allow_empty
+        Of the problem.
+
+    Returns
+    -------
+    Evaluation
+        The objective is the state that moves, in bytes. Metrics: `moved_state` (bytes), `moved_share` of all state,
+        `largest_load` relative to the average load of a node, `moved_tasks` and `moves`.
+    """
+    broken = [_words_of(*fault) for fault in uncovered(decision, len(work))]
+    present = [each for each in decision if each is not None]
+    if len(present) != nodes:
+        broken.append(f"nodes: {len(present)} hold an interval against {nodes}")
+    total = sum(work)
+    limit = load_limit(total, nodes, tolerance)
+    largest = 0.0
+    for node, interval in enumerate(decision):
+        if interval is None:
+            continue
+        if interval[0] == interval[1] and not allow_empty:
+            broken.append(f"allow_empty: node {node} holds no task")
+        load = sum(work[interval[0] : interval[1]])
+        largest = max(largest, load)
+        if load > limit:
+            broken.append(f"tolerance: node {node} holds work {load:.6g} against {limit:.6g}")
+    moves = () if broken and uncovered(decision, len(work)) else moves_between(before, decision, state_size)
+    moved, all_state = sum((move.size for move in moves), 0.0), sum(state_size)
+    metrics = {
+        "moved_state": moved,
+        "moved_share": moved / all_state if all_state else 0.0,
+        "largest_load": largest * nodes / total if total else 0.0,
+        "moved_tasks": float(sum(move.end - move.first for move in moves)),
+        "moves": float(len(moves)),
+    }
+    return Evaluation(moved, metrics, tuple(broken))
+
+
+def migration_clashes(work: Sequence[float], nodes: int, tolerance: float, *, allow_empty: bool) -> tuple[str, ...]:
+    """Why tasks cannot be split among nodes within the load limit, in words; empty where they can.
+
+    >>> migration_clashes([1, 1, 8], 3, 0.4, allow_empty=True)
+    ('task 2 alone has work 8, above the limit of 4.66667 that tolerance 0.4 leaves to each of 3 nodes; tolerance 1.4 would do',)
+    """
+    limit = load_limit(sum(work), nodes, tolerance)
+    if not allow_empty and nodes > len(work):
+        return (f"{nodes} nodes cannot each hold one of {len(work)} tasks, and allow_empty is false",)
+    allows = f"that tolerance {tolerance:.6g} leaves to each of {nodes} nodes"
+    heaviest = max(range(len(work)), key=work.__getitem__)
+    if work[heaviest] > limit:
+        needed = work[heaviest] * nodes / sum(work) - 1
+        why = f"task {heaviest} alone has work {work[heaviest]:.6g}, above the limit of {limit:.6g} {allows}"
+        return (f"{why}; tolerance {_rounded_up(needed):.6g} would do",)
+    needed_nodes = _fewest_intervals(work, limit)
+    if needed_nodes > nodes:
+        return (f"neighbouring tasks need {needed_nodes} nodes under the limit of {limit:.6g} {allows}",)
+    return ()
+
+
+def _fewest_intervals(work: Sequence[float], limit: float) -> int:
+    count, load = 1, 0.0
+    for each in work:
+        load += each
+        if load > limit:
+            count, load = count + 1, each
+    return count
+
+
+def _rounded_up(value: float) -> float:
+    return float(f"{value * (1 + 5e-7) + 5e-7:.6g}")
+
+
+def _words_of(first: int, end: int, why: str) -> str:
+    return f"tasks [{first}, {end}): {why}"

@@ -1,0 +1,183 @@
+"""A migration that prepares for those that will probably follow (state migration, section 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Faults, Name, NonNegative
+from edrp.documents.intervals import Assignment, Move, TaskIntervals, moves_between
+from edrp.problems.base import Evaluation, Problem
+from edrp.problems.migration import METRIC_UNITS, evaluate_migration, migration_clashes
+from edrp.problems.projected_costs import ProjectedCosts
+from edrp.solution import Solution
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """An assignment and what the migrations after it are expected to cost.
+
+    Attributes
+    ----------
+    intervals
+        Of each node, None where it is removed.
+    projected_cost
+        C of the assignment's partition, in bytes.
+    costs
+        The table that C was read from, or None where it is an estimate.
+    """
+
+    intervals: Assignment
+    projected_cost: float
+    costs: ProjectedCosts | None = None
+
+
+class MigrationPolicySolution(Solution):
+    """What a method found for a problem of kind `migration-policy`, and what it proved."""
+
+    kind: Literal["migration-policy-solution"] = Field("migration-policy-solution", description="says what the document is")
+    objective: float | None = Field(
+        description="state that moves now, and discounted what is expected to move later", json_schema_extra={"unit": "B"}
+    )
+    bound: float | None = Field(description="proven: nothing is better than this", json_schema_extra={"unit": "B"})
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated",
+        json_schema_extra={"unit": METRIC_UNITS["unit"].replace("moved_state", "moved_state and projected_cost")},
+    )
+    intervals: Assignment | None = Field(
+        description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
+        json_schema_extra={"unit": "1"},
+    )
+    moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
+
+
+class MigrationPolicyProblem(TaskIntervals, Problem):
+    """One migration out of an endless random sequence: minimise c(P, P′) + γ·C(P′).
+
+    c is the state that moves now. C is the projected migration cost of the partition chosen: the expected,
+    discounted cost of all later migrations when each of them is decided in the same way,
+    C(P) = Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) over the partitions Q into n intervals (state migration, Fig. 6,
+    read as the Bellman equation of the process that its text describes).
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    >>> MigrationPolicyProblem(
+    ...     work=[1, 1], state_size=[1, 1], intervals=[[0, 2]], nodes=2, tolerance=0.2,
+    ...     node_counts=[1, 2], transitions=[[0.0, 1.0], [0.5, 0.4]], discount=0.8,
+    ... )
+    Traceback (most recent call last):
+    edrp.errors.InvalidInstanceError: 1 fault in the input
+      transitions[1]: sums to 0.9; the probabilities of leaving for each count must sum to 1 (got [0.5, 0.4])
+    """
+
+    kind: Literal["migration-policy"] = Field("migration-policy", description="says what the document is")
+    nodes: int = Field(ge=1, description="n′, how many nodes there are to be now", json_schema_extra={"unit": "1"})
+    tolerance: NonNegative = Field(
+        description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
+    )
+    allow_empty: bool = Field(True, description="whether a node may hold no task")
+    node_counts: tuple[int, ...] = Field(
+        min_length=1, description="numbers of nodes that the future may bring", json_schema_extra={"unit": "1"}
+    )
+    transitions: tuple[tuple[Probability, ...], ...] = Field(
+        min_length=1,
+        description="M: row i gives the probabilities of what follows node_counts[i]",
+        json_schema_extra={"unit": "1"},
+    )
+    discount: float = Field(ge=0, lt=1, description="γ: weight of the next migration", json_schema_extra={"unit": "1"})
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("migration-policy")
+        known = len(self.node_counts)
+        for index, count in enumerate(self.node_counts):
+            if count < 1:
+                faults.add(("node_counts", index), count, "must be at least 1")
+            if count in self.node_counts[:index]:
+                faults.add(("node_counts", index), count, "is given twice")
+        if self.nodes not in self.node_counts:
+            faults.add(("nodes",), self.nodes, "is not among node_counts, so nothing is known of what follows it")
+        if len(self.transitions) != known:
+            faults.add(("transitions",), len(self.transitions), f"must hold one row for each of {known} node_counts")
+        for index, row in enumerate(self.transitions):
+            if len(row) != known:
+                faults.add(("transitions", index), row, f"must give one probability for each of {known} node_counts")
+            elif abs(sum(row) - 1) > 1e-9:
+                why = f"sums to {sum(row):.6g}; the probabilities of leaving for each count must sum to 1"
+                faults.add(("transitions", index), row, why)
+        faults.raise_if_any()
+        return self
+
+    def evaluate(self, decision: PolicyDecision) -> Evaluation:
+        """Evaluate an assignment; its projected cost must satisfy the Bellman equation over the decision's own table."""
+        found = evaluate_migration(
+            decision.intervals,
+            self.intervals,
+            self.work,
+            self.state_size,
+            self.nodes,
+            self.tolerance,
+            allow_empty=self.allow_empty,
+        )
+        broken = list(found.broken)
+        if decision.costs is not None and not broken:
+            broken += self._disagreements(decision, decision.costs)
+        metrics = {**found.metrics, "projected_cost": decision.projected_cost}
+        return Evaluation(found.objective + self.discount * decision.projected_cost, metrics, tuple(broken))
+
+    def solution(self, decision: PolicyDecision | None, fields: dict[str, Any]) -> MigrationPolicySolution:
+        """The assignment and the moves that lead to it."""
+        intervals = None if decision is None else decision.intervals
+        moves = () if intervals is None else moves_between(self.intervals, intervals, self.state_size)
+        return MigrationPolicySolution.model_construct(**fields, intervals=intervals, moves=moves)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Why this migration, or one that may follow, has no assignment within the load limit."""
+        return tuple(
+            f"{count} nodes: {why}"
+            for count in self.reachable_counts
+            for why in migration_clashes(self.work, count, self.tolerance, allow_empty=self.allow_empty)
+        )
+
+    @property
+    def reachable_counts(self) -> tuple[int, ...]:
+        """Those of `node_counts` that can come up from `nodes` on, ascending."""
+        reached, left = set(), [self.nodes]
+        while left:
+            count = left.pop()
+            if count not in reached:
+                reached.add(count)
+                row = self.transitions[self.node_counts.index(count)]
+                left += [other for other, chance in zip(self.node_counts, row, strict=True) if chance > 0]
+        return tuple(sorted(reached))
+
+    def row(self, count: int) -> dict[int, float]:
+        """Probabilities of what follows `count` nodes, without those that are 0."""
+        row = self.transitions[self.node_counts.index(count)]
+        return {other: chance for other, chance in zip(self.node_counts, row, strict=True) if chance > 0}
+
+    def _disagreements(self, decision: PolicyDecision, costs: ProjectedCosts) -> list[str]:
+        held = sorted(each for each in decision.intervals if each is not None and each[0] < each[1])
+        if not self.allow_empty or len(held) == self.nodes:
+            boundaries = (0, *(end for _, end in held))
+        else:
+            boundaries = (0, *(end for _, end in held), *[len(self.work)] * (self.nodes - len(held)))
+        stored = costs.cost_of(boundaries)
+        if stored is None:
+            return [f"projected cost: the table knows no partition {boundaries}"]
+        slack = 1e-9 * max(1.0, abs(stored))
+        if abs(stored - decision.projected_cost) > slack:
+            return [f"projected cost: claimed {decision.projected_cost!r}, the table says {stored!r}"]
+        expected = costs.backup(boundaries, self.state_size, self.row(self.nodes), self.discount)
+        if abs(expected - stored) > costs.error_bound * (1 + self.discount) + slack:
+            return [f"projected cost: {stored!r} does not satisfy the Bellman equation, which gives {expected!r}"]
+        return []

@@ -1,0 +1,171 @@
+"""A known sequence of migrations (state migration, section 4.1)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, Name, NonNegative
+from edrp.documents.intervals import Assignment, Index, Interval, Move, moves_between, uncovered_faults
+from edrp.problems.base import Evaluation, Problem
+from edrp.problems.migration import METRIC_UNITS, evaluate_migration, migration_clashes
+from edrp.solution import Solution
+
+Row = tuple[NonNegative, ...]
+Nodes = tuple[Interval | None, ...]
+
+
+class SequenceStep(Document):
+    """One migration of a sequence."""
+
+    nodes: Index = Field(description="how many nodes there are afterwards", json_schema_extra={"unit": "1"})
+    moved_state: NonNegative = Field(description="in this step", json_schema_extra={"unit": "B"})
+    intervals: Assignment = Field(
+        description="of each node afterwards, null where it is removed", json_schema_extra={"unit": "1"}
+    )
+    moves: tuple[Move, ...] = Field(description="tasks that go from node to node")
+
+
+class MigrationSequenceSolution(Solution):
+    """What a method found for a problem of kind `migration-sequence`, and what it proved."""
+
+    kind: Literal["migration-sequence-solution"] = Field("migration-sequence-solution", description="says what the document is")
+    objective: float | None = Field(description="state that moves in all steps, as re-evaluated", json_schema_extra={"unit": "B"})
+    bound: float | None = Field(description="proven: nothing moves less than this", json_schema_extra={"unit": "B"})
+    metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra=METRIC_UNITS)
+    steps: tuple[SequenceStep, ...] | None = Field(description="the migrations in order")
+
+
+class MigrationSequence(Problem):
+    """Several migrations, known beforehand, that together move the least state.
+
+    `work` and `state_size` are one number per task, or one row per step where loads change from step to step: row t
+    holds when step t happens. Nodes keep their index over the whole sequence: a removed node stays null until a later
+    step adds nodes, which take the lowest free indices before any new one.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    Table 3 of the paper, for which 6 is the least:
+
+    >>> problem = MigrationSequence(
+    ...     work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=[3, 4], tolerance=[0.4, 0.4]
+    ... )
+    >>> problem.evaluate((((0, 7), (13, 20), (7, 13)), ((0, 7), (13, 20), (7, 13), None))).broken
+    ('step 1: nodes: 3 hold an interval against 4',)
+    """
+
+    kind: Literal["migration-sequence"] = Field("migration-sequence", description="says what the document is")
+    work: Row | tuple[Row, ...] = Field(
+        min_length=1, description="amount of work of each task, or one such row per step", json_schema_extra={"unit": "1"}
+    )
+    state_size: Row | tuple[Row, ...] = Field(
+        min_length=1, description="of each task's state, or one such row per step", json_schema_extra={"unit": "B"}
+    )
+    intervals: tuple[Interval, ...] = Field(
+        min_length=1, description="tasks [first, end) of each current node", json_schema_extra={"unit": "1"}
+    )
+    nodes: tuple[int, ...] = Field(min_length=1, description="nodes after each step", json_schema_extra={"unit": "1"})
+    tolerance: tuple[NonNegative, ...] = Field(min_length=1, description="τ of each step", json_schema_extra={"unit": "1"})
+    allow_empty: bool = Field(True, description="whether a node may hold no task")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("migration-sequence")
+        steps = len(self.nodes)
+        if len(self.tolerance) != steps:
+            faults.add(("tolerance",), len(self.tolerance), f"has another length than nodes; give one for each of {steps} steps")
+        for step, count in enumerate(self.nodes):
+            if count < 1:
+                faults.add(("nodes", step), count, "must be at least 1")
+        widths = {len(row): (name, place) for name in ("state_size", "work") for place, row in self._rows(name)}
+        for name in ("work", "state_size"):
+            given = getattr(self, name)
+            if isinstance(given[0], tuple) and len(given) != steps:
+                faults.add((name,), len(given), f"must be one row, or one row for each of {steps} steps")
+        tasks = self.tasks
+        for width, (name, place) in widths.items():
+            if width != tasks:
+                faults.add((name, *place), width, f"has another length than the first row of work; give {tasks} numbers")
+        faults.raise_if_any()
+        uncovered_faults(self.intervals, tasks, faults)
+        faults.raise_if_any()
+        return self
+
+    def _rows(self, name: str) -> list[tuple[tuple[int, ...], Row]]:
+        given = getattr(self, name)
+        return [((step,), row) for step, row in enumerate(given)] if isinstance(given[0], tuple) else [((), given)]
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks, m."""
+        return len(self._rows("work")[0][1])
+
+    @property
+    def constant_loads(self) -> bool:
+        """Whether work and state sizes are the same at every step."""
+        return not isinstance(self.work[0], tuple) and not isinstance(self.state_size[0], tuple)
+
+    def work_at(self, step: int) -> Row:
+        """Work of each task when a step happens, shape (m,)."""
+        rows = self._rows("work")
+        return rows[min(step, len(rows) - 1)][1]
+
+    def state_size_at(self, step: int) -> Row:
+        """State of each task when a step happens, shape (m,), bytes."""
+        rows = self._rows("state_size")
+        return rows[min(step, len(rows) - 1)][1]
+
+    def evaluate(self, decision: tuple[Nodes, ...]) -> Evaluation:
+        """Evaluate the assignment after each step: state that moves in all, and the limits that are broken."""
+        before: Nodes = self.intervals
+        broken = [] if len(decision) == len(self.nodes) else [f"steps: {len(decision)} against {len(self.nodes)}"]
+        evaluations = []
+        for step, after in enumerate(decision[: len(self.nodes)]):
+            found = evaluate_migration(
+                after,
+                before,
+                self.work_at(step),
+                self.state_size_at(step),
+                self.nodes[step],
+                self.tolerance[step],
+                allow_empty=self.allow_empty,
+            )
+            evaluations.append(found)
+            broken += [f"step {step}: {each}" for each in found.broken]
+            if any("tasks [" in each for each in found.broken):
+                break  # what later steps move cannot be said
+            before = after
+        moved = sum(each.objective for each in evaluations)
+        metrics = {
+            name: sum(each.metrics[name] for each in evaluations)
+            for name in ("moved_state", "moved_share", "moved_tasks", "moves")
+        }
+        metrics["largest_load"] = max((each.metrics["largest_load"] for each in evaluations), default=0.0)
+        return Evaluation(moved, metrics, tuple(broken))
+
+    def solution(self, decision: tuple[Nodes, ...] | None, fields: dict[str, Any]) -> MigrationSequenceSolution:
+        """The steps with the moves of each."""
+        if decision is None:
+            return MigrationSequenceSolution.model_construct(**fields, steps=None)
+        steps = []
+        before: Nodes = self.intervals
+        for step, after in enumerate(decision):
+            moves = moves_between(before, after, self.state_size_at(step))
+            moved = sum((move.size for move in moves), 0.0)
+            steps.append(SequenceStep(nodes=self.nodes[step], moved_state=moved, intervals=after, moves=moves))
+            before = after
+        return MigrationSequenceSolution.model_construct(**fields, steps=tuple(steps))
+
+    def clashes(self) -> tuple[str, ...]:
+        """Why a step has no assignment within its load limit."""
+        return tuple(
+            f"step {step}: {why}"
+            for step, (nodes, tolerance) in enumerate(zip(self.nodes, self.tolerance, strict=True))
+            for why in migration_clashes(self.work_at(step), nodes, tolerance, allow_empty=self.allow_empty)
+        )

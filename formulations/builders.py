@@ -1,0 +1,47 @@
+"""Which programs there are for each kind of problem, and `formulate`, which builds one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, overload
+
+from edrp.errors import EdrpError, UnsupportedProblemError
+from edrp.formulations.formulation import Formulation
+from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
+from edrp.problems.edrp import EdrpProblem
+
+PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
+    "edrp": dict.fromkeys(PLACEMENT_BUILDERS, formulate_placement),
+}
+"""By kind of problem, what formulates each program; the first program is the default."""
+
+
+@overload
+def formulate(problem: EdrpProblem, program: str | None = None) -> PlacementFormulation: ...
+@overload
+def formulate(problem: Any, program: str | None = None) -> Formulation: ...
+def formulate(problem: Any, program: str | None = None) -> Formulation:
+    """Formulate a problem as a program.
+
+    Parameters
+    ----------
+    problem
+        What to decide.
+    program
+        For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
+        section 7.2); None for the first that there is for the kind of problem.
+
+    Raises
+    ------
+    EdrpError
+        For another name.
+    UnsupportedProblemError, ProblemTooLargeError
+        When this program cannot express the problem, or would not fit in memory.
+    """
+    known = PROGRAMS.get(problem.kind)
+    if known is None:
+        raise UnsupportedProblemError(f"there is no program for problems of kind {problem.kind!r}")
+    name = next(iter(known)) if program is None else program
+    if name not in known:
+        raise EdrpError(f"no program {name!r} for problems of kind {problem.kind!r}; there are {', '.join(known)}")
+    return known[name](problem, name)

@@ -1,0 +1,156 @@
+"""Deployment problems as programs: a formulation that knows operators, nodes and metrics by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from edrp.compiled import Compiled, compile_problem
+from edrp.documents import Deployment
+from edrp.errors import EdrpError
+from edrp.formulations.compact import build_compact
+from edrp.formulations.formulation import Formulation
+from edrp.formulations.literal import build_literal
+from edrp.formulations.placement import PlacementExpressions, Values
+from edrp.formulations.restricted import build_restricted
+from edrp.metrics import METRICS
+from edrp.problems.edrp import EdrpProblem
+from edrp.program import Linear
+
+RESTRICTED_NOTE = (
+    "the program 'restricted' looks at the neighbourhood of the current deployment only, so nothing is proven beyond it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementFormulation(Formulation):
+    """A deployment problem formulated as a program.
+
+    Attributes
+    ----------
+    expressions
+        Placement quantities and metrics as linear expressions.
+
+    Examples
+    --------
+    Two operators that would share the cheap node, kept apart by a row:
+
+    >>> problem = EdrpProblem(
+    ...     application={
+    ...         "operators": [{"name": "parser", "external_rate": 1.0}, {"name": "filter"}],
+    ...         "streams": [{"source": "parser", "target": "filter"}],
+    ...     },
+    ...     network={"nodes": [{"name": "a"}, {"name": "b"}], "links": [{"source": "a", "target": "b", "delay": 0.01}]},
+    ...     weights={"response_time": 1.0},
+    ...     limits={"response_time": 0.1},
+    ... )
+    >>> formulation = formulate_placement(problem, "compact")
+    >>> for node in ("a", "b"):
+    ...     together = formulation.placed("parser", node) + formulation.placed("filter", node)
+    ...     formulation.program.add_row(f"apart on {node}", together, upper=1)
+    >>> from edrp.formulations.formulation import solve_formulation
+    >>> solve_formulation(formulation).metrics["response_time"]
+    0.01
+    """
+
+    expressions: PlacementExpressions
+
+    @property
+    def current(self) -> Deployment | None:
+        """The current deployment."""
+        deployment: Deployment | None = self.problem.current
+        return deployment
+
+    @property
+    def restriction(self) -> str:
+        """The restricted program is one."""
+        return RESTRICTED_NOTE if self.name == "restricted" else ""
+
+    def tie_breaks(self) -> tuple[Linear, ...]:
+        """The cheapest, and among those the one that moves fewest replicas."""
+        if self.problem.current is None:
+            return (self.metric("cost"),)
+        return (self.metric("cost"), self._kept_replicas() * -1.0)
+
+    def placed(self, operator: str, node: str) -> Linear:
+        """1 where the operator has any replica on the node, else 0.
+
+        Raises
+        ------
+        EdrpError
+            For an unknown operator or node.
+        """
+        return self._held(operator, node, counted=False)
+
+    def replicas(self, operator: str, node: str | None = None) -> Linear:
+        """Number of the operator's replicas on a node, or on all nodes.
+
+        Raises
+        ------
+        EdrpError
+            For an unknown operator or node.
+        """
+        return self._held(operator, node, counted=True)
+
+    def metric(self, name: str) -> Linear:
+        """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value."""
+        return METRICS[name].linearise(self.expressions)
+
+    def decode(self, values: Values) -> Deployment:
+        """The deployment that a point of the program stands for."""
+        return self.expressions.compiled.deployment(self.expressions.counts(values))
+
+    def encode(self, deployment: Deployment) -> Values | None:
+        """A starting point for a solver, NaN where left to it; None where the program cannot express the deployment."""
+        try:
+            counts = self.expressions.compiled.counts(deployment)
+        except KeyError:
+            return None
+        start = self.expressions.start(counts)
+        if start is None:
+            return None
+        # Columns that a user has added are left to the solver.
+        return np.concatenate([start, np.full(self.program.columns - start.size, np.nan)])
+
+    def _held(self, operator: str, node: str | None, counted: bool) -> Linear:
+        compiled = self.expressions.compiled
+        if operator not in compiled.operators:
+            raise EdrpError(f"no operator {operator!r}; there are {', '.join(compiled.operators)}")
+        held = self.expressions.holdings(compiled.operators.index(operator))
+        chosen = np.ones(held.columns.size, bool)
+        if node is not None:
+            if node not in self.problem.network.by_name:
+                raise EdrpError(f"no node {node!r} in the network")
+            here = compiled.nodes.index(node) if node in compiled.nodes else -1
+            chosen = held.nodes == here
+        return Linear.of(held.columns[chosen], held.counts[chosen] if counted else 1.0)
+
+    def _kept_replicas(self) -> Linear:
+        """Number of replicas that stay where they are."""
+        current = self.expressions.compiled.current
+        assert current is not None
+        total = Linear.zero()
+        for i, before in enumerate(current):
+            held = self.expressions.holdings(i)
+            total += Linear.of(held.columns, np.minimum(held.counts, before[held.nodes]))
+        return total
+
+
+def formulate_placement(problem: EdrpProblem, program: str) -> PlacementFormulation:
+    """Formulate a deployment problem as the program "compact", "literal" or "restricted"."""
+    started = perf_counter()
+    expressions = PLACEMENT_BUILDERS[program](compile_problem(problem))
+    seconds = perf_counter() - started
+    built = expressions.program
+    return PlacementFormulation(problem, program, built, built.objective, seconds, expressions)
+
+
+PLACEMENT_BUILDERS: dict[str, Callable[[Compiled], PlacementExpressions]] = {
+    "compact": build_compact,
+    "literal": build_literal,
+    "restricted": build_restricted,
+}
+"""Builder of each program by name; the first is the default."""
