@@ -1,0 +1,213 @@
+"""Feasible partitions of tasks into intervals: counted before they are enumerated, enumerated, or drawn at random.
+
+A partition is a path through *layers*: layer k holds the boundaries that may stand at position k, and an interval leads
+from a boundary to a later one within the load limit. In each layer these boundaries are neighbours, and each of them lies
+on a whole partition, so two numbers a layer describe the class. Where intervals may be empty, a partition is listed
+once, with its empty intervals last.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inner_loop
+from edrp.mdp.tasks import Boundaries, Values
+from edrp.memory import refuse_beyond_memory
+
+Partitions = NDArray[np.int16] | NDArray[np.int32]
+"""Boundaries of many partitions, one row each, in lexicographic order."""
+
+
+class Layers(NamedTuple):
+    """Which boundaries may stand where.
+
+    Attributes
+    ----------
+    first, last : shape (n + 1,)
+        Least and greatest boundary at each position; last < first somewhere when no partition is feasible.
+    reach : shape (m + 1,)
+        Greatest end of an interval that begins at a boundary, within the load limit.
+    """
+
+    first: Boundaries
+    last: Boundaries
+    reach: Boundaries
+
+    @property
+    def feasible(self) -> bool:
+        """Whether there is any partition."""
+        return bool((self.first <= self.last).all())
+
+    def ends(self, position: int, begin: int) -> tuple[int, int]:
+        """Least and greatest boundary after `begin` at `position`; none if the second is smaller."""
+        tasks = self.reach.size - 1
+        if begin == tasks:
+            return tasks, tasks
+        return max(begin + 1, int(self.first[position + 1])), min(int(self.reach[begin]), int(self.last[position + 1]))
+
+
+def layers(work_before: Values, nodes: int, limit: float, allow_empty: bool) -> Layers:
+    """The layers of all partitions into `nodes` intervals of at most `limit` work; O(m log m + n log m).
+
+    Parameters
+    ----------
+    work_before
+        Shape (m + 1,), work of the tasks before each boundary, nondecreasing.
+    nodes
+        Number of intervals.
+    limit
+        Most work of an interval.
+    allow_empty
+        Whether intervals may hold no task.
+
+    Examples
+    --------
+    >>> found = layers(np.arange(5.0), 2, 3.0, allow_empty=False)
+    >>> found.first.tolist(), found.last.tolist()
+    ([0, 1, 4], [0, 3, 4])
+    """
+    tasks = work_before.size - 1
+    reach = np.searchsorted(work_before, work_before + limit, side="right") - 1
+    first, last = np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64)
+    last[0], first[nodes] = 0, tasks
+    for k in range(nodes):
+        last[k + 1] = reach[last[k]]
+    for k in range(nodes - 1, -1, -1):
+        first[k] = np.searchsorted(reach, first[k + 1], side="left")
+    held = np.arange(nodes + 1)
+    if allow_empty:
+        return Layers(np.maximum(first, np.minimum(held, tasks)), last, reach)
+    return Layers(np.maximum(first, held), np.minimum(last, tasks - held[::-1]), reach)
+
+
+def paths_to_end(graph: Layers) -> list[list[int]]:
+    """For each position, and each of its boundaries, in how many ways a partition can go on from there; exact."""
+    nodes, tasks = graph.first.size - 1, graph.reach.size - 1
+    if not graph.feasible:
+        return [[] for _ in range(nodes + 1)]
+    counts: list[list[int]] = [[] for _ in range(nodes)] + [[1]]
+    for k in range(nodes - 1, -1, -1):
+        before = [0, *accumulate(counts[k + 1])]
+        offset = int(graph.first[k + 1])
+        for begin in range(int(graph.first[k]), int(graph.last[k]) + 1):
+            least, greatest = graph.ends(k, begin)
+            counts[k].append(before[greatest + 1 - offset] - before[least - offset] if begin < tasks else 1)
+    return counts
+
+
+def count_partitions(work_before: Values, nodes: int, limit: float, allow_empty: bool) -> int:
+    """How many feasible partitions there are, without listing them; exact at any size, O(m·n).
+
+    Examples
+    --------
+    Four equal tasks on two nodes with at most three tasks each: 1+3, 2+2 and 3+1.
+
+    >>> count_partitions(np.arange(5.0), 2, 3.0, allow_empty=False)
+    3
+    >>> count_partitions(np.arange(65.0), 8, 64.0, allow_empty=False) == 553270671
+    True
+    """
+    return sum(paths_to_end(layers(work_before, nodes, limit, allow_empty))[0])
+
+
+def boundary_type(tasks: int) -> Any:
+    """The smallest signed integer type that holds every boundary of that many tasks."""
+    return np.int16 if tasks <= np.iinfo(np.int16).max else np.int32
+
+
+def partition_bytes(tasks: int, nodes: int, count: int) -> int:
+    """Memory of `count` enumerated partitions, in bytes.
+
+    >>> partition_bytes(64, 16, 1_000_000)
+    34000000
+    """
+    return count * (nodes + 1) * np.dtype(boundary_type(tasks)).itemsize
+
+
+def enumerate_partitions(
+    work_before: Values, nodes: int, limit: float, allow_empty: bool, expected: int | None = None
+) -> Partitions:
+    """Every feasible partition, one row of boundaries each, in lexicographic order.
+
+    Parameters
+    ----------
+    work_before, nodes, limit, allow_empty
+        As for `layers`.
+    expected
+        Their number, if `count_partitions` was asked before.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When they do not fit into memory.
+
+    Examples
+    --------
+    >>> enumerate_partitions(np.arange(5.0), 2, 3.0, allow_empty=False).tolist()
+    [[0, 1, 4], [0, 2, 4], [0, 3, 4]]
+    >>> enumerate_partitions(np.arange(3.0), 2, 2.0, allow_empty=True).tolist()
+    [[0, 1, 2], [0, 2, 2]]
+    """
+    tasks = work_before.size - 1
+    graph = layers(work_before, nodes, limit, allow_empty)
+    count = sum(paths_to_end(graph)[0]) if expected is None else expected
+    what = f"{count:.6g} partitions of {tasks} tasks into {nodes} intervals"
+    refuse_beyond_memory(partition_bytes(tasks, nodes, count), what, "lower the tolerance or use a method that does not list them")
+    found = np.empty((count, nodes + 1), boundary_type(tasks))
+    if count:
+        _enumerate(graph.first, graph.last, graph.reach, np.zeros(nodes + 1, np.int64), np.zeros(nodes + 1, np.int64), found)
+    return found
+
+
+@inner_loop
+def _enumerate(first: np.ndarray, last: np.ndarray, reach: np.ndarray, row: np.ndarray, end: np.ndarray, found: np.ndarray) -> None:
+    """Walk all paths depth first; `row` is the current path, `end[k]` the last boundary to try at position k."""
+    nodes, tasks = first.size - 1, reach.size - 1
+    k, index = 0, 0
+    while k >= 0:
+        while k < nodes:  # down along the first boundaries that are left
+            begin = row[k]
+            k += 1
+            if begin == tasks:
+                row[k], end[k] = tasks, tasks
+            else:
+                row[k], end[k] = max(begin + 1, first[k]), min(reach[begin], last[k])
+        for position in range(nodes + 1):
+            found[index, position] = row[position]
+        index += 1
+        while k >= 0 and row[k] >= end[k]:
+            k -= 1
+        if k >= 0:
+            row[k] += 1
+
+
+def sample_partitions(
+    work_before: Values, nodes: int, limit: float, allow_empty: bool, size: int, generator: np.random.Generator
+) -> Partitions:
+    """Feasible partitions drawn uniformly, with replacement, from however many there are; shape (size, nodes + 1).
+
+    Examples
+    --------
+    >>> drawn = sample_partitions(np.arange(65.0), 8, 64.0, False, 1000, np.random.default_rng(0))
+    >>> bool((drawn[:, 1:] > drawn[:, :-1]).all())
+    True
+    """
+    tasks = work_before.size - 1
+    graph = layers(work_before, nodes, limit, allow_empty)
+    counts = paths_to_end(graph)
+    rows = np.zeros((size if counts[0] else 0, nodes + 1), boundary_type(tasks))
+    for k in range(nodes if rows.size else 0):
+        # Shares of the paths before each boundary; huge counts are scaled to fit a float.
+        shift = max(0, max(counts[k + 1]).bit_length() - 900)
+        before = np.concatenate([[0.0], np.cumsum([float(each >> shift) for each in counts[k + 1]])])
+        begin = rows[:, k].astype(np.int64)
+        offset = graph.first[k + 1]
+        least = np.where(begin == tasks, tasks, np.maximum(begin + 1, offset)) - offset
+        greatest = np.where(begin == tasks, tasks, np.minimum(graph.reach[begin], graph.last[k + 1])) - offset
+        target = before[least] + generator.random(size) * (before[greatest + 1] - before[least])
+        rows[:, k + 1] = np.clip(np.searchsorted(before, target, side="right") - 1, least, greatest) + offset
+    return rows
