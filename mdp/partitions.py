@@ -156,15 +156,19 @@ def enumerate_partitions(
     graph = layers(work_before, nodes, limit, allow_empty)
     count = sum(paths_to_end(graph)[0]) if expected is None else expected
     what = f"{count:.6g} partitions of {tasks} tasks into {nodes} intervals"
-    refuse_beyond_memory(partition_bytes(tasks, nodes, count), what, "lower the tolerance or use a method that does not list them")
+    remedy = "lower the tolerance, or use a method that does not list them"
+    refuse_beyond_memory(partition_bytes(tasks, nodes, count), what, remedy)
     found = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
-        _enumerate(graph.first, graph.last, graph.reach, np.zeros(nodes + 1, np.int64), np.zeros(nodes + 1, np.int64), found)
+        row, end = np.zeros((2, nodes + 1), np.int64)
+        _enumerate(graph.first, graph.last, graph.reach, row, end, found)
     return found
 
 
 @inner_loop
-def _enumerate(first: np.ndarray, last: np.ndarray, reach: np.ndarray, row: np.ndarray, end: np.ndarray, found: np.ndarray) -> None:
+def _enumerate(
+    first: np.ndarray, last: np.ndarray, reach: np.ndarray, row: np.ndarray, end: np.ndarray, found: np.ndarray
+) -> None:
     """Walk all paths depth first; `row` is the current path, `end[k]` the last boundary to try at position k."""
     nodes, tasks = first.size - 1, reach.size - 1
     k, index = 0, 0

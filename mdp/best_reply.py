@@ -1,0 +1,267 @@
+"""The best reply to a partition: the partition of another class with the least cost to get there plus value there.
+
+For a partition P and a class with one value V per partition Q, a best reply minimises c(P, Q) + V(Q), where c is the
+state that has to move: total − the largest sum of overlaps of intervals matched one to one. Overlapping intervals form
+a chain (a caterpillar), so the matching is decided from left to right. At each boundary b two numbers suffice: the best
+gain so far, and the best gain so far that leaves b's *owner* unmatched, the interval of P that holds task b. One more
+interval [a, b) changes the two by one of four numbers (`Gains`), whatever came before and after it.
+
+The search walks the trie of the class depth first. It gives up a prefix when even the best that can follow, exact in
+gains and prices and with the least residue below that prefix (`Lookahead`), is no better than the best reply known.
+What can follow is computed from right to left for every place of the trie; two partitions that agree from some boundary
+on share that part of it, so partitions are best taken in the order of `colexicographic`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inlined, inner_loop
+from edrp.mdp.partitions import Partitions
+from edrp.mdp.tasks import Values
+from edrp.mdp.trie import Lookahead, Trie, arc_below
+
+Integers = NDArray[np.int64]
+
+
+class Gains(NamedTuple):
+    """What one interval of Q adds, for every span of the class, to the two best gains at its ends.
+
+    Named by whether the owner is free at the interval's begin, and at its end: `free_free` leads from the gain with a
+    free owner to the gain with a free owner, and so on; −inf where there is no such way.
+
+    Attributes
+    ----------
+    free_free, free_any, any_free, any_any : shape (spans,)
+    """
+
+    free_free: Values
+    free_any: Values
+    any_free: Values
+    any_any: Values
+
+
+class Workspace(NamedTuple):
+    """Scratch of one search.
+
+    Attributes
+    ----------
+    gains : against the partition that was asked last.
+    free_after, any_after : shape (places,)
+        Most that can still be gained, less prices, with a free owner and with whatever owner.
+    free, best : shape (n + 1,)
+        The two best gains of the current prefix, less prices.
+    path : shape (4, n + 1)
+        Place, next arc, number of the prefix and of its first leaf, along the current prefix.
+    """
+
+    gains: Gains
+    free_after: Values
+    any_after: Values
+    free: Values
+    best: Values
+    path: Integers
+
+    @classmethod
+    def of(cls, trie: Trie) -> Workspace:
+        """Room for searching this trie."""
+        gains = Gains(*(np.zeros(trie.span_end.size) for _ in range(4)))
+        places, depth = trie.boundary.size, trie.nodes + 1
+        return cls(
+            gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64)
+        )
+
+
+def colexicographic(partitions: Partitions) -> Integers:
+    """Row numbers of partitions sorted by their last boundary, then the one before, and so on.
+
+    Examples
+    --------
+    >>> colexicographic(np.array([[0, 1, 5, 9], [0, 2, 4, 9], [0, 3, 4, 9]], dtype=np.int16)).tolist()
+    [1, 2, 0]
+    """
+    return np.lexsort(partitions.T).astype(np.int64)
+
+
+def best_replies(
+    trie: Trie,
+    ahead: Lookahead,
+    state_before: Values,
+    partitions: Partitions,
+    rows: Integers,
+    incumbents: Integers,
+    values: Values,
+    replies: Integers,
+) -> None:
+    """For each of some partitions P, the least c(P, Q) + V(Q) over all Q of a class, and the Q that attains it.
+
+    Ties go to the lowest number of Q; values that differ by less than 1e-12 of the sizes in play count as tied.
+    Releases the interpreter lock, so that threads can share the work by rows.
+
+    Parameters
+    ----------
+    trie
+        Of the class of Q.
+    ahead
+        Its values V, from `look_ahead`.
+    state_before
+        Shape (m + 1,), bytes of state before each boundary.
+    partitions
+        Shape (count, k + 1), the partitions P; intervals may be empty.
+    rows
+        Which of them to answer, in the order in which to answer them: a part of `colexicographic(partitions)` is fastest.
+    incumbents
+        Shape (count,), number of a good reply to each P, such as that of the sweep before, or −1. May be `replies`.
+    values, replies
+        Shape (count,), filled at `rows`; infinite and −1 where no reply is allowed.
+
+    Examples
+    --------
+    Five equal tasks; from 1+4 to two nodes with at most three tasks each, at no further cost.
+
+    >>> from edrp.mdp.trie import look_ahead
+    >>> before = np.arange(6.0)
+    >>> trie = Trie.of(before, 2, 3.0, allow_empty=False)
+    >>> values, replies = np.zeros(1), np.full(1, -1)
+    >>> start = np.array([[0, 1, 5]], dtype=np.int16)
+    >>> best_replies(trie, look_ahead(trie, np.zeros(trie.count)), before, start, np.arange(1), replies, values, replies)
+    >>> values.tolist(), replies.tolist()
+    ([1.0], [0])
+    """
+    if trie.count == 0:
+        values[rows], replies[rows] = np.inf, -1
+        return
+    _sweep(trie, ahead, state_before, partitions, rows, incumbents, values, replies, Workspace.of(trie))
+
+
+@inner_loop
+def _sweep(
+    trie: Trie,
+    ahead: Lookahead,
+    state_before: np.ndarray,
+    partitions: np.ndarray,
+    rows: np.ndarray,
+    incumbents: np.ndarray,
+    values: np.ndarray,
+    replies: np.ndarray,
+    space: Workspace,
+) -> None:
+    total = state_before[-1]
+    slack = ahead.slack + 1e-12 * total
+    last = partitions.shape[1] - 1
+    for index in range(rows.size):
+        row = rows[index]
+        changed = partitions[row, last] + 1
+        if index > 0:
+            j = last
+            while j >= 0 and partitions[row, j] == partitions[rows[index - 1], j]:
+                changed = partitions[row, j]
+                j -= 1
+        _weigh(trie, state_before, partitions[row], changed, space.gains)
+        _from_the_right(trie, ahead.price, changed, space)
+        best, reply = np.inf, trie.count
+        if incumbents[row] >= 0:
+            reply = incumbents[row]
+            best = total - _gain(trie, space.gains, reply) + ahead.values[reply]
+        other = replies[rows[index - 1]] if index > 0 else -1
+        if other >= 0 and other != reply:
+            value = total - _gain(trie, space.gains, other) + ahead.values[other]
+            if value < best - slack or (value <= best + slack and other < reply):
+                best, reply = value, other
+        reply = _search(trie, ahead, total, slack, best, reply, space)
+        if reply == trie.count or ahead.values[reply] == np.inf:
+            values[row], replies[row] = np.inf, -1
+        else:
+            values[row], replies[row] = total - _gain(trie, space.gains, reply) + ahead.values[reply], reply
+
+
+@inlined
+def _weigh(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: Gains) -> None:
+    """Gains of all spans that begin before `changed` against the partition `old`."""
+    intervals = old.size - 1
+    i = 0
+    for a in range(min(changed, trie.span_start.size - 1)):
+        while old[i + 1] <= a:
+            i += 1
+        from_a = state_before[old[i + 1]] - state_before[a]
+        j, inside = i, 0.0  # interval that holds the span's end; largest one between i and j
+        for s in range(trie.span_start[a], trie.span_start[a + 1]):
+            b = trie.span_end[s]
+            while j < intervals and old[j + 1] <= b:
+                if j > i:
+                    inside = max(inside, state_before[old[j + 1]] - state_before[old[j]])
+                j += 1
+            if i == j:
+                gains.free_free[s], gains.free_any[s] = 0.0, state_before[b] - state_before[a]
+                gains.any_free[s], gains.any_any[s] = -np.inf, 0.0
+            else:
+                to_b = state_before[b] - state_before[old[j]]
+                gains.free_free[s], gains.free_any[s] = max(from_a, inside), to_b
+                gains.any_free[s], gains.any_any[s] = inside, to_b
+
+
+@inlined
+def _from_the_right(trie: Trie, price: np.ndarray, changed: int, space: Workspace) -> None:
+    """What can follow each place whose boundary lies before `changed`."""
+    gains, free, whatever = space.gains, space.free_after, space.any_after
+    for k in range(trie.nodes - 1, -1, -1):
+        for v in range(trie.level[k], trie.level[k + 1]):
+            if trie.boundary[v] >= changed:
+                break
+            most_free, most_any = -np.inf, -np.inf
+            for e in range(trie.arc_start[v], trie.arc_start[v + 1]):
+                s, w = trie.arc_span[e], trie.arc_target[e]
+                most_free = max(most_free, max(gains.free_free[s] + free[w], gains.free_any[s] + whatever[w]) - price[e])
+                most_any = max(most_any, max(gains.any_free[s] + free[w], gains.any_any[s] + whatever[w]) - price[e])
+            free[v], whatever[v] = most_free, most_any
+
+
+@inlined
+def _gain(trie: Trie, gains: Gains, leaf: int) -> float:
+    """Exact gain of one partition of the class."""
+    v, free, best = 0, 0.0, 0.0
+    for _ in range(trie.nodes):
+        e = arc_below(trie, v, leaf)
+        s = trie.arc_span[e]
+        freed = max(free + gains.free_free[s], best + gains.any_free[s])
+        best = max(freed, max(free + gains.free_any[s], best + gains.any_any[s]))
+        free = freed
+        leaf -= trie.arc_leaves[e]
+        v = trie.arc_target[e]
+    return best
+
+
+@inlined
+def _search(trie: Trie, ahead: Lookahead, total: float, slack: float, best: float, reply: int, space: Workspace) -> int:
+    """Number of the best reply, given the value and number of a known one."""
+    gains = space.gains
+    place, arc, prefix, leaf = space.path[0], space.path[1], space.path[2], space.path[3]
+    place[0], arc[0], prefix[0], leaf[0] = 0, trie.arc_start[0], 0, 0
+    space.free[0], space.best[0] = 0.0, 0.0
+    if trie.leaves[0] == 1:
+        return 0
+    k = 0
+    while k >= 0:
+        e = arc[k]
+        if e == trie.arc_start[place[k] + 1]:
+            k -= 1
+            continue
+        arc[k] += 1
+        s, w = trie.arc_span[e], trie.arc_target[e]
+        freed = max(space.free[k] + gains.free_free[s], space.best[k] + gains.any_free[s])
+        gained = max(freed, max(space.free[k] + gains.free_any[s], space.best[k] + gains.any_any[s])) - ahead.price[e]
+        freed -= ahead.price[e]
+        below, first = prefix[k] + trie.arc_prefixes[e], leaf[k] + trie.arc_leaves[e]
+        bound = total - max(freed + space.free_after[w], gained + space.any_after[w]) + ahead.least[below]
+        if bound >= best + slack or (bound >= best - slack and first >= reply):
+            continue
+        if trie.leaves[w] == 1:  # the bound is its value
+            best, reply = bound, first
+            continue
+        k += 1
+        place[k], arc[k], prefix[k], leaf[k] = w, trie.arc_start[w], below, first
+        space.free[k], space.best[k] = freed, gained
+    return reply

@@ -1,0 +1,297 @@
+"""The lexicographic trie of all partitions of a class, without its nodes: only the graph whose paths they are.
+
+Partitions in lexicographic order are the leaves of a trie whose inner nodes are prefixes of boundaries. All prefixes that
+end at the same position and boundary continue in the same ways, so one *place* stands for all of them: the trie is the
+graph of places and *arcs* (one more interval). Numbers of leaves and prefixes, counted per place, number the leaves
+(the rows of `enumerate_partitions`) and the prefixes (in preorder), so that a value per prefix is one flat array.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import lsqr
+
+from edrp.kernels import inlined, inner_loop, kernel
+from edrp.mdp.partitions import Layers, layers, paths_to_end
+from edrp.mdp.tasks import Values
+
+Integers = NDArray[np.int64]
+SAMPLE = 20_000
+"""Partitions to which arc prices are fitted."""
+
+
+class Trie(NamedTuple):
+    """All feasible partitions of one class, as places and arcs.
+
+    Attributes
+    ----------
+    nodes : number of intervals n of a partition.
+    count : number of partitions.
+    boundary : shape (places,)
+        Boundary of each place; places are sorted by position, then boundary. The first is the root.
+    level : shape (n + 2,)
+        First place of each position.
+    arc_start : shape (places + 1,)
+        Arcs out of each place, by boundary of their end.
+    arc_target, arc_span : shape (arcs,)
+        Place that an arc leads to; its interval as an index into spans.
+    arc_leaves, arc_prefixes : shape (arcs,)
+        What to add to the number of the first leaf, and to the number of the prefix, when the arc is followed.
+    leaves, prefixes : shape (places,)
+        How many partitions, and how many prefixes with more than one continuation or the first with one, lie below.
+    span_start : shape (m + 1,)
+        First span that begins at each boundary.
+    span_end : shape (spans,)
+        End of each interval that some partition contains.
+    """
+
+    nodes: int
+    count: int
+    boundary: Integers
+    level: Integers
+    arc_start: Integers
+    arc_target: Integers
+    arc_span: Integers
+    arc_leaves: Integers
+    arc_prefixes: Integers
+    leaves: Integers
+    prefixes: Integers
+    span_start: Integers
+    span_end: Integers
+
+    @classmethod
+    def of(cls, work_before: Values, nodes: int, limit: float, allow_empty: bool) -> Trie:
+        """The trie of the partitions that `enumerate_partitions` lists for the same arguments.
+
+        Raises
+        ------
+        OverflowError
+            When there are more than 2**62 partitions: such a class has no numbered leaves.
+
+        Examples
+        --------
+        >>> trie = Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)
+        >>> trie.count, trie.boundary.tolist()
+        (3, [0, 1, 2, 3, 4])
+        """
+        graph = layers(work_before, nodes, limit, allow_empty)
+        counts = paths_to_end(graph)
+        count = sum(counts[0])
+        if count > 2**62:
+            raise OverflowError(f"{count:.3g} partitions into {nodes} intervals are too many to be numbered")
+        if count == 0:
+            return _empty(nodes, work_before.size - 1)
+        leaves = np.array([each for level in counts for each in level], dtype=np.int64)
+        return _linked(graph, nodes, leaves)
+
+
+def _empty(nodes: int, tasks: int) -> Trie:
+    none, one = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    level = np.ones(nodes + 2, np.int64)
+    level[0] = 0
+    start = np.zeros(tasks + 1, np.int64)
+    return Trie(nodes, 0, one, level, np.zeros(2, np.int64), none, none, none, none, one, one, start, none)
+
+
+def _linked(graph: Layers, nodes: int, leaves: Integers) -> Trie:
+    tasks = graph.reach.size - 1
+    sizes = graph.last - graph.first + 1
+    level = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    boundary = np.concatenate([np.arange(a, b + 1) for a, b in zip(graph.first, graph.last, strict=True)]).astype(np.int64)
+    position = np.repeat(np.arange(nodes + 1), sizes)
+    ends = [graph.ends(int(k), int(a)) for k, a in zip(position[: level[nodes]], boundary[: level[nodes]], strict=True)]
+    least, greatest = np.array([*ends, (0, -1)], dtype=np.int64).T
+    width = greatest - least + 1
+    arc_start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    place = np.repeat(np.arange(boundary.size), width)
+    end = np.arange(arc_start[-1]) - arc_start[place] + least[place]
+    target = level[position[place] + 1] + end - graph.first[position[place] + 1]
+    spans, arc_span = np.unique(boundary[place] * (tasks + 1) + end, return_inverse=True)
+    span_start = np.searchsorted(spans, np.arange(tasks + 1) * (tasks + 1)).astype(np.int64)
+    trie = Trie(
+        nodes,
+        int(leaves[0]),
+        boundary,
+        level,
+        arc_start,
+        target.astype(np.int64),
+        arc_span.astype(np.int64).ravel(),
+        np.zeros(target.size, np.int64),
+        np.zeros(target.size, np.int64),
+        leaves,
+        np.ones(boundary.size, np.int64),
+        span_start,
+        spans % (tasks + 1),
+    )
+    _number(trie)
+    return trie
+
+
+@inner_loop
+def _number(trie: Trie) -> None:
+    """Fill the numbers of prefixes below each place, and the offsets of each arc."""
+    for v in range(trie.boundary.size - 1, -1, -1):
+        leaf, prefix = 0, 1
+        for e in range(trie.arc_start[v], trie.arc_start[v + 1]):
+            trie.arc_leaves[e] = leaf
+            trie.arc_prefixes[e] = prefix
+            leaf += trie.leaves[trie.arc_target[e]]
+            prefix += trie.prefixes[trie.arc_target[e]]
+        if trie.leaves[v] > 1:
+            trie.prefixes[v] = prefix
+
+
+@inlined
+def arc_below(trie: Trie, place: int, leaf: int) -> int:
+    """The arc out of a place behind which its leaf of that number lies."""
+    low, high = trie.arc_start[place], trie.arc_start[place + 1] - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if trie.arc_leaves[middle] <= leaf:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel
+def arcs_of(trie: Trie, leaves: np.ndarray) -> np.ndarray:
+    """The arcs of partitions given by number, shape (leaves, nodes)."""
+    found = np.empty((leaves.size, trie.nodes), np.int64)
+    for row in range(leaves.size):
+        place, leaf = 0, leaves[row]
+        for k in range(trie.nodes):
+            e = arc_below(trie, place, leaf)
+            found[row, k] = e
+            leaf -= trie.arc_leaves[e]
+            place = trie.arc_target[e]
+    return found
+
+
+@kernel
+def rank_partitions(trie: Trie, partitions: np.ndarray) -> np.ndarray:
+    """Number of each partition in the class, −1 for one that is not in it.
+
+    Parameters
+    ----------
+    trie
+        Of the class.
+    partitions
+        Shape (rows, nodes + 1), boundaries; where intervals may be empty, the empty ones stand last.
+
+    Examples
+    --------
+    >>> trie = Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)
+    >>> rank_partitions(trie, np.array([[0, 3, 4], [0, 4, 4]])).tolist()
+    [2, -1]
+    """
+    found = np.zeros(partitions.shape[0], np.int64)
+    for row in range(partitions.shape[0]):
+        place = 0
+        for k in range(trie.nodes):
+            begin, end = trie.arc_start[place], trie.arc_start[place + 1]
+            e = begin
+            if begin < end:
+                e += partitions[row, k + 1] - trie.boundary[trie.arc_target[begin]]
+            if e < begin or e >= end or partitions[row, 0] != 0:
+                found[row] = -1
+                break
+            found[row] += trie.arc_leaves[e]
+            place = trie.arc_target[e]
+    return found
+
+
+class Lookahead(NamedTuple):
+    """A value per partition, prepared for searching.
+
+    Values are split into a sum of prices of the partition's arcs, and a residue: prices enter the exact bound on what
+    is left of a path, and only the residue, which varies far less than the values, has to be bounded by its minimum.
+
+    Attributes
+    ----------
+    values : shape (count,)
+    price : shape (arcs,)
+    least : shape (prefixes,)
+        Least residue below each prefix, in preorder.
+    slack : least difference of values that is not rounding, relative to values alone.
+    """
+
+    values: Values
+    price: Values
+    least: Values
+    slack: float
+
+
+def look_ahead(trie: Trie, values: Values) -> Lookahead:
+    """Prepare one value per partition for `best_replies`; O(prefixes) and a least-squares fit to a sample.
+
+    Parameters
+    ----------
+    trie
+        Of the class.
+    values
+        Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are no reply.
+
+    Examples
+    --------
+    >>> trie = Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)
+    >>> look_ahead(trie, np.array([3.0, 1.0, 2.0])).values.tolist()
+    [3.0, 1.0, 2.0]
+    """
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    price = _fitted_prices(trie, values)
+    least = np.empty(int(trie.prefixes[0]))
+    _least_residues(trie, values, price, least, np.zeros(trie.nodes + 1, np.int64), np.zeros((3, trie.nodes + 1), np.int64))
+    largest = np.abs(values).max(initial=0.0, where=np.isfinite(values))
+    return Lookahead(values, price, least, 1e-12 * float(largest))
+
+
+def _fitted_prices(trie: Trie, values: Values) -> Values:
+    """Prices whose sums along paths are closest to the values, in least squares."""
+    allowed = np.flatnonzero(np.isfinite(values))
+    if allowed.size == 0 or values[allowed].min() == values[allowed].max():
+        return np.zeros(trie.arc_target.size)
+    rows = allowed[np.linspace(0, allowed.size - 1, min(allowed.size, SAMPLE)).astype(np.int64)]
+    arcs = arcs_of(trie, rows)
+    ones, starts = np.ones(arcs.size), np.arange(rows.size + 1) * trie.nodes
+    paths = csr_array((ones, arcs.ravel(), starts), shape=(rows.size, trie.arc_target.size))
+    return np.asarray(lsqr(paths, values[rows] - values[rows].mean(), damp=0.1, iter_lim=60)[0])
+
+
+@inner_loop
+def _least_residues(
+    trie: Trie, values: np.ndarray, price: np.ndarray, least: np.ndarray, arc: np.ndarray, stack: np.ndarray
+) -> None:
+    """Walk the trie in preorder; `stack` holds place, prefix and first leaf of each position, `arc` the next arc."""
+    paid = np.float64(0.0)
+    k = 0
+    place, prefix, leaf = stack[0], stack[1], stack[2]
+    arc[0] = trie.arc_start[0]
+    least[0] = np.inf
+    while k >= 0:
+        v = place[k]
+        if trie.leaves[v] == 1:
+            rest, w = paid, v
+            while trie.arc_start[w] < trie.arc_start[w + 1]:
+                rest += price[trie.arc_start[w]]
+                w = trie.arc_target[trie.arc_start[w]]
+            least[prefix[k]] = values[leaf[k]] - rest
+        elif arc[k] < trie.arc_start[v + 1]:
+            e = arc[k]
+            paid += price[e]
+            place[k + 1] = trie.arc_target[e]
+            prefix[k + 1] = prefix[k] + trie.arc_prefixes[e]
+            leaf[k + 1] = leaf[k] + trie.arc_leaves[e]
+            arc[k + 1] = trie.arc_start[place[k + 1]]
+            least[prefix[k + 1]] = np.inf
+            k += 1
+            continue
+        if k > 0:
+            least[prefix[k - 1]] = min(least[prefix[k - 1]], least[prefix[k]])
+            paid -= price[arc[k - 1]]
+            arc[k - 1] += 1
+        k -= 1
