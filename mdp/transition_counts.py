@@ -1,0 +1,88 @@
+"""Counting how often one number of nodes follows another in a history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edrp.errors import Fault, InvalidInstanceError
+
+Counts = NDArray[np.int64]
+
+
+def count_transitions(
+    *series: Sequence[int] | Counts, node_counts: Sequence[int] | Counts | None = None
+) -> tuple[Counts, Counts]:
+    """How often each number of nodes is followed by each, intervals without a change on the diagonal.
+
+    Returns
+    -------
+    node_counts : shape (k,)
+        As given, or those that occur, ascending.
+    transitions : shape (k, k)
+        From row to column; the matrices of several logs may simply be added.
+
+    Examples
+    --------
+    >>> counts, transitions = count_transitions([2, 3, 3, 2], [3, 2])
+    >>> counts.tolist(), transitions.tolist()
+    ([2, 3], [[0, 1], [2, 1]])
+    """
+    arrays = [np.asarray(each) for each in series]
+    faults: list[Fault] = []
+    for index, array in enumerate(arrays):
+        place = "series" if len(arrays) == 1 else f"series[{index}]"
+        faults += faults_of_counts(array, place)
+    if faults:
+        raise InvalidInstanceError(faults)
+    integers = [array.astype(np.int64) for array in arrays]
+    occurring = np.unique(np.concatenate([*integers, np.empty(0, dtype=np.int64)]))
+    known = occurring if node_counts is None else np.asarray(node_counts, dtype=np.int64)
+    if not known.size:
+        raise InvalidInstanceError([Fault("series", "", "is empty; give at least one number of nodes")])
+    if unknown := np.setdiff1d(occurring, known).tolist():
+        why = f"occurs in the series, but node_counts is {known.tolist()}; name it there"
+        raise InvalidInstanceError([Fault("series", str(each), why) for each in unknown])
+    order = np.argsort(known)
+    transitions = np.zeros((known.size, known.size), dtype=np.int64)
+    for each in integers:
+        rows = order[np.searchsorted(known, each, sorter=order)]
+        np.add.at(transitions, (rows[:-1], rows[1:]), 1)
+    return known, transitions
+
+
+def checked_transitions(transitions: ArrayLike, size: int) -> Counts:
+    """Counted transitions as an int64 array of shape (size, size).
+
+    Raises
+    ------
+    InvalidInstanceError
+        For another shape, and for what is no count.
+    """
+    observed = np.asarray(transitions)
+    if observed.shape != (size, size):
+        why = f"must have one row and one column for each of the {size} node counts"
+        raise InvalidInstanceError([Fault("transitions", f"an array of shape {observed.shape}", why)])
+    wrong = np.argwhere(~((observed >= 0) & (observed == np.floor(observed)) & np.isfinite(observed)))
+    if wrong.size:
+        why = "must be how often the transition was seen, a whole number, at least 0"
+        raise InvalidInstanceError([Fault(f"transitions[{i}][{j}]", str(observed[i, j].item()), why) for i, j in wrong[:20]])
+    return observed.astype(np.int64)
+
+
+def faults_of_counts(array: NDArray[Any], place: str) -> list[Fault]:
+    """What is wrong with an array that should hold numbers of nodes, shape (any,), with the place of each.
+
+    >>> [str(fault) for fault in faults_of_counts(np.array([2, 0]), "nodes")]
+    ['nodes[1]: must be a whole number of nodes, at least 1 (got 0)']
+    """
+    if array.ndim != 1:
+        return [Fault(place, f"an array of shape {array.shape}", "must be a flat list of numbers of nodes")]
+    if array.size and not np.issubdtype(array.dtype, np.number):
+        return [Fault(place, f"values of type {array.dtype}", "must hold whole numbers of nodes, at least 1")]
+    wrong = np.flatnonzero(~((array >= 1) & (array == np.floor(array)) & np.isfinite(array)))
+    why = "must be a whole number of nodes, at least 1"
+    return [Fault(f"{place}[{index}]", str(array[index].item()), why) for index in wrong[:20]]

@@ -1,0 +1,307 @@
+"""The migration transition matrix (MTM): how the number of nodes changes over time (state migration, section 4.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.mdp import markov_chains
+from edrp.mdp.transition_counts import Counts, checked_transitions, count_transitions, faults_of_counts
+
+Probabilities = NDArray[np.float64]
+
+ROW_SUM_SLACK = 1e-9
+"""By how much the probabilities of a row may miss 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class TransitionMatrix:
+    """Probabilities that a migration from one number of nodes goes to another.
+
+    Attributes
+    ----------
+    node_counts : shape (k,)
+        Numbers of nodes, each at least 1, no two alike.
+    probabilities : shape (k, k)
+        `probabilities[i, j]` of going from `node_counts[i]` to `node_counts[j]`; every row sums to 1.
+    transitions : shape (k, k) or None
+        How often each transition was observed, where the matrix was estimated.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For counts below 1 or given twice, probabilities outside [0, 1], and rows that do not sum to 1.
+
+    Examples
+    --------
+    >>> table_4 = TransitionMatrix([2, 3, 4], [[0.3, 0.6, 0.1], [0.3, 0.4, 0.3], [0.1, 0.5, 0.4]])
+    >>> round(table_4.sequence_probability([2, 3, 4]), 12)
+    0.18
+    """
+
+    node_counts: Counts
+    probabilities: Probabilities
+    transitions: Counts | None
+    _row_of: dict[int, int] = field(repr=False)
+
+    def __init__(self, node_counts: ArrayLike, probabilities: ArrayLike, transitions: ArrayLike | None = None) -> None:
+        counts, matrix = _checked(node_counts, probabilities)
+        observed = None if transitions is None else checked_transitions(transitions, counts.size)
+        for array in (counts, matrix, observed):
+            if array is not None:
+                array.flags.writeable = False
+        object.__setattr__(self, "node_counts", counts)
+        object.__setattr__(self, "probabilities", matrix)
+        object.__setattr__(self, "transitions", observed)
+        object.__setattr__(self, "_row_of", {int(n): i for i, n in enumerate(counts)})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.node_counts, self.probabilities, self.transitions)
+
+    @classmethod
+    def estimate(
+        cls,
+        *series: Sequence[int] | Counts,
+        smoothing: float = 0.0,
+        node_counts: Sequence[int] | Counts | None = None,
+        migrations_only: bool = True,
+    ) -> TransitionMatrix:
+        """Most likely matrix behind one or several series of node counts, one count per interval of time.
+
+        Several series (days with gaps between them, say) are pooled; no transition is read across a gap.
+
+        Parameters
+        ----------
+        *series
+            Numbers of nodes, in order of time.
+        smoothing
+            Added to how often each transition was observed (additive smoothing): 0 is the maximum likelihood,
+            1 is Laplace's rule.
+        node_counts
+            Counts that the matrix speaks of; default: those that occur, ascending.
+        migrations_only
+            Only neighbouring intervals of different counts are transitions, as in the paper's experiments.
+            False keeps the intervals in which nothing changed as transitions of a count to itself.
+
+        Raises
+        ------
+        InvalidInstanceError
+            For a negative smoothing, no count at all, and a count below 1 or missing in `node_counts`, with its place.
+
+        Examples
+        --------
+        >>> matrix = TransitionMatrix.estimate([2, 3, 3, 2, 4, 2, 3])
+        >>> matrix.probabilities[0].round(3).tolist()
+        [0.0, 0.667, 0.333]
+        """
+        known, transitions = count_transitions(*series, node_counts=node_counts)
+        return cls.from_counts(known, transitions, smoothing=smoothing, migrations_only=migrations_only)
+
+    @classmethod
+    def from_counts(
+        cls, node_counts: ArrayLike, transitions: ArrayLike, *, smoothing: float = 0.0, migrations_only: bool = True
+    ) -> TransitionMatrix:
+        """As `estimate`, from how often each transition occurred.
+
+        A row without observations has no most likely value. It takes the distribution of all arrivals at
+        the other counts (where migrations go when nothing is known of where they come from); if there were
+        none either, all other counts are equally likely. Smoothing fills such rows evenly by itself. Either way
+        `never_left` names them. A matrix of a single count goes from that count to itself.
+
+        Parameters
+        ----------
+        node_counts : shape (k,)
+        transitions : shape (k, k)
+            From row to column, whole numbers. The diagonal is ignored with `migrations_only`.
+        smoothing, migrations_only
+            As for `estimate`.
+
+        Examples
+        --------
+        >>> matrix = TransitionMatrix.from_counts([2, 3, 4], [[0, 2, 1], [1, 0, 0], [0, 0, 0]])
+        >>> matrix.never_left, matrix.probabilities[2].tolist()
+        ((4,), [0.3333333333333333, 0.6666666666666666, 0.0])
+        """
+        if not (math.isfinite(smoothing) and smoothing >= 0):
+            raise InvalidInstanceError([Fault("smoothing", repr(smoothing), "must be a finite number, at least 0")])
+        observed = checked_transitions(transitions, np.asarray(node_counts).size)
+        possible = np.ones_like(observed, dtype=bool)
+        if migrations_only and len(observed) > 1:
+            np.fill_diagonal(possible, False)
+        observed = np.where(possible, observed, 0)
+        weights = np.where(possible, observed + smoothing, 0.0)
+        for row in np.flatnonzero(weights.sum(axis=1) == 0):
+            arrivals = np.where(possible[row], observed.sum(axis=0), 0)
+            weights[row] = arrivals if arrivals.any() else possible[row]
+        return cls(node_counts, weights / weights.sum(axis=1, keepdims=True), observed)
+
+    @property
+    def never_left(self) -> tuple[int, ...]:
+        """Counts that no observed migration leaves; empty for a matrix that was given, not estimated."""
+        if self.transitions is None:
+            return ()
+        leaving = self.transitions.sum(axis=1) - self.transitions.diagonal()
+        return tuple(int(n) for n in self.node_counts[leaving == 0])
+
+    def row(self, nodes: int) -> int:
+        """Row and column of a number of nodes.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When the matrix does not speak of it.
+        """
+        if nodes not in self._row_of:
+            why = f"the matrix speaks of {', '.join(map(str, self._row_of))} nodes only"
+            raise InvalidInstanceError([Fault("nodes", str(nodes), why)])
+        return self._row_of[nodes]
+
+    def after(self, nodes: int, steps: int) -> Probabilities:
+        """Distribution over `node_counts` after so many migrations from a number of nodes, shape (k,).
+
+        Examples
+        --------
+        >>> TransitionMatrix([2, 3], [[0, 1], [0.5, 0.5]]).after(2, 2).tolist()
+        [0.5, 0.5]
+        """
+        if steps < 0:
+            raise InvalidInstanceError([Fault("steps", str(steps), "must be at least 0")])
+        return np.linalg.matrix_power(self.probabilities, steps)[self.row(nodes)]
+
+    @property
+    def recurrent_classes(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of counts that are never left once entered and within which each leads to each; at least one.
+
+        Counts in none of them are passed through only for a while.
+
+        >>> TransitionMatrix([2, 3, 4], [[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]]).recurrent_classes
+        ((3,), (4,))
+        """
+        return tuple(
+            tuple(int(n) for n in self.node_counts[rows]) for rows in markov_chains.recurrent_classes(self.probabilities)
+        )
+
+    def period(self, nodes: int) -> int:
+        """Greatest common divisor of the numbers of migrations after which a count can come again; 0 if it never does.
+
+        >>> TransitionMatrix([2, 3], [[0, 1], [1, 0]]).period(3)
+        2
+        """
+        return markov_chains.period(self.probabilities, self.row(nodes))
+
+    def stationary(self, start: int | None = None) -> Probabilities:
+        """Share of migrations that end in each count in the long run, shape (k,).
+
+        For a chain with one recurrent class this is its stationary distribution, whatever the start;
+        for a periodic chain, where `after` keeps alternating, it is the average over a period. With several
+        recurrent classes the long run depends on the class that the chain falls into, so `start` must be given.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When there are several recurrent classes and no start.
+
+        Examples
+        --------
+        >>> TransitionMatrix([2, 3], [[0.5, 0.5], [1.0, 0.0]]).stationary().round(6).tolist()
+        [0.666667, 0.333333]
+        """
+        classes = self.recurrent_classes
+        if start is None and len(classes) > 1:
+            among = ", ".join("{" + ", ".join(map(str, each)) + "}" for each in classes)
+            why = f"the chain ends in one of {among}; name the number of nodes that it starts from"
+            raise InvalidInstanceError([Fault("start", "", why)])
+        return markov_chains.long_run_shares(self.probabilities, self.row(classes[0][0] if start is None else start))
+
+    def sequence_probability(self, sequence: Sequence[int] | Counts) -> float:
+        """Probability that a chain which begins in the first count of the sequence goes on like the rest of it.
+
+        >>> TransitionMatrix([2, 3], [[0.25, 0.75], [1.0, 0.0]]).sequence_probability([2, 3, 2, 2])
+        0.1875
+        """
+        rows = self._rows(sequence, "sequence")
+        return float(np.prod(self.probabilities[rows[:-1], rows[1:]]))
+
+    def sample(self, start: int, steps: int, seed: int) -> Counts:
+        """A random sequence of `steps` migrations, shape (steps + 1,), `start` first.
+
+        >>> TransitionMatrix([2, 3], [[0, 1], [1, 0]]).sample(3, 4, seed=1).tolist()
+        [3, 2, 3, 2, 3]
+        """
+        if steps < 0:
+            raise InvalidInstanceError([Fault("steps", str(steps), "must be at least 0")])
+        thresholds = np.cumsum(self.probabilities, axis=1)
+        thresholds /= thresholds[:, -1:]
+        rows = np.empty(steps + 1, dtype=np.int64)
+        rows[0] = self.row(start)
+        for step, drawn in enumerate(np.random.default_rng(seed).random(steps)):
+            rows[step + 1] = np.searchsorted(thresholds[rows[step]], drawn, side="right")
+        return self.node_counts[rows]
+
+    def log_likelihood(self, *series: Sequence[int] | Counts, migrations_only: bool = True) -> float:
+        """Logarithm of the probability of the transitions in the series; −inf when one of them is impossible.
+
+        With `migrations_only`, neighbouring intervals of equal counts are no transitions, as for `estimate`.
+
+        >>> round(TransitionMatrix([2, 3], [[0.5, 0.5], [1.0, 0.0]]).log_likelihood([2, 3, 3, 2, 3]), 6)
+        -1.386294
+        """
+        _, transitions = count_transitions(*series, node_counts=self.node_counts)
+        if migrations_only:
+            np.fill_diagonal(transitions, 0)
+        seen = transitions > 0
+        if (self.probabilities[seen] == 0).any():
+            return -math.inf
+        return float((transitions[seen] * np.log(self.probabilities[seen])).sum())
+
+    def standard_errors(self) -> Probabilities:
+        """Standard error of each probability of an estimated matrix, shape (k, k): √(p(1 − p)/observations of the row).
+
+        Infinite in rows that were never observed.
+
+        >>> TransitionMatrix.estimate([2, 3, 2, 4, 2, 3, 2, 4]).standard_errors()[0].tolist()
+        [0.0, 0.25, 0.25]
+        """
+        if self.transitions is None:
+            raise InvalidInstanceError([Fault("transitions", "", "the matrix was given, not estimated; it has no errors")])
+        observed = self.transitions.sum(axis=1, keepdims=True)
+        variance = self.probabilities * (1 - self.probabilities)
+        return np.sqrt(np.where(observed > 0, variance / np.maximum(observed, 1), np.inf))
+
+    def _rows(self, sequence: Sequence[int] | Counts, place: str) -> list[int]:
+        known = ", ".join(map(str, self._row_of))
+        unknown = [(index, n) for index, n in enumerate(sequence) if n not in self._row_of]
+        if unknown:
+            why = f"the matrix speaks of {known} nodes only"
+            raise InvalidInstanceError([Fault(f"{place}[{index}]", str(n), why) for index, n in unknown])
+        return [self._row_of[int(n)] for n in sequence]
+
+
+def _checked(node_counts: ArrayLike, probabilities: ArrayLike) -> tuple[Counts, Probabilities]:
+    counts = np.asarray(node_counts)
+    faults = faults_of_counts(counts, "node_counts")
+    if not counts.size:
+        faults.append(Fault("node_counts", "[]", "must name at least one number of nodes"))
+    elif counts.ndim == 1:
+        values, occurrences = np.unique(counts, return_counts=True)
+        faults += [Fault("node_counts", str(each), "is named twice") for each in values[occurrences > 1].tolist()]
+    matrix = np.array(probabilities, dtype=np.float64)
+    if matrix.shape != (counts.size, counts.size):
+        why = f"must have one row and one column for each of the {counts.size} node counts"
+        faults.append(Fault("probabilities", f"an array of shape {matrix.shape}", why))
+        raise InvalidInstanceError(faults)
+    inside = (matrix >= 0) & (matrix <= 1 + ROW_SUM_SLACK)  # false for NaN
+    for i, j in np.argwhere(~inside)[:20]:
+        faults.append(Fault(f"probabilities[{i}][{j}]", repr(matrix[i, j].item()), "must lie between 0 and 1"))
+    for i in np.flatnonzero(inside.all(axis=1) & (np.abs(matrix.sum(axis=1) - 1) > ROW_SUM_SLACK)):
+        why = f"the probabilities of leaving {counts[i]} nodes must sum to 1"
+        faults.append(Fault(f"probabilities[{i}]", f"a sum of {matrix[i].sum():.12g}", why))
+    if faults:
+        raise InvalidInstanceError(faults)
+    return counts.astype(np.int64), matrix
