@@ -19,7 +19,7 @@ def tables() -> str:
     for kind in (*KINDS, *SOLUTION_KINDS):
         document = schema(kind)
         parts.append(_table(f"Document `{kind}`", document))
-        for name, part in document["$defs"].items():
+        for name, part in document.get("$defs", {}).items():
             if "properties" in part and name not in seen:
                 seen.add(name)
                 parts.append(_table(f"`{name}`", part))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from edrp.methods import Method, Options, get_method
 from edrp.problems.edrp import EdrpProblem
@@ -12,7 +14,12 @@ LARGEST_PROOF = 100_000
 """Operators × nodes above which no proof is attempted."""
 
 
-def choose(problem: EdrpProblem) -> Method:
+def choose(problem: Any) -> Method:
+    """The method to use for a problem of any kind."""
+    return CHOICES[problem.kind](problem)
+
+
+def _choose_for_deployment(problem: EdrpProblem) -> Method:
     """`eliminate` where it can express the problem, else `highs`; `annealing` beyond what either can hold."""
     if len(problem.application.operators) * len(problem.network.nodes) > LARGEST_PROOF:
         return get_method("annealing", problem.kind)
@@ -20,19 +27,34 @@ def choose(problem: EdrpProblem) -> Method:
     return eliminate if eliminate.refusal(problem) is None else get_method("highs", problem.kind)
 
 
+def _always(name: str) -> Callable[[Any], Method]:
+    return lambda problem: get_method(name, problem.kind)
+
+
+CHOICES: dict[str, Callable[[Any], Method]] = {
+    "edrp": _choose_for_deployment,
+    "migration": _always("ssm"),
+    "migration-sequence": _always("oms"),
+    "migration-policy": _always("pmc"),
+}
+"""By kind of problem, what chooses."""
+
+
 class Auto:
     """Runs the method that `choose` names."""
 
     name = "auto"
-    kinds: tuple[str, ...] = ("edrp",)
+    kinds: tuple[str, ...] = tuple(CHOICES)
     exact = True
-    summary = "eliminate where it applies, else highs; annealing where no proof is in reach"
+    summary = (
+        "deployments: eliminate, else highs, annealing where no proof is in reach; migrations: ssm, oms, pmc"
+    )
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def refusal(self, problem: Any) -> str | None:
         """Takes what the chosen method takes."""
         return choose(problem).refusal(problem)
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def run(self, problem: Any, options: Options) -> Answer:
         """Run it; the answer's method says which it was."""
         chosen = choose(problem)
         answer = chosen.run(problem, options)

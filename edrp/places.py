@@ -110,6 +110,10 @@ def _member_named(members: list[Any], part: str | int) -> Any:
             literals = [field.annotation for field in member.model_fields.values() if get_origin(field.annotation) is Literal]
             if any(part in get_args(literal) for literal in literals):
                 return member
+        elif isinstance(part, str) and part.startswith("tuple["):
+            nested = get_origin(member) is tuple and get_origin(_plain(get_args(member)[0])) is tuple
+            if get_origin(member) is tuple and nested == part.startswith("tuple[tuple"):
+                return member
         elif isinstance(part, str) and is_union_label(part) and part.startswith("dict[") == (get_origin(member) is dict):
             return member
     return None

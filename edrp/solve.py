@@ -9,6 +9,7 @@ from edrp.errors import UnsupportedProblemError, VerificationError
 from edrp.infeasibility import TIME_LIMIT, explain_infeasibility
 from edrp.methods import Options, Progress, get_method
 from edrp.problems.base import Evaluation, SolutionType, Solvable
+from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer, installed_versions, relative_gap
 
 
@@ -75,9 +76,15 @@ def solve(
     seconds = perf_counter() - options.started
     clashes: tuple[str, ...] = ()
     if answer.status == "infeasible":
-        # The explanation is work of its own: it gets as long again, within reason.
-        clashes = explain_infeasibility(problem, TIME_LIMIT if time_limit is None else min(TIME_LIMIT, max(1.0, time_limit)))
+        clashes = _clashes(problem, time_limit)
     return checked_solution(problem, method, answer, seconds, seed, clashes)
+
+
+def _clashes(problem: Solvable[SolutionType], time_limit: float | None) -> tuple[str, ...]:
+    """Why the problem is infeasible. For deployments that is work of its own: it gets as long again, within reason."""
+    if isinstance(problem, EdrpProblem):
+        return explain_infeasibility(problem, TIME_LIMIT if time_limit is None else min(TIME_LIMIT, max(1.0, time_limit)))
+    return problem.clashes()
 
 
 def checked_solution(

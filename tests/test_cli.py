@@ -211,7 +211,7 @@ def test_options_reach_the_method(run, examples, fake_method):
     fake_method(note)
     options = ["--time-limit", "7", "--gap", "0.1", "--seed", "5", "--threads", "2"]
     run("solve", examples / "word_count.json", "-m", "fake", *options)
-    assert seen == [("compact", 7.0, 0.1, 5, 2)]
+    assert seen == [(None, 7.0, 0.1, 5, 2)]
 
 
 @pytest.mark.parametrize("program", ["literal", "restricted", "compact"])

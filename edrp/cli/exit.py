@@ -50,7 +50,7 @@ def code_of(outcome: Solution | Exception) -> ExitCode:
         return ExitCode.DEFECT
     if isinstance(outcome, Exception):
         return ExitCode.BAD_INPUT
-    if outcome.deployment is not None:
+    if outcome.status in ("optimal", "feasible"):
         return ExitCode.SOLVED
     if outcome.status == "infeasible":
         return ExitCode.INFEASIBLE

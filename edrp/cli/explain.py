@@ -11,9 +11,10 @@ from edrp.cli.exit import ExitCode, code_of
 from edrp.cli.explanation_tables import print_explanation
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, progress
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.errors import Fault, InvalidInstanceError, UnsupportedProblemError
 from edrp.explain import explain
 from edrp.instances import load, load_solution
+from edrp.problems.edrp import EdrpProblem
 from edrp.solve import solve
 
 
@@ -28,10 +29,13 @@ def explain_file(
 ) -> None:
     """Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is."""
     problem = load(file)
+    if not isinstance(problem, EdrpProblem):
+        raise UnsupportedProblemError(f"only deployments (kind 'edrp') are explained; `edrp solve {file}` shows all of this one")
     if solution_file is not None:
         solution = load_solution(solution_file)
-        if solution.kind != problem.kind:
-            raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {problem.kind}-solution")], str(solution_file))
+        wanted = f"{problem.kind}-solution"
+        if solution.kind != wanted:
+            raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(solution_file))
     else:
         with progress(f"solving {file}") as update:
             solution = solve(problem, method, time_limit=time_limit, progress=update)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from edrp.cli.solution_tables import placement_table
+from edrp.cli.placement_tables import placement_table
 from edrp.cli.terminal import say, table
 from edrp.explain import Explanation, Margin
 from edrp.problems.edrp import EdrpProblem

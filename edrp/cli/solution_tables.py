@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
-from edrp.cli.terminal import say, table
-from edrp.documents import Deployment
-from edrp.metrics import METRICS
-from edrp.problems.edrp import EdrpProblem
+from edrp.cli.migration_tables import migration_parts, sequence_parts
+from edrp.cli.placement_tables import deployment_parts
+from edrp.cli.terminal import say
+from edrp.problems.base import Problem
 from edrp.solution import Solution
 
 VERDICTS = {
     "optimal": "optimal: proven that nothing is better",
     "feasible": "feasible: nothing better was found",
-    "infeasible": "infeasible: proven that no deployment meets all limits",
+    "infeasible": "infeasible: proven that nothing meets all limits",
     "unbounded": "unbounded",
     "none": "nothing found",
 }
@@ -29,53 +31,22 @@ STOPS = {
 STYLES = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "none": "red", "unbounded": "red"}
 
 
-def print_solution(console: Console, name: str, problem: EdrpProblem, solution: Solution) -> None:
-    """Print an answer: verdict, placement, metrics, reconfiguration, notes."""
+def print_solution(console: Console, name: str, problem: Problem, solution: Solution) -> None:
+    """Print an answer: verdict, decision, metrics, what changes, notes."""
     say(console, name, "bold")
     say(console, VERDICTS[solution.status] + STOPS[solution.stopped_because], STYLES[solution.status])
     say(console, _figures(solution))
-    if solution.deployment is not None:
-        console.print(placement_table(problem, solution.deployment))
-        console.print(metric_table(problem, solution.metrics))
-    for action in solution.actions:
-        say(console, f"• {action}")
+    for part in PARTS[problem.kind](problem, solution):
+        if isinstance(part, Table):
+            console.print(part)
+        else:
+            say(console, part)
     if solution.clashes:
         say(console, "These cannot hold together:")
     for clash in solution.clashes:
         say(console, f"• {clash}")
     for note in solution.notes:
         say(console, note)
-
-
-def placement_table(problem: EdrpProblem, deployment: Deployment) -> object:
-    """Where each operator runs."""
-    rows = []
-    for operator in problem.application.operators:
-        nodes = deployment[operator.name]
-        before = problem.current[operator.name] if problem.current is not None else nodes
-        rows.append((operator.name, str(len(nodes)), counted(nodes), "" if before == nodes else counted(before)))
-    if problem.current is None:
-        return table(("operator", "replicas", "nodes"), [row[:3] for row in rows], right=("replicas",))
-    return table(("operator", "replicas", "nodes", "before"), rows, right=("replicas",))
-
-
-def metric_table(problem: EdrpProblem, metrics: dict[str, float]) -> object:
-    """Every metric beside its limit and weight."""
-    rows = []
-    for term in problem.terms:
-        value = f"{metrics[term.metric]:.6g}"
-        limit = "" if term.limit is None else f"{term.limit:.6g}"
-        rows.append((term.metric, value, METRICS[term.metric].unit, limit, f"{term.weight:g}" if term.weight else ""))
-    return table(("metric", "value", "unit", "limit", "weight"), rows, right=("value", "limit", "weight"))
-
-
-def counted(nodes: tuple[str, ...]) -> str:
-    """Nodes with the number of replicas where it is not one.
-
-    >>> counted(("a", "b", "b"))
-    'a, b ×2'
-    """
-    return ", ".join(node if count == 1 else f"{node} ×{count}" for node, count in Counter(nodes).items())
 
 
 def _figures(solution: Solution) -> str:
@@ -88,3 +59,12 @@ def _figures(solution: Solution) -> str:
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
     size = ", ".join(f"{value:,} {name}" for name, value in solution.size.items())
     return "; ".join([*parts, size] if size else parts)
+
+
+PARTS: dict[str, Callable[[Any, Any], Iterator[Table | str]]] = {
+    "edrp": deployment_parts,
+    "migration": migration_parts,
+    "migration-sequence": sequence_parts,
+    "migration-policy": migration_parts,
+}
+"""What of a decision is shown, by kind of problem."""

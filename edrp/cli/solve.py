@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,19 +14,14 @@ from edrp.cli.exit import ExitCode, code_of, gravest
 from edrp.cli.solution_tables import print_solution
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
+from edrp.formulations.builders import PROGRAMS
 from edrp.instances import load
 from edrp.methods import get_method
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.base import Problem
 from edrp.solution import Solution
 from edrp.solve import solve
 
-
-class ProgramName(StrEnum):
-    """Programs that backends solve."""
-
-    compact = "compact"
-    literal = "literal"
-    restricted = "restricted"
+PROGRAM_NAMES = tuple(dict.fromkeys(name for programs in PROGRAMS.values() for name in programs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +29,7 @@ class Job:
     """One readable instance file and the place of its solution, if it is to be written."""
 
     source: Path
-    problem: EdrpProblem
+    problem: Problem
     target: Path | None
 
 
@@ -46,6 +40,13 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+def known_program(name: str | None) -> str | None:
+    """Refuse a program that no kind of problem has."""
+    if name is not None and name not in PROGRAM_NAMES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(PROGRAM_NAMES)}")
+    return name
+
+
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance.")]
 Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
 
@@ -53,7 +54,10 @@ Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp metho
 def solve_files(
     files: Annotated[list[Path], typer.Argument(help="Instance files.", show_default=False)],
     method: Method = "auto",
-    program: Annotated[ProgramName | None, typer.Option(help="Program that a solver backend solves.")] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(callback=known_program, help=f"Program that a solver backend solves: {', '.join(PROGRAM_NAMES)}."),
+    ] = None,
     time_limit: TimeLimit = None,
     gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
@@ -63,12 +67,12 @@ def solve_files(
         typer.Option("--out", "-o", help="Write the solution: a file for one instance, a folder (<stem>.json each) for several."),
     ] = None,
 ) -> None:
-    """Solve instances and print where each operator runs, what that costs and why nothing is better.
+    """Solve instances and print what was decided, what that costs and why nothing is better.
 
     All files are read before the first is solved; a bad one does not stop the others.
     """
     targets = _targets(files, out)
-    method, program = _method_for(method, program)
+    method = _method_for(method, program)
     jobs, codes = [], []
     for file, target in zip(files, targets, strict=True):
         try:
@@ -78,7 +82,7 @@ def solve_files(
         except EdrpError as error:
             report(error, str(file))
             codes.append(code_of(error))
-    options = {"program": program.value, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
+    options = {"program": program, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
     interrupted = False
     for job in jobs:
         if interrupted:
@@ -109,17 +113,17 @@ def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool
     return code_of(solution), solution.stopped_because == "interrupted"
 
 
-def _method_for(method: str, program: ProgramName | None) -> tuple[str, ProgramName]:
-    """The method and program to run: asked for a program, the automatic choice is a solver backend."""
+def _method_for(method: str, program: str | None) -> str:
+    """The method to run: asked for a program, the automatic choice is a solver backend."""
     if program is not None and method == "auto":
-        return "highs", program
+        return "highs"
     if program is not None and method not in BACKENDS:
         why = f"goes with a solver backend ({', '.join(BACKENDS)}), not with method {method!r}"
-        raise InvalidInstanceError([Fault("--program", program.value, why)])
-    return method, program or ProgramName.compact
+        raise InvalidInstanceError([Fault("--program", program, why)])
+    return method
 
 
-def _refuse_unsolvable(problem: EdrpProblem, method: str) -> None:
+def _refuse_unsolvable(problem: Problem, method: str) -> None:
     refusal = get_method(method, problem.kind).refusal(problem)
     if refusal:
         raise UnsupportedProblemError(refusal)

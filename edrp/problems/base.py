@@ -64,3 +64,7 @@ class Solvable(Protocol[SolutionType]):
     def solution(self, decision: Any, fields: dict[str, Any]) -> SolutionType:
         """Make the solution of a checked decision."""
         ...
+
+    def clashes(self) -> tuple[str, ...]:
+        """Why no decision is feasible, in words."""
+        ...

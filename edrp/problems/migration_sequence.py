@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from edrp.documents.base import Document, Faults, Name, NonNegative
 from edrp.documents.intervals import Assignment, Index, Interval, Move, moves_between, uncovered_faults
@@ -12,7 +12,18 @@ from edrp.problems.base import Evaluation, Problem
 from edrp.problems.migration import METRIC_UNITS, evaluate_migration, migration_clashes
 from edrp.solution import Solution
 
-Row = tuple[NonNegative, ...]
+Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
+
+
+def _form(value: Any) -> str:
+    """Which of the two forms was given, told by the first entry, so that faults are reported for that form only."""
+    first = value[0] if isinstance(value, (list, tuple)) and value else None
+    return "tuple[tuple]" if isinstance(first, (list, tuple)) else "tuple[number]"
+
+
+RowOrRows = Annotated[
+    Annotated[Row, Tag("tuple[number]")] | Annotated[tuple[Row, ...], Tag("tuple[tuple]")], Discriminator(_form)
+]
 Nodes = tuple[Interval | None, ...]
 
 
@@ -61,12 +72,8 @@ class MigrationSequence(Problem):
     """
 
     kind: Literal["migration-sequence"] = Field("migration-sequence", description="says what the document is")
-    work: Row | tuple[Row, ...] = Field(
-        min_length=1, description="amount of work of each task, or one such row per step", json_schema_extra={"unit": "1"}
-    )
-    state_size: Row | tuple[Row, ...] = Field(
-        min_length=1, description="of each task's state, or one such row per step", json_schema_extra={"unit": "B"}
-    )
+    work: RowOrRows = Field(description="amount of work of each task, or one such row per step", json_schema_extra={"unit": "1"})
+    state_size: RowOrRows = Field(description="of each task's state, or one such row per step", json_schema_extra={"unit": "B"})
     intervals: tuple[Interval, ...] = Field(
         min_length=1, description="tasks [first, end) of each current node", json_schema_extra={"unit": "1"}
     )

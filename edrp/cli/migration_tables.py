@@ -1,0 +1,75 @@
+"""Migrations as tables: who holds which tasks, and what moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from edrp.cli.terminal import table
+from edrp.documents.intervals import Interval, Move, load_limit
+from edrp.problems.migration import MigrationProblem, MigrationSolution
+from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
+from edrp.problems.migration_sequence import MigrationSequence, MigrationSequenceSolution
+
+SHOWN_MOVES = 40
+"""Moves after which the rest are only counted; the solution document has them all."""
+
+
+def migration_parts(
+    problem: MigrationProblem | MigrationPolicyProblem, solution: MigrationSolution | MigrationPolicySolution
+) -> Iterator[Table | str]:
+    """The tasks, load and transfers of each node, every metric, and the moves."""
+    if solution.intervals is None:
+        return
+    average = sum(problem.work) / problem.nodes
+    limit = load_limit(sum(problem.work), problem.nodes, problem.tolerance)
+    yield f"average load {average:.6g}, limit {limit:.6g}"
+    yield node_table(problem.intervals, solution.intervals, solution.moves, problem.work)
+    rows = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
+    yield table(("metric", "value"), rows, right=("value",))
+    yield from move_lines(solution.moves)
+
+
+def sequence_parts(problem: MigrationSequence, solution: MigrationSequenceSolution) -> Iterator[Table | str]:
+    """The nodes and moved state of each step."""
+    rows = []
+    for number, step in enumerate(solution.steps or ()):
+        total = sum(problem.state_size_at(number))
+        share = f"{100 * step.moved_state / total:.2f} %" if total else ""
+        held = ", ".join(_text(each) for each in step.intervals if each is not None)
+        rows.append((str(number), str(step.nodes), f"{step.moved_state:.6g}", share, str(len(step.moves)), held))
+    if rows:
+        columns = ("step", "nodes", "moved B", "of all state", "moves", "intervals")
+        yield table(columns, rows, right=columns[:5])
+
+
+def node_table(
+    before: Sequence[Interval | None], after: Sequence[Interval | None], moves: Sequence[Move], work: Sequence[float]
+) -> Table:
+    """Each node with its tasks before and after, its load, and the bytes that it sends and receives."""
+    rows = []
+    for node in range(max(len(before), len(after))):
+        old = before[node] if node < len(before) else None
+        new = after[node] if node < len(after) else None
+        sent = sum(move.size for move in moves if move.source == node)
+        received = sum(move.size for move in moves if move.target == node)
+        load = "" if new is None else f"{sum(work[new[0] : new[1]]):.6g}"
+        name = f"{node} (new)" if node >= len(before) else str(node)
+        rows.append((name, _text(old), "removed" if new is None else _text(new), load, f"{sent:.6g}", f"{received:.6g}"))
+    columns = ("node", "tasks before", "tasks after", "load", "sends B", "receives B")
+    return table(columns, rows, right=("load", "sends B", "receives B"))
+
+
+def move_lines(moves: Sequence[Move]) -> Iterator[str]:
+    """One line for each move, the rest counted."""
+    yield from (f"• {move}" for move in moves[:SHOWN_MOVES])
+    if len(moves) > SHOWN_MOVES:
+        yield f"… and {len(moves) - SHOWN_MOVES} more moves"
+
+
+def _text(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    first, end = interval
+    return "none" if first == end else str(first) if end == first + 1 else f"{first}–{end - 1}"

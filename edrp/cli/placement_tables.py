@@ -1,0 +1,53 @@
+"""A deployment as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from edrp.cli.terminal import table
+from edrp.documents import Deployment
+from edrp.metrics import METRICS
+from edrp.problems.edrp import EdrpProblem
+from edrp.problems.edrp_solution import EdrpSolution
+
+
+def deployment_parts(problem: EdrpProblem, solution: EdrpSolution) -> Iterator[Table | str]:
+    """Where each operator runs, every metric, and the actions that lead there."""
+    if solution.deployment is not None:
+        yield placement_table(problem, solution.deployment)
+        yield metric_table(problem, solution.metrics)
+    yield from (f"• {action}" for action in solution.actions)
+
+
+def placement_table(problem: EdrpProblem, deployment: Deployment) -> Table:
+    """Where each operator runs."""
+    rows = []
+    for operator in problem.application.operators:
+        nodes = deployment[operator.name]
+        before = problem.current[operator.name] if problem.current is not None else nodes
+        rows.append((operator.name, str(len(nodes)), counted(nodes), "" if before == nodes else counted(before)))
+    if problem.current is None:
+        return table(("operator", "replicas", "nodes"), [row[:3] for row in rows], right=("replicas",))
+    return table(("operator", "replicas", "nodes", "before"), rows, right=("replicas",))
+
+
+def metric_table(problem: EdrpProblem, metrics: dict[str, float]) -> Table:
+    """Every metric beside its limit and weight."""
+    rows = []
+    for term in problem.terms:
+        value = f"{metrics[term.metric]:.6g}"
+        limit = "" if term.limit is None else f"{term.limit:.6g}"
+        rows.append((term.metric, value, METRICS[term.metric].unit, limit, f"{term.weight:g}" if term.weight else ""))
+    return table(("metric", "value", "unit", "limit", "weight"), rows, right=("value", "limit", "weight"))
+
+
+def counted(nodes: tuple[str, ...]) -> str:
+    """Nodes with the number of replicas where it is not one.
+
+    >>> counted(("a", "b", "b"))
+    'a, b ×2'
+    """
+    return ", ".join(node if count == 1 else f"{node} ×{count}" for node, count in Counter(nodes).items())
