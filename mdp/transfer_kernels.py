@@ -1,0 +1,178 @@
+"""Preemptive open shop in whole ticks: phases in which every node sends to one and receives from one other at most.
+
+Vertices are the n senders, then the n receivers; an edge is one pair with something to send. Times are
+integers, so that sums, ties and "done" are exact.
+
+The rule of Gonzalez and Sahni (1976): as long as every *tight* vertex, whose remaining time equals the time
+that remains for the whole schedule, is busy, the schedule ends on time. A matching that covers all tight
+vertices always exists (otherwise some tight vertices would have more time left than all their partners), and
+is repaired by alternating paths from phase to phase. A phase lasts until an edge is done or an idle vertex
+becomes tight. Tight vertices stay tight, so there are at most (edges + 2n) phases, each found in O(n · edges)
+and mostly far less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import kernel
+
+Integers = NDArray[np.int64]
+
+
+@kernel
+def open_shop_phases(source: Integers, target: Integers, ticks: Integers, nodes: int) -> tuple[Integers, Integers, Integers]:
+    """Phases of a shortest schedule.
+
+    Parameters
+    ----------
+    source, target, ticks : shape (edges,)
+        Sender, receiver and time of each transfer; pairs differ, times are at least 1.
+    nodes
+        Number of nodes.
+
+    Returns
+    -------
+    durations : shape (phases,)
+    first : shape (phases + 1,)
+        Where each phase begins in `active`.
+    active : shape (any,)
+        Edges in use, phase after phase.
+    """
+    edges = source.size
+    first_edge, incident = _incident_edges(source, target, nodes)
+    left = np.zeros(2 * nodes, np.int64)
+    for e in range(edges):
+        left[source[e]] += ticks[e]
+        left[nodes + target[e]] += ticks[e]
+    remaining = ticks.copy()
+    match = np.full(2 * nodes, -1, np.int64)
+    came = np.empty(2 * nodes, np.int64)
+    queue = np.empty(nodes, np.int64)
+    durations = np.empty(edges + 2 * nodes, np.int64)
+    first = np.zeros(edges + 2 * nodes + 1, np.int64)
+    active = np.empty(4 * edges + 2 * nodes, np.int64)
+    phases, used = 0, 0
+    total = left.max() if edges else 0
+    while total > 0:
+        for vertex in range(2 * nodes):
+            if left[vertex] == total and match[vertex] < 0:
+                _cover(vertex, total, source, target, remaining, left, first_edge, incident, match, came, queue)
+        _fill(source, target, remaining, first_edge, incident, match, nodes)
+        length = total
+        for vertex in range(2 * nodes):
+            length = min(length, total - left[vertex] if match[vertex] < 0 else remaining[match[vertex]])
+        if used + nodes > active.size:
+            longer = np.empty(2 * active.size + nodes, np.int64)
+            longer[:used] = active[:used]
+            active = longer
+        for sender in range(nodes):
+            e = match[sender]
+            if e >= 0:
+                active[used] = e
+                used += 1
+                remaining[e] -= length
+                left[sender] -= length
+                left[nodes + target[e]] -= length
+                if remaining[e] == 0:
+                    match[sender] = -1
+                    match[nodes + target[e]] = -1
+        total -= length
+        durations[phases] = length
+        phases += 1
+        first[phases] = used
+    return durations[:phases].copy(), first[: phases + 1].copy(), active[:used].copy()
+
+
+@kernel
+def _incident_edges(source: Integers, target: Integers, nodes: int) -> tuple[Integers, Integers]:
+    """Edges of each vertex: those of vertex x are `incident[first[x]:first[x + 1]]`."""
+    first = np.zeros(2 * nodes + 1, np.int64)
+    for e in range(source.size):
+        first[source[e] + 1] += 1
+        first[nodes + target[e] + 1] += 1
+    for vertex in range(2 * nodes):
+        first[vertex + 1] += first[vertex]
+    at = first[:-1].copy()
+    incident = np.empty(2 * source.size, np.int64)
+    for e in range(source.size):
+        for vertex in (source[e], nodes + target[e]):
+            incident[at[vertex]] = e
+            at[vertex] += 1
+    return first, incident
+
+
+@kernel
+def _cover(
+    start: int,
+    total: int,
+    source: Integers,
+    target: Integers,
+    remaining: Integers,
+    left: Integers,
+    first_edge: Integers,
+    incident: Integers,
+    match: Integers,
+    came: Integers,
+    queue: Integers,
+) -> None:
+    """Match a tight vertex without uncovering another tight one.
+
+    Breadth first along alternating paths: to a free vertex of the other side, or to a vertex of the same
+    side that is not tight and gives up its partner. All vertices of the other side stay as covered as they were.
+    """
+    nodes = match.size // 2
+    came[:] = -1
+    queue[0] = start
+    head, tail = 0, 1
+    while head < tail:
+        here = queue[head]
+        head += 1
+        for position in range(first_edge[here], first_edge[here + 1]):
+            e = incident[position]
+            other = source[e] + nodes + target[e] - here
+            if remaining[e] == 0 or came[other] >= 0:
+                continue
+            came[other] = e
+            taken = match[other]
+            if taken >= 0:
+                partner = source[taken] + nodes + target[taken] - other
+                if left[partner] == total:
+                    queue[tail] = partner
+                    tail += 1
+                    continue
+                match[partner] = -1
+            while True:
+                step = came[other]
+                near = source[step] + nodes + target[step] - other
+                given_up = match[near]
+                match[near] = step
+                match[other] = step
+                if near == start:
+                    return
+                other = source[given_up] + nodes + target[given_up] - near
+
+
+@kernel
+def _fill(
+    source: Integers,
+    target: Integers,
+    remaining: Integers,
+    first_edge: Integers,
+    incident: Integers,
+    match: Integers,
+    nodes: int,
+) -> None:
+    """Let idle senders send the most that they have left for an idle receiver: not needed to end on time, but ends sooner."""
+    for sender in range(nodes):
+        if match[sender] >= 0:
+            continue
+        best = -1
+        for position in range(first_edge[sender], first_edge[sender + 1]):
+            e = incident[position]
+            if remaining[e] > 0 and match[nodes + target[e]] < 0 and (best < 0 or remaining[e] > remaining[best]):
+                best = e
+        if best >= 0:
+            match[sender] = best
+            match[nodes + target[best]] = best

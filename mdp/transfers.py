@@ -1,0 +1,171 @@
+"""When each node sends which state to which: phases that load every up- and downlink evenly (state migration, section 5.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.mdp.transfer_kernels import open_shop_phases
+
+Values = NDArray[np.float64]
+
+TICKS = 2.0**50
+"""At least this many ticks, at most twice as many, make up a schedule; a transfer is timed to within one of them."""
+
+
+class Transfer(NamedTuple):
+    """Bytes sent from one node to another during a phase."""
+
+    source: int
+    target: int
+    size: float
+
+
+class Phase(NamedTuple):
+    """Transfers that run at the same time; `start` and `duration` in seconds."""
+
+    start: float
+    duration: float
+    transfers: tuple[Transfer, ...]
+
+
+class TransferSchedule(NamedTuple):
+    """Phases, one after the other.
+
+    Attributes
+    ----------
+    phases
+        In order of time.
+    total_seconds
+        When the last phase ends.
+    bound_seconds
+        No schedule of this kind can be shorter.
+    fluid_seconds
+        max over nodes of (bytes out / uplink, bytes in / downlink): no schedule of any kind can be shorter.
+    """
+
+    phases: tuple[Phase, ...]
+    total_seconds: float
+    bound_seconds: float
+    fluid_seconds: float
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One row per phase and transfer, for tables and data frames.
+
+        >>> schedule_transfers([[0, 4], [2, 0]], 1.0).to_rows()[0]
+        {'phase': 0, 'start': 0.0, 'duration': 2.0, 'source': 0, 'target': 1, 'size': 2.0}
+        """
+        return [
+            {"phase": number, "start": phase.start, "duration": phase.duration, **transfer._asdict()}
+            for number, phase in enumerate(self.phases)
+            for transfer in phase.transfers
+        ]
+
+
+def schedule_transfers(
+    traffic: ArrayLike, uplink: ArrayLike, downlink: ArrayLike | None = None, *, exclusive: bool = True
+) -> TransferSchedule:
+    """A shortest schedule that sends everything.
+
+    With `exclusive`, every node sends to at most one and receives from at most one other node at a time,
+    each transfer at the full rate min(uplink of the sender, downlink of the receiver): connections are few and
+    disks are read in one place. This is an open shop with preemption; its optimum is exactly
+    `bound_seconds`, the largest sum of transfer times over the rows and columns of `traffic`.
+
+    Otherwise links are shared: all transfers run together, in one phase, each at the constant rate that ends
+    it with the schedule. This takes `fluid_seconds`.
+
+    Equal links make both times the same, and the exclusive schedule is the better one to run. Where they
+    differ, a fast link waits for slow partners in the exclusive schedule, so `fluid_seconds` ≤ `bound_seconds`.
+
+    Parameters
+    ----------
+    traffic : shape (n, n)
+        Bytes from row to column, as of `traffic_of` or `traffic_between`.
+    uplink, downlink : scalar or shape (n,)
+        Bytes per second that each node can send and receive; downlinks default to the uplinks.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For negative or infinite traffic, traffic from a node to itself, and links without a positive bandwidth.
+
+    Examples
+    --------
+    >>> schedule = schedule_transfers([[0, 4, 2], [3, 0, 1], [0, 0, 0]], 1.0)
+    >>> schedule.total_seconds, len(schedule.phases)
+    (6.0, 3)
+    >>> slow_receivers = schedule_transfers([[0, 6, 6], [0, 0, 0], [0, 0, 0]], 2.0, 1.0)
+    >>> slow_receivers.total_seconds, slow_receivers.fluid_seconds
+    (12.0, 6.0)
+    """
+    sizes = _checked_traffic(traffic)
+    sending, receiving = _checked_links(uplink, downlink, len(sizes))
+    source, target = np.nonzero(sizes)
+    size = sizes[source, target]
+    fluid = max((sizes.sum(axis=1) / sending).max(initial=0.0), (sizes.sum(axis=0) / receiving).max(initial=0.0))
+    if not exclusive:
+        together = tuple(Transfer(*each) for each in zip(source.tolist(), target.tolist(), size.tolist(), strict=True))
+        return TransferSchedule((Phase(0.0, fluid, together),) if together else (), fluid, fluid, fluid)
+    seconds = size / np.minimum(sending[source], receiving[target])
+    busy = np.concatenate([np.bincount(source, seconds), np.bincount(target, seconds)])
+    bound = busy.max(initial=0.0)
+    # A power of two: times that are whole numbers of seconds stay whole.
+    tick = 2.0 ** math.floor(math.log2(bound / TICKS)) if bound > 0 else 1.0
+    ticks = np.maximum(np.rint(seconds / tick), 1).astype(np.int64)
+    durations, first, active = open_shop_phases(source, target, ticks, len(sizes))
+    parts = _parts(size, ticks, np.repeat(durations, np.diff(first)), active)
+    ends = np.cumsum(durations)
+    listed = [Transfer(*each) for each in zip(source[active].tolist(), target[active].tolist(), parts.tolist(), strict=True)]
+    phases = tuple(
+        Phase(float((end - duration) * tick), float(duration * tick), tuple(listed[a:b]))
+        for end, duration, a, b in zip(ends, durations, first[:-1], first[1:], strict=True)
+    )
+    return TransferSchedule(phases, float(ends[-1] * tick) if phases else 0.0, float(bound), float(fluid))
+
+
+def _parts(size: Values, ticks: NDArray[np.int64], durations: NDArray[np.int64], active: NDArray[np.int64]) -> Values:
+    """Bytes that each use of an edge sends; the last use sends what the others have left."""
+    parts = size[active] * (durations / ticks[active])
+    last = active.size - 1 - np.unique(active[::-1], return_index=True)[1]
+    sent = np.bincount(active, parts, minlength=size.size)
+    parts[last] += (size - sent)[active[last]]
+    return parts
+
+
+def _checked_traffic(traffic: ArrayLike) -> Values:
+    sizes = np.asarray(traffic, dtype=np.float64)
+    if sizes.ndim != 2 or sizes.shape[0] != sizes.shape[1]:
+        why = "must have one row and one column per node"
+        raise InvalidInstanceError([Fault("traffic", f"an array of shape {sizes.shape}", why)])
+    wrong = np.argwhere(~((sizes >= 0) & np.isfinite(sizes)))
+    faults = [
+        Fault(f"traffic[{i}][{j}]", str(sizes[i, j]), "must be a finite number of bytes, at least 0") for i, j in wrong[:20]
+    ]
+    own = np.flatnonzero(np.diag(sizes) > 0)[:20]
+    faults += [Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), "a node sends nothing to itself; give 0") for i in own]
+    if faults:
+        raise InvalidInstanceError(faults)
+    return sizes
+
+
+def _checked_links(uplink: ArrayLike, downlink: ArrayLike | None, nodes: int) -> tuple[Values, Values]:
+    links = []
+    faults: list[Fault] = []
+    for place, given in (("uplink", uplink), ("downlink", uplink if downlink is None else downlink)):
+        bandwidth = np.asarray(given, dtype=np.float64)
+        if bandwidth.shape not in ((), (nodes,)):
+            why = f"must be one number, or one for each of the {nodes} nodes"
+            faults.append(Fault(place, f"an array of shape {bandwidth.shape}", why))
+            continue
+        for index in np.flatnonzero(~((bandwidth > 0) & np.isfinite(bandwidth)))[:20]:
+            where = f"{place}[{index}]" if bandwidth.ndim else place
+            faults.append(Fault(where, str(bandwidth.flat[index]), "must be a finite number of bytes per second above 0"))
+        links.append(np.broadcast_to(bandwidth, (nodes,)))
+    if faults:
+        raise InvalidInstanceError(faults)
+    return links[0], links[1]
