@@ -1,0 +1,223 @@
+"""SSM: the target assignment that moves the least state, exactly, in O(m·n′) (state migration, sections 3.2 and 3.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.kernels import inlined, inner_loop, kernel
+from edrp.mdp.matching import EQUAL_GAINS, match
+from edrp.mdp.ssm_layers import (
+    OPEN,
+    TAKEN,
+    Bands,
+    Counts,
+    Line,
+    Room,
+    line_of,
+    room_for,
+    room_for_bands,
+    set_bands,
+    set_layer,
+)
+from edrp.mdp.tasks import Boundaries, Tasks, Values
+
+STORED_CELLS = 5_000_000
+"""Cells of all layers that are kept for reading the partition back (24 bytes each); beyond, layers are computed twice."""
+
+
+def ssm(
+    tasks: Tasks, old_boundaries: Boundaries, nodes: int, limit: float, allow_empty: bool
+) -> tuple[float, Boundaries, Boundaries] | None:
+    """The partition that lets the most state stay where it is.
+
+    Parameters
+    ----------
+    tasks
+        Work and state.
+    old_boundaries : shape (n + 1,)
+        Current partition.
+    nodes
+        Intervals of the target, n′.
+    limit
+        Most work of an interval.
+    allow_empty
+        Whether intervals of the target may hold no task.
+
+    Returns
+    -------
+    tuple or None
+        Gain (bytes that stay), boundaries of shape (n′ + 1,) with empty intervals last, and the old interval that keeps
+        each new one, −1 for none, of shape (n′,). None where no partition keeps to the limit. Of several, the one with
+        the fewest moves, then the one whose boundaries, read from the first, are smallest.
+
+    Examples
+    --------
+    The first step of state migration, Table 3: 20 equal tasks from two nodes to three with at most nine each.
+
+    >>> gain, boundaries, matched = ssm(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), 3, 9.0, True)
+    >>> 20 - gain, boundaries.tolist(), matched.tolist()
+    (4.0, [0, 4, 13, 20], [-1, 0, 1])
+    """
+    line = line_of(tasks.work_before, tasks.state_before, old_boundaries)
+    boundaries = np.empty(nodes + 1, np.int64)
+    if np.isnan(_solve(line, nodes, limit, allow_empty, boundaries)):
+        return None
+    matched = match(tasks.state_before, old_boundaries, boundaries)
+    return gain_of(tasks.state_before, old_boundaries, boundaries, matched), boundaries, matched
+
+
+@kernel
+def gain_of(state_before: Values, old_boundaries: Boundaries, boundaries: Boundaries, matched: Boundaries) -> float:
+    """State that stays with a given matching."""
+    gain = 0.0
+    for new in range(matched.size):
+        if matched[new] >= 0:
+            first = max(boundaries[new], old_boundaries[matched[new]])
+            end = min(boundaries[new + 1], old_boundaries[matched[new] + 1])
+            gain += state_before[end] - state_before[first]
+    return gain
+
+
+@kernel
+def _solve(line: Line, nodes: int, limit: float, allow_empty: bool, boundaries: Boundaries) -> float:
+    """Gain, or NaN where nothing is feasible; fills `boundaries`."""
+    tasks = line.own.size
+    bands, room = room_for_bands(tasks, nodes), room_for(tasks)
+    if not set_bands(bands, line.work_before, limit, allow_empty):
+        return np.nan
+    return partition_into(line, bands, allow_empty, EQUAL_GAINS * line.state_before[-1], room, boundaries)
+
+
+@inlined
+def _set_first_layer(bands: Bands, gain: Values, moves: Counts) -> None:
+    tasks = bands.reach.size - 1
+    gain[:, bands.low[1] : tasks] = -np.inf
+    gain[:, tasks], moves[:, tasks] = 0.0, 0
+
+
+@inner_loop
+def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, gain: Values, moves: Counts) -> float:
+    """Gain of the best partition; `gain` and `moves` are room of shape (2, 2, m + 1) for two layers."""
+    nodes = bands.low.size - 1
+    _set_first_layer(bands, gain[0], moves[0])
+    nothing_left = 0.0 if allow_empty else -np.inf
+    for k in range(1, nodes + 1):
+        old, new = (k - 1) % 2, k % 2
+        set_layer(line, bands, k, gain[old], moves[old], gain[new], moves[new], nothing_left, slack, room)
+    return gain[nodes % 2, OPEN, 0]
+
+
+@kernel
+def partition_into(line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, boundaries: Boundaries) -> float:
+    """Fill in the boundaries of the best partition; returns its gain.
+
+    Layers are kept if they are few; else some, and the layers between two of them are computed again on the way back.
+    """
+    nodes, size = bands.low.size - 1, bands.reach.size
+    nothing_left = 0.0 if allow_empty else -np.inf
+    step = nodes if (nodes + 1) * size <= STORED_CELLS else int(np.ceil(np.sqrt(nodes)))
+    blocks = (nodes + step - 1) // step
+    kept_gain, kept_moves = np.empty((blocks, 2, size)), np.empty((blocks, 2, size), np.int32)
+    gain, moves = np.empty((step + 1, 2, size)), np.empty((step + 1, 2, size), np.int32)
+    _set_first_layer(bands, kept_gain[0], kept_moves[0])
+    boundaries[0] = 0
+    alive_open, alive_taken = True, False
+    best = 0.0
+    for turn in range(2 * blocks - 1):
+        block = turn if turn < blocks else 2 * blocks - 2 - turn
+        base, top = block * step, min((block + 1) * step, nodes)
+        gain[0], moves[0] = kept_gain[block], kept_moves[block]
+        for k in range(base + 1, top + 1):
+            r = k - base
+            set_layer(line, bands, k, gain[r - 1], moves[r - 1], gain[r], moves[r], nothing_left, slack, room)
+        if turn < blocks - 1:
+            kept_gain[block + 1], kept_moves[block + 1] = gain[step], moves[step]
+            continue
+        if turn == blocks - 1:
+            best = gain[top - base, OPEN, 0]
+        for k in range(top, base, -1):
+            first, r = boundaries[nodes - k], k - base
+            boundaries[nodes - k + 1], alive_open, alive_taken = _next_boundary(
+                line, bands, k, first, alive_open, alive_taken, gain[r], moves[r], gain[r - 1], moves[r - 1], slack
+            )
+    return best
+
+
+@inlined
+def _next_boundary(
+    line: Line,
+    bands: Bands,
+    k: int,
+    first: int,
+    alive_open: bool,
+    alive_taken: bool,
+    gain: Values,
+    moves: Counts,
+    after_gain: Values,
+    after_moves: Counts,
+    slack: float,
+) -> tuple[int, bool, bool]:
+    """The smallest end that the interval from `first` has in any best partition, and the states that go on from it.
+
+    Different matchings of the intervals so far may leave the node at a boundary open or taken: as long as both lead to
+    the optimum, both are alive.
+    """
+    old, tasks = line.old, line.own.size
+    if first == tasks:
+        return tasks, True, False
+    node = line.own[first]
+    last, largest = node, -np.inf
+    for end in range(first + 1, min(bands.reach[first], bands.high[k - 1]) + 1):
+        while old[last + 1] < end:
+            last += 1
+        if last > node and old[last + 1] == end:
+            largest = max(largest, line.state_before[end] - line.state_before[old[last]])
+        to_open = to_taken = False
+        for state in range(2):
+            if (alive_open, alive_taken)[state]:
+                wanted, fewest = gain[state, first], moves[state, first] - (last - node + 1)
+                opens, takes = _leads(line, first, end, last, largest, state, wanted, fewest, after_gain, after_moves, slack)
+                to_open, to_taken = to_open or opens, to_taken or takes
+        if to_open or to_taken:
+            begins = end == tasks or old[last + 1] == end  # nothing before can use a node that begins here
+            return end, to_open or begins, to_taken and not begins
+    return -1, False, False
+
+
+@inlined
+def _leads(
+    line: Line,
+    first: int,
+    end: int,
+    last: int,
+    largest: float,
+    state: int,
+    wanted: float,
+    fewest: int,
+    gain: Values,
+    moves: Counts,
+    slack: float,
+) -> tuple[bool, bool]:
+    """Whether an interval attains the wanted gain and moves with the node at its end left open, and with it taken.
+
+    `last` is the node of its last task, `largest` the most state of a node inside it; `fewest` is without its pieces.
+    """
+    before, old = line.state_before, line.old
+    far = old[line.own[first] + 1]
+    open_gain, open_moves, taken_gain, taken_moves = gain[OPEN, end], moves[OPEN, end], gain[TAKEN, end], moves[TAKEN, end]
+    if end <= far and state == TAKEN:
+        return False, _equal(taken_gain, taken_moves, wanted, fewest, slack)
+    opens = _equal(open_gain, open_moves, wanted, fewest, slack)
+    if end <= far:
+        kept = taken_gain + before[end] - before[first]
+    else:
+        kept = taken_gain + before[end] - before[old[last]]
+        opens = opens or _equal(open_gain + largest, open_moves - 1, wanted, fewest, slack)
+        if state == OPEN:
+            opens = opens or _equal(open_gain + before[far] - before[first], open_moves - 1, wanted, fewest, slack)
+    return opens, _equal(kept, taken_moves - 1, wanted, fewest, slack)
+
+
+@inlined
+def _equal(gain: float, moves: int, other_gain: float, other_moves: int, slack: float) -> bool:
+    return moves == other_moves and abs(gain - other_gain) <= slack

@@ -1,0 +1,289 @@
+"""The dynamic program of SSM, one layer at a time: layer k knows the best ways to cover the last tasks with k intervals.
+
+A target interval [a, b) is kept by the old node that holds task a, by the one that holds task b − 1, by one that lies
+inside, or by none. So a cell needs two values only: the best that the tasks from boundary a on can give, once where the
+old node that holds task a may still be used (`OPEN`), and once where an interval before a uses it (`TAKEN`; the same
+where that node begins at a). All transitions into a cell read windows of the layer before that slide monotonically:
+
+- *near*, b within the old node of task a: three windows, each a queue that holds candidates in falling order;
+- *far*, b beyond it: the best cell, and the best pair of a cell and an old node that lies before it. The window ends at
+  the old node's end, so pairs are aggregated in two stacks.
+
+A layer therefore costs O(m), all of them O(m·n′). Values are pairs: gain, then moves (pieces that change their node);
+gains that differ by no more than `slack` are equal. Which boundaries a layer has to know at all follows from the loads:
+those from which k intervals reach the end, and which n′ − k intervals reach from the first task.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inlined, inner_loop, kernel
+from edrp.mdp.tasks import Boundaries, Values
+
+Counts = NDArray[np.int32]
+
+OPEN, TAKEN = 0, 1
+
+
+class Line(NamedTuple):
+    """The tasks and their old nodes in order, as the kernels read them.
+
+    Attributes
+    ----------
+    work_before, state_before : shape (m + 1,)
+        Sums before each boundary.
+    old : shape (k + 1,)
+        Boundaries of the old intervals that hold tasks.
+    own : shape (m,)
+        Which of these intervals holds each task.
+    """
+
+    work_before: Values
+    state_before: Values
+    old: Boundaries
+    own: Boundaries
+
+
+@kernel
+def line_of(work_before: Values, state_before: Values, old_boundaries: Boundaries) -> Line:
+    """The tasks in order, and the old intervals without the empty ones."""
+    own = np.empty(work_before.size - 1, np.int64)
+    old = np.zeros(old_boundaries.size, np.int64)
+    count = 0
+    for j in range(old_boundaries.size - 1):
+        if old_boundaries[j + 1] > old_boundaries[j]:
+            own[old_boundaries[j] : old_boundaries[j + 1]] = count
+            count += 1
+            old[count] = old_boundaries[j + 1]
+    return Line(work_before, state_before, old[: count + 1], own)
+
+
+class Bands(NamedTuple):
+    """What the load limit allows.
+
+    Attributes
+    ----------
+    reach : shape (m + 1,)
+        Greatest end of an interval that begins at a boundary.
+    low, high : shape (n′ + 1,)
+        Least and greatest boundary in layer k, which is followed by k intervals.
+    """
+
+    reach: Boundaries
+    low: Boundaries
+    high: Boundaries
+
+
+class Room(NamedTuple):
+    """Working arrays of one layer.
+
+    Attributes
+    ----------
+    boundary, gain, moves : shape (3, m + 1)
+        Candidates in the queues of the near window.
+    cell_gain, cell_moves, pair_gain, pair_moves : shape (m + 2,)
+        Best cell and best pair of the far window: up to each boundary in the stack that shrinks, and last in the one
+        that grows. Moves are counted from the first old node on.
+    node_gain : shape (1,)
+        Most state of an old node that lies in the growing stack.
+    """
+
+    boundary: Boundaries
+    gain: Values
+    moves: Counts
+    cell_gain: Values
+    cell_moves: Counts
+    pair_gain: Values
+    pair_moves: Counts
+    node_gain: Values
+
+
+@kernel
+def room_for(tasks: int) -> Room:
+    """Working arrays for that many tasks."""
+    size = tasks + 2
+    return Room(
+        np.empty((3, size), np.int64),
+        np.empty((3, size)),
+        np.empty((3, size), np.int32),
+        np.empty(size),
+        np.empty(size, np.int32),
+        np.empty(size),
+        np.empty(size, np.int32),
+        np.empty(1),
+    )
+
+
+@kernel
+def room_for_bands(tasks: int, nodes: int) -> Bands:
+    """Arrays that `set_bands` fills."""
+    return Bands(np.empty(tasks + 1, np.int64), np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64))
+
+
+@inner_loop
+def set_bands(bands: Bands, work_before: Values, limit: float, allow_empty: bool) -> bool:
+    """Fill the bands for a load limit, in O(m + n′); False where no partition keeps to it."""
+    reach, low, high = bands
+    tasks, nodes = work_before.size - 1, low.size - 1
+    end = 0
+    for first in range(tasks + 1):
+        while end < tasks and work_before[end + 1] - work_before[first] <= limit:
+            end += 1
+        if end <= first < tasks:
+            return False
+        reach[first] = end
+    high[nodes] = 0
+    for k in range(nodes - 1, -1, -1):
+        high[k] = reach[high[k + 1]]
+    low[0] = tasks
+    for k in range(nodes):
+        first = low[k]
+        while first > 0 and reach[first - 1] >= low[k]:
+            first -= 1
+        low[k + 1] = first
+    for k in range(nodes + 1):
+        if not allow_empty:
+            low[k], high[k] = max(low[k], nodes - k), min(high[k], tasks - k)
+        if low[k] > high[k]:
+            return False
+    return True
+
+
+@inlined
+def better(gain: float, moves: int, than_gain: float, than_moves: int, slack: float) -> bool:
+    """More gain, or as much gain with fewer moves."""
+    return gain > than_gain + slack or (gain >= than_gain - slack and moves < than_moves)
+
+
+@inlined
+def _best(gain: float, moves: int, other_gain: float, other_moves: int, slack: float) -> tuple[float, int]:
+    return (other_gain, other_moves) if better(other_gain, other_moves, gain, moves, slack) else (gain, moves)
+
+
+@inlined
+def _push(room: Room, queue: int, head: int, tail: int, boundary: int, gain: float, moves: int, slack: float) -> int:
+    """Add a candidate behind all that are better and drop those that are not; returns the queue's new tail."""
+    while tail > head and not better(room.gain[queue, tail - 1], room.moves[queue, tail - 1], gain, moves, slack):
+        tail -= 1
+    room.boundary[queue, tail], room.gain[queue, tail], room.moves[queue, tail] = boundary, gain, moves
+    return tail + 1
+
+
+@inlined
+def _drop(room: Room, queue: int, head: int, tail: int, end: int) -> int:
+    """Drop candidates beyond the window's end; returns the queue's new head."""
+    while head < tail and room.boundary[queue, head] > end:
+        head += 1
+    return head
+
+
+@inlined
+def _turn_over(line: Line, gain: Values, moves: Counts, node: int, end: int, room: Room, slack: float) -> None:
+    """Put the far window, from the end of `node` to `end`, into the stack that shrinks, and empty the other."""
+    state, old = line.state_before, line.old
+    cell, cell_moves, pair, pair_moves, largest = -np.inf, 0, -np.inf, 0, -np.inf
+    begin = old[node + 1]
+    for b in range(begin + 1, end + 1):
+        while old[node + 1] < b:
+            node += 1
+        cell, cell_moves = _best(cell, cell_moves, gain[OPEN, b], moves[OPEN, b] + node, slack)
+        kept = gain[TAKEN, b] + state[b] - state[old[node]]
+        pair, pair_moves = _best(pair, pair_moves, kept, moves[TAKEN, b] + node - 1, slack)
+        pair, pair_moves = _best(pair, pair_moves, largest + gain[OPEN, b], moves[OPEN, b] + node - 1, slack)
+        if old[node + 1] == b:
+            largest = max(largest, state[b] - state[old[node]])
+        room.cell_gain[b], room.cell_moves[b], room.pair_gain[b], room.pair_moves[b] = cell, cell_moves, pair, pair_moves
+    room.cell_gain[-1], room.cell_moves[-1], room.pair_gain[-1], room.pair_moves[-1] = -np.inf, 0, -np.inf, 0
+    room.node_gain[0] = -np.inf
+
+
+@inlined
+def _grow(line: Line, gain: Values, moves: Counts, node: int, room: Room, slack: float) -> None:
+    """Add the boundaries of `node`, which lies before all that it holds, to the stack that grows."""
+    state, begin, end = line.state_before, line.old[node], line.old[node + 1]
+    cell, cell_moves, pair, pair_moves = room.cell_gain[-1], room.cell_moves[-1], room.pair_gain[-1], room.pair_moves[-1]
+    size = state[end] - state[begin]
+    for b in range(end, begin, -1):
+        cell, cell_moves = _best(cell, cell_moves, gain[OPEN, b], moves[OPEN, b] + node, slack)
+        kept = gain[TAKEN, b] + state[b] - state[begin]
+        pair, pair_moves = _best(pair, pair_moves, kept, moves[TAKEN, b] + node - 1, slack)
+        if b == end:
+            pair, pair_moves = _best(pair, pair_moves, size + cell, cell_moves - 1, slack)
+    room.cell_gain[-1], room.cell_moves[-1], room.pair_gain[-1], room.pair_moves[-1] = cell, cell_moves, pair, pair_moves
+    room.node_gain[0] = max(room.node_gain[0], size)
+
+
+@inlined
+def _far(room: Room, node: int, end: int, slack: float) -> tuple[float, int, float, int]:
+    """Best cell of the far window up to `end`, and the best way to use a cell with one old node before it or none."""
+    cell, moves, pair, pair_moves = room.cell_gain[end], room.cell_moves[end], room.pair_gain[end], room.pair_moves[end]
+    pair, pair_moves = _best(pair, pair_moves, room.node_gain[0] + cell, moves - 1, slack)
+    cell, moves = _best(cell, moves, room.cell_gain[-1], room.cell_moves[-1], slack)
+    pair, pair_moves = _best(pair, pair_moves, room.pair_gain[-1], room.pair_moves[-1], slack)
+    pair, pair_moves = _best(pair, pair_moves, cell, moves, slack)
+    return cell, moves - node + 1, pair, pair_moves - node + 1
+
+
+@inner_loop
+def set_layer(
+    line: Line,
+    bands: Bands,
+    k: int,
+    before_gain: Values,
+    before_moves: Counts,
+    gain: Values,
+    moves: Counts,
+    nothing_left: float,
+    slack: float,
+    room: Room,
+) -> None:
+    """Fill layer k from layer k − 1 (`before_…`); all have shape (2, m + 1), first `OPEN`, then `TAKEN`.
+
+    `nothing_left` is the gain of k intervals for no task: 0 where intervals may be empty, else minus infinity.
+    """
+    state, old = line.state_before, line.old
+    reach, low, high = bands.reach, bands.low[k], bands.high[k]
+    furthest, tasks = bands.high[k - 1], line.own.size
+    if k < bands.low.size - 1:  # the next layer looks here too
+        gain[:, bands.low[k + 1] : low] = -np.inf
+    if high == tasks:
+        gain[:, tasks], moves[:, tasks] = nothing_left, 0
+        high -= 1
+    node = line.own[high]
+    near = min(reach[high], furthest, old[node + 1])  # last boundary that is not yet in the queues
+    turned = tasks + 1  # far boundaries beyond this one are in the stack that shrinks
+    h0 = t0 = h1 = t1 = h2 = t2 = 0  # heads and tails of the queues
+    for first in range(high, low - 1, -1):
+        end = min(reach[first], furthest)
+        if first < old[node]:
+            if end > turned:
+                _grow(line, before_gain, before_moves, node, room, slack)
+            node -= 1
+            near = old[node + 1]
+            h0 = t0 = h1 = t1 = h2 = t2 = 0
+        for b in range(near, first, -1):
+            open_moves, taken, taken_moves = before_moves[OPEN, b], before_gain[TAKEN, b], before_moves[TAKEN, b]
+            t0 = _push(room, 0, h0, t0, b, before_gain[OPEN, b], open_moves + 1, slack)
+            t1 = _push(room, 1, h1, t1, b, taken + state[b], taken_moves, slack)
+            t2 = _push(room, 2, h2, t2, b, taken, taken_moves + 1, slack)
+        near = first
+        h0, h1, h2 = _drop(room, 0, h0, t0, end), _drop(room, 1, h1, t1, end), _drop(room, 2, h2, t2, end)
+        most, fewest = _best(room.gain[0, h0], room.moves[0, h0], room.gain[1, h1] - state[first], room.moves[1, h1], slack)
+        taken, taken_moves = room.gain[2, h2], room.moves[2, h2]
+        if end > old[node + 1]:
+            if end <= turned:
+                _turn_over(line, before_gain, before_moves, node, end, room, slack)
+                turned = old[node + 1]
+            cell, cell_moves, pair, pair_moves = _far(room, node, end, slack)
+            kept = cell + state[old[node + 1]] - state[first]
+            taken, taken_moves = _best(taken, taken_moves, pair, pair_moves, slack)
+            most, fewest = _best(most, fewest, pair, pair_moves, slack)
+            most, fewest = _best(most, fewest, kept, cell_moves - 1, slack)
+        if first == old[node]:
+            taken, taken_moves = most, fewest
+        gain[OPEN, first], moves[OPEN, first] = most, fewest
+        gain[TAKEN, first], moves[TAKEN, first] = taken, taken_moves
