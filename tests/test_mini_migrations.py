@@ -1,0 +1,109 @@
+"""Mini-migrations: few move-ins per node and step, the fewest steps, and every step as even as the others."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edrp.errors import InvalidInstanceError
+from edrp.mdp.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer_roles import roles, traffic_between
+from edrp.mdp.transfers import schedule_transfers
+
+Assignment = NDArray[np.int64]
+
+
+def random_plan(seed: int) -> tuple[Assignment, Assignment, NDArray[np.float64], NDArray[np.float64], int]:
+    """Two assignments of up to 60 tasks to up to 8 nodes, sizes (some zero), work, and a limit of move-ins."""
+    generator = np.random.default_rng(seed)
+    tasks, nodes = int(generator.integers(1, 60)), int(generator.integers(1, 9))
+    before, after = generator.integers(0, nodes, (2, tasks))
+    size = np.floor(generator.pareto(1.0, tasks) * 3)
+    return before, after, size, generator.random(tasks), int(generator.integers(1, 6))
+
+
+def move_ins(before: Assignment, after: Assignment, nodes: int) -> NDArray[np.int64]:
+    """Tasks that come to each node."""
+    return np.bincount(after[before != after], minlength=nodes)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_steps_are_fewest_limited_and_even(seed: int, in_order: bool) -> None:
+    """The promises of the docstring, node by node and step by step."""
+    before, after, size, work, most = random_plan(seed)
+    path = mini_migrations(before, after, most, size, work if in_order else None)
+    nodes = int(max(before.max(), after.max())) + 1
+    np.testing.assert_array_equal(path[0], before)
+    np.testing.assert_array_equal(path[-1], after)
+    assert len(path) - 1 == -(-move_ins(before, after, nodes).max() // most)
+    assert (np.count_nonzero(path[:-1] != path[1:], axis=0) == (before != after)).all()
+    if len(path) == 1:
+        return
+    coming = np.stack([move_ins(a, b, nodes) for a, b in pairwise(path)])
+    leaving = np.stack([move_ins(b, a, nodes) for a, b in pairwise(path)])
+    assert coming.max() <= most
+    assert (np.ptp(coming, axis=0) <= 1).all()
+    assert (np.ptp(leaving, axis=0) <= 1).all()
+    traffic = np.stack([traffic_between(a, b, size, nodes) for a, b in pairwise(path)])
+    for node, each in enumerate(roles(before, after, nodes)):
+        assert np.ptp(traffic[:, :, node].sum(axis=1)) <= size[each.to_move_in].max(initial=0) + 1e-9
+        assert np.ptp(traffic[:, node, :].sum(axis=1)) <= size[each.to_move_out].max(initial=0) + 1e-9
+
+
+def test_steps_together_take_little_longer_than_the_migration_at_once() -> None:
+    """The total duration grows (the paper's price for short suspensions), but by no more than one task per step."""
+    generator = np.random.default_rng(4)
+    before, after = generator.integers(0, 16, (2, 1024))
+    size = generator.random(1024) * 1e6
+    at_once = schedule_transfers(traffic_between(before, after, size), 1e8).total_seconds
+    path = mini_migrations(before, after, 8, size)
+    steps = [schedule_transfers(traffic_between(a, b, size), 1e8).total_seconds for a, b in pairwise(path)]
+    assert at_once <= sum(steps) <= at_once + len(steps) * size.max() / 1e8
+    assert max(steps) <= at_once / len(steps) + size.max() / 1e8
+
+
+def test_order_by_work_lowers_the_peak() -> None:
+    """Over random plans, the most that any node has beyond its work before and after is smaller on average."""
+
+    def excess(path: Assignment, work: NDArray[np.float64]) -> float:
+        held = loads(path, work, 8)
+        return float((held - np.maximum(held[0], held[-1])).max())
+
+    plain, ordered = [], []
+    for seed in range(200):
+        before, after, size, work, _ = random_plan(seed)
+        plain.append(excess(mini_migrations(before, after, 1, size), work))
+        ordered.append(excess(mini_migrations(before, after, 1, size, work), work))
+    assert np.mean(ordered) < 0.8 * np.mean(plain)
+
+
+def test_large_plans_are_split_quickly() -> None:
+    """65,536 tasks on 512 nodes, four move-ins at a time."""
+    generator = np.random.default_rng(1)
+    before, after = generator.integers(0, 512, (2, 65_536))
+    path = mini_migrations(before, after, 4, generator.random(65_536), generator.random(65_536))
+    assert all(move_ins(a, b, 512).max() <= 4 for a, b in pairwise(path))
+
+
+def test_nothing_to_move_takes_no_step() -> None:
+    """One row, the assignment itself."""
+    assert mini_migrations([0, 1], [0, 1], 3, [1.0, 1.0]).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([0, 1], [0], 1, [1.0, 1.0]), "after: must be a flat list with one entry for each of the 2 tasks"),
+        (([0, 1], [1, 0], 1, [1.0]), "state_size: must be a flat list"),
+        (([0, 1], [1, 0], 1, [1.0, 1.0], [1.0]), "work: must be a flat list"),
+        (([0, 1], [1, 0], 0, [1.0, 1.0]), "most_move_ins: must be at least 1"),
+    ],
+)
+def test_bad_plans_are_refused(arguments: tuple[object, ...], words: str) -> None:
+    """With their place."""
+    with pytest.raises(InvalidInstanceError, match=words):
+        mini_migrations(*arguments)
