@@ -18,6 +18,7 @@ from edrp.documents import (
     Stream,
     TableLatency,
 )
+from edrp.documents.intervals import TaskIntervals
 from edrp.explain import Explanation, explain
 from edrp.formulations.builders import formulate
 from edrp.formulations.elimination.method import METHODS as _ELIMINATING
@@ -25,14 +26,18 @@ from edrp.formulations.formulation import Formulation, solve_formulation
 from edrp.formulations.methods import METHODS as _FORMULATING
 from edrp.heuristics import METHODS as _SEARCHING
 from edrp.instances import load, load_solution, loads, save, schema
+from edrp.mdp.methods import METHODS as _MIGRATING
 from edrp.methods import Method, Options, methods, register
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem, Limits, Weights
+from edrp.problems.migration import MigrationProblem
+from edrp.problems.migration_policy import MigrationPolicyProblem
+from edrp.problems.migration_sequence import MigrationSequence
 from edrp.solution import Solution
 from edrp.solution import installed_versions as _installed_versions
 from edrp.solve import solve
 
-for _method in (*_FORMULATING, *_ELIMINATING, *_SEARCHING, *_CHOOSING):
+for _method in (*_FORMULATING, *_ELIMINATING, *_SEARCHING, *_MIGRATING, *_CHOOSING):
     register(_method)
 
 __version__ = _installed_versions()["edrp"]
@@ -51,6 +56,9 @@ __all__ = [
     "Limits",
     "Link",
     "Method",
+    "MigrationPolicyProblem",
+    "MigrationProblem",
+    "MigrationSequence",
     "Mm1Latency",
     "Network",
     "Node",
@@ -61,6 +69,7 @@ __all__ = [
     "Store",
     "Stream",
     "TableLatency",
+    "TaskIntervals",
     "Weights",
     "__version__",
     "errors",

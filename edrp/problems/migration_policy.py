@@ -27,12 +27,15 @@ class PolicyDecision:
         Of each node, None where it is removed.
     projected_cost
         C of the assignment's partition, in bytes.
+    objective
+        State that moves now plus γ·C, as the method found it, in bytes.
     costs
         The table that C was read from, or None where it is an estimate.
     """
 
     intervals: Assignment
     projected_cost: float
+    objective: float
     costs: ProjectedCosts | None = None
 
 

@@ -1,0 +1,163 @@
+"""`edrp trace`: from a log of events to load, nodes and problems, on Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edrp.cli.solve import finite
+from edrp.cli.stages import stages
+from edrp.cli.terminal import output, say, table
+from edrp.datasets.event_input import EventColumns, keyed_events, read_events
+from edrp.datasets.events import prepare_trace
+from edrp.datasets.flights import flight_events
+from edrp.datasets.trace import Trace, TraceSettings
+from edrp.datasets.trace_files import save_trace
+from edrp.datasets.zipf_stream import zipf_events
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.instances import save
+from edrp.mdp.transition_matrix import TransitionMatrix
+from edrp.spark import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+trace = typer.Typer(help="Sum up logs of events.", no_args_is_help=True)
+
+
+class Measure(StrEnum):
+    """Measures of load."""
+
+    events = "events"
+    bytes = "bytes"
+
+
+class StateOf(StrEnum):
+    """What makes up the state of a task."""
+
+    keys = "keys"
+    window = "window"
+
+
+SparkMaster = Annotated[str, typer.Option("--spark", help="Master: local[cores], spark://…, yarn; sc://… for Spark Connect.")]
+Memory = Annotated[str, typer.Option("--memory", help="Of the Spark driver.")]
+
+
+@trace.callback()
+def _group() -> None:
+    """Sum up logs of events."""
+
+
+@trace.command("prepare")
+def prepare(
+    events: Annotated[str, typer.Argument(help="Parquet or CSV, flights, flights:aircraft, or zipf:EVENTS.", show_default=False)],
+    tasks: Annotated[int, typer.Option(help="Tasks that keys are hashed to.")] = 64,
+    interval: Annotated[float, typer.Option(callback=finite, help="Seconds; one number of nodes for each.")] = 3600.0,
+    low: Annotated[int, typer.Option(help="Least number of nodes.")] = 8,
+    high: Annotated[int, typer.Option(help="Greatest number of nodes.")] = 16,
+    capacity: Annotated[
+        float | None, typer.Option(callback=finite, help="Load that a node carries in an interval, instead of spreading.")
+    ] = None,
+    outliers: Annotated[float, typer.Option(callback=finite, help="Share of intervals at either end not to spread by.")] = 0.0,
+    work: Annotated[Measure, typer.Option(help="Measure of load.")] = Measure.events,
+    state: Annotated[StateOf, typer.Option(help="State: distinct keys, or events of the last window.")] = StateOf.keys,
+    bytes_each: Annotated[
+        float, typer.Option(callback=finite, help="Bytes of state of each key, or event without size.")
+    ] = 100.0,
+    window: Annotated[float, typer.Option(callback=finite, help="Seconds that the window is long.")] = 3600.0,
+    malformed_limit: Annotated[
+        float, typer.Option(callback=finite, help="Unreadable events allowed: a share if below 1, else a number.")
+    ] = 0.01,
+    time_column: Annotated[str, typer.Option(help="Seconds, or ISO timestamps (UTC unless they say).")] = "time",
+    key_column: Annotated[str, typer.Option(help="What the operator partitions by.")] = "key",
+    bytes_column: Annotated[str | None, typer.Option(help="Size of each event; without it all are equal.")] = None,
+    tolerance: Annotated[float, typer.Option(min=0, callback=finite, help="Of the problems that are written.")] = 0.2,
+    discount: Annotated[float, typer.Option(min=0, callback=finite, help="Of the policy problem that is written.")] = 0.8,
+    loads: Annotated[bool, typer.Option("--loads", help="Also write the work by interval and task.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the trace and the problems made of it.")] = None,
+    spark: SparkMaster = "local[2]",
+    memory: Memory = "2g",
+) -> None:
+    """Sum up a log of events: work and state by task, nodes by interval, how often their number changed.
+
+    With --out, the folder holds the trace (tasks.parquet, intervals.parquet, trace.json) and, if the number of nodes
+    ever changes, migration.json and migration-policy.json: the last change, as problems for `edrp solve`.
+    """
+    if out is not None and out.exists() and not out.is_dir():
+        raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
+    settings = TraceSettings(
+        tasks=tasks,
+        interval=interval,
+        low=low,
+        high=high,
+        capacity=capacity,
+        outliers=outliers,
+        work=work.value,
+        state=state.value,
+        bytes_each=bytes_each,
+        window=window,
+        malformed_limit=malformed_limit,
+    )
+    columns = EventColumns(time_column, key_column, bytes_column)
+    with stages(f"preparing {events}") as tell:
+        tell("starting Spark")
+        with spark_session(spark, memory=memory) as session:
+            source = _source(session, events, columns)
+            begin = perf_counter()
+            found = prepare_trace(source, settings, keep_loads=loads, progress=tell)
+            seconds = perf_counter() - begin
+    _print(events, found, seconds)
+    if out is not None:
+        _write(found, out, tolerance, discount)
+
+
+def _source(session: SparkSession, events: str, columns: EventColumns) -> DataFrame:
+    name, _, detail = events.partition(":")
+    if name == "flights" and detail in ("", "route", "aircraft"):
+        return flight_events(session, "aircraft" if detail == "aircraft" else "route")
+    if name == "zipf":
+        if not detail.isdigit() or int(detail) == 0:
+            raise InvalidInstanceError([Fault("EVENTS", events, "must give a number of events, as in zipf:100000000")])
+        return zipf_events(session, int(detail))
+    return keyed_events(read_events(session, events), columns)
+
+
+def _print(events: str, found: Trace, seconds: float) -> None:
+    total = int(found.events.sum())
+    begin, end = found.start_times[0], found.start_times[-1] + found.settings.interval
+    nodes, times = found.node_counts, f"{begin:.6g} … {end:.6g} s"
+    if begin > 1e8:  # seconds since 1970
+        times = " … ".join(f"{datetime.fromtimestamp(each, UTC):%Y-%m-%d %H:%M}" for each in (begin, end))
+    heaviest = found.work.max() * found.work.size / max(found.work.sum(), 1e-300)
+    rows = [
+        ("events", f"{total}"),
+        ("unreadable events", ", ".join(f"{count} without {what}" for what, count in found.malformed.items()) or "none"),
+        ("time", times),
+        ("intervals", f"{found.events.size} of {found.settings.interval:g} s"),
+        ("nodes", f"{nodes.min()} … {nodes.max()}, {found.changes.size} changes"),
+        ("heaviest task", f"{heaviest:.3g} times the average work"),
+        ("state", f"{found.state_size.sum():.6g} B" + ("" if found.keys is None else f", {int(found.keys.sum())} keys")),
+        ("throughput", f"{total / seconds:.3g} events/s in {seconds:.1f} s"),
+    ]
+    output().print(table(("quantity", "value"), rows, title=events))
+
+
+def _write(found: Trace, out: Path, tolerance: float, discount: float) -> None:
+    try:
+        save_trace(found, out)
+        if not found.changes.size:
+            say(output(), f"written to {out}; the number of nodes never changes, so there is no problem to solve")
+            return
+        matrix = TransitionMatrix.from_counts(found.transitions.node_counts, found.transitions.counts)
+        save(found.migration_problem(tolerance=tolerance), out / "migration.json")
+        policy = found.policy_problem(matrix.node_counts.tolist(), matrix.probabilities, tolerance=tolerance, discount=discount)
+        save(policy, out / "migration-policy.json")
+    except OSError as error:
+        raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
+    never = f"; counts never left: {', '.join(map(str, matrix.never_left))}" if matrix.never_left else ""
+    say(output(), f"written to {out}: the trace, migration.json and migration-policy.json{never}")

@@ -1,0 +1,110 @@
+"""Methods for migrations: the single step, and the step that prepares for what will probably follow."""
+
+from __future__ import annotations
+
+import os
+from time import perf_counter
+
+from edrp.mdp.pmc import Iteration, Threads, iterate
+from edrp.mdp.policy import MigrationPolicy
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.tasks import OldNodes, Tasks
+from edrp.memory import memory_limit
+from edrp.methods import Options
+from edrp.problems.migration import MigrationProblem
+from edrp.problems.migration_policy import MigrationPolicyProblem
+from edrp.solution import Answer
+
+
+class Ssm:
+    """SSM, exact in O(tasks × nodes) per trial load (state migration, section 3.3)."""
+
+    name = "ssm"
+    kinds: tuple[str, ...] = ("migration",)
+    exact = True
+    summary = "dynamic program for the migration that moves the least state"
+
+    def refusal(self, problem: MigrationProblem) -> str | None:
+        """None: takes every migration."""
+        return None
+
+    def run(self, problem: MigrationProblem, options: Options) -> Answer:
+        """Solve; never stops early."""
+        tasks = Tasks.of(problem.work, problem.state_size)
+        old = OldNodes.of(problem.intervals)
+        before = len(problem.intervals)
+        found = best_migration(tasks, old, before, problem.nodes, problem.tolerance, problem.allow_empty)
+        size = {"tasks": len(problem.work), "nodes": problem.nodes}
+        if found is None:
+            return Answer("infeasible", "finished", size=size)
+        gain, assignment = found
+        moved = max(0.0, float(tasks.state_before[-1]) - gain)
+        return Answer("optimal", "finished", assignment, moved, moved, size)
+
+
+class Pmc:
+    """PMC over all partitions, then the best decision (state migration, section 4.2).
+
+    Parameters of the method: `max_sweeps`, the sweeps of value iteration after which to stop.
+    """
+
+    name = "pmc"
+    kinds: tuple[str, ...] = ("migration-policy",)
+    exact = True
+    summary = "value iteration over all partitions for the migration that prepares for those to come"
+
+    def refusal(self, problem: MigrationPolicyProblem) -> str | None:
+        """Refuses what memory cannot hold."""
+        model = PolicyModel.of(problem, problem.reachable_counts)
+        return None if model.size.memory <= memory_limit() else too_many_states(model)
+
+    def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
+        """Compute projected costs, decide; a time limit is looked at after each sweep."""
+        model = PolicyModel.of(problem, problem.reachable_counts)
+        size = {"states": sum(model.size.states), "pairs": model.size.pairs}
+        if 0 in model.size.states:
+            return Answer("infeasible", "finished", size=size)
+        began = perf_counter()
+        threads = options.threads if options.threads > 1 else os.cpu_count() or 1
+        found = iterate(
+            model,
+            Threads(threads),
+            max_sweeps=int(options.parameters.get("max_sweeps", 1000)),
+            time_limit=None if options.time_limit is None else options.remaining,
+        )
+        build = perf_counter() - began
+        return _decided(problem, model, found, size, build, options)
+
+
+def _decided(
+    problem: MigrationPolicyProblem, model: PolicyModel, found: Iteration, size: dict[str, int], build: float, options: Options
+) -> Answer:
+    decision = MigrationPolicy(model, found.to_costs(model)).decide(problem.intervals, problem.nodes)
+    error = found.error_bound * problem.discount
+    # The decision minimises a value that is off by at most `error` everywhere, and so is its own.
+    proven = 2 * error <= options.gap * max(abs(decision.objective), 1e-12)
+    out_of_time = options.time_limit is not None and options.remaining == 0
+    return Answer(
+        "optimal" if proven else "feasible",
+        "finished" if proven else "time_limit" if out_of_time else "iteration_limit",
+        decision,
+        decision.objective,
+        max(0.0, decision.objective - 2 * error),
+        {**size, "sweeps": found.sweeps},
+        build,
+        notes=() if proven else (f"projected costs are known to {found.error_bound:.3g} bytes only",),
+    )
+
+
+def too_many_states(model: PolicyModel) -> str:
+    """What enumerating would take, and what does without."""
+    states, memory = sum(model.size.states), model.size.memory
+    return (
+        f"{states:.6g} partitions of {model.tasks.work.size} tasks would take {memory / 2**30:.3g} GiB, more than the "
+        f"{memory_limit() / 2**30:.3g} GiB set aside; method 'fitted' approximates without enumerating, or lower the tolerance"
+    )
+
+
+METHODS = (Ssm(), Pmc())
+"""For the registry."""
