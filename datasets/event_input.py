@@ -1,0 +1,141 @@
+"""Raw keyed events as Spark reads them, brought to the three columns that everything else works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.wording import suggestion
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ZONE = r"(Z|UTC|GMT|[+-]\d{1,2}:?\d{2})$"
+DATE = r"^\d{4}-\d{1,2}-\d{1,2}$"
+TO_THE_MINUTE = r"^\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{2}$"
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumns:
+    """Names of the columns of an event log.
+
+    Attributes
+    ----------
+    time
+        Seconds as numbers, or ISO 8601 timestamps; those without a zone are taken as UTC.
+    key
+        What the operator partitions by.
+    bytes
+        Size of each event, or None when every event counts the same.
+    """
+
+    time: str = "time"
+    key: str = "key"
+    bytes: str | None = None
+
+
+def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
+    """An event log from a Parquet or CSV file (with a header), or from a folder of such files.
+
+    Columns of a CSV stay text: guessing their types would read everything twice.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When there is no such file or Spark cannot read it.
+    """
+    from pyspark.errors import PySparkException
+
+    source = str(path)
+    try:
+        if _is_csv(source):
+            return spark.read.option("header", True).option("mode", "PERMISSIVE").csv(source)
+        return spark.read.parquet(source)
+    except PySparkException as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInstanceError([Fault("events", source, f"cannot be read: {reason}")], source) from None
+
+
+def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataFrame:
+    """Events with the columns `time` (s, null where it cannot be read), `key` and, if there is one, `bytes`.
+
+    Nothing is dropped: rows that cannot be read are counted where they are aggregated.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When a column is missing or its type is no time, key or size.
+    """
+    columns = EventColumns() if columns is None else columns
+    types = dict(frame.dtypes)
+    wanted = {"time": columns.time, "key": columns.key, **({"bytes": columns.bytes} if columns.bytes else {})}
+    known = ", ".join(frame.columns)
+    missing = [
+        Fault(f"{role} column", name, f"there is no such column among {known}{suggestion(name, frame.columns)}")
+        for role, name in wanted.items()
+        if name not in types
+    ]
+    if missing:
+        raise InvalidInstanceError(missing)
+    chosen = [_seconds(frame, columns.time, types).alias("time"), _key(frame, columns.key, types).alias("key")]
+    if columns.bytes:
+        chosen.append(frame[_quoted(columns.bytes)].try_cast("double").alias("bytes"))
+    return frame.select(*chosen)
+
+
+def _seconds(frame: DataFrame, name: str, types: dict[str, str]) -> Column:
+    """Seconds since the zero of the numbers given, or since 1970 for timestamps; null where there is no time."""
+    import pyspark.sql.functions as sf
+
+    column, kind = frame[_quoted(name)], types[name]
+    if kind in NUMBERS or kind.startswith("decimal"):
+        seconds = column.cast("double")
+    elif kind == "timestamp":
+        seconds = sf.unix_micros(column) / 1e6
+    elif kind == "timestamp_ntz":
+        seconds = sf.timestamp_diff("MICROSECOND", sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz"), column) / 1e6
+    elif kind == "date":
+        seconds = sf.unix_date(column) * 86_400.0
+    elif kind == "string":
+        seconds = sf.coalesce(column.try_cast("double"), _seconds_of_text(sf.trim(column)))
+    else:
+        raise InvalidInstanceError([Fault("time column", name, f"holds {kind}; give seconds or timestamps")])
+    return sf.when(sf.abs(seconds) < 1e15, seconds)  # neither NaN nor infinite
+
+
+def _seconds_of_text(text: Column) -> Column:
+    """Seconds since 1970 of an ISO timestamp; the zone of the session plays no part."""
+    import pyspark.sql.functions as sf
+
+    zoned = (
+        sf.when(text.rlike(DATE), sf.concat(text, sf.lit("T00:00:00Z")))
+        .when(text.rlike(TO_THE_MINUTE), sf.concat(text, sf.lit(":00Z")))
+        .when(text.rlike(ZONE), text)
+        .otherwise(sf.concat(text, sf.lit("Z")))
+    )
+    return sf.unix_micros(zoned.try_cast("timestamp")) / 1e6
+
+
+def _key(frame: DataFrame, name: str, types: dict[str, str]) -> Column:
+    """Whole numbers as 64 bits, everything else as text; an empty text is no key."""
+    import pyspark.sql.functions as sf
+
+    column = frame[_quoted(name)]
+    if types[name] in ("tinyint", "smallint", "int", "bigint"):
+        return column.cast("bigint")
+    if types[name].startswith(("array", "map", "struct")):
+        raise InvalidInstanceError([Fault("key column", name, f"holds {types[name]}; a key is a text or a number")])
+    return sf.nullif(column.cast("string"), sf.lit(""))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _is_csv(source: str) -> bool:
+    folder = Path(source)
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else [source.rstrip("/")]
+    return any(name.endswith((".csv", ".csv.gz", ".csv.bz2", ".csv.zst")) for name in names)

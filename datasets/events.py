@@ -1,0 +1,169 @@
+"""From raw keyed events to a `Trace`, on Spark: the job as a whole."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.datasets.event_tables import UNREADABLE, distinct_keys, event_loads, interval_loads, task_loads, transition_table
+from edrp.datasets.node_counts import TransitionCounts
+from edrp.datasets.trace import Trace, TraceSettings
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.memory import refuse_beyond_memory
+from edrp.spark import cancelled_with_us
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+logger = logging.getLogger(__name__)
+MOST_INTERVALS = 5_000_000
+"""More than a century of minutes: beyond this, one wrong time stretches the trace."""
+
+Sums = dict[str, NDArray[Any]]
+
+
+def prepare_trace(
+    events: DataFrame,
+    settings: TraceSettings | None = None,
+    *,
+    keep_loads: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Trace:
+    """Sum up a log of events: load and nodes by interval, work and state by task, changes of the number of nodes.
+
+    Spark reads the events once, and a second time, keys only, where distinct keys are to be counted. Only sums come
+    to the driver: one row per interval, per task, and per pair of node counts.
+
+    Parameters
+    ----------
+    events
+        As `keyed_events` or `zipf_events` give them: columns `time` (s), `key` and perhaps `bytes`.
+    settings
+        How to sum up.
+    keep_loads
+        Bring the load by interval and task as well, T·m numbers.
+    progress
+        Called with a few words before each step.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When more events are unreadable than allowed, none are left, or their times span too many intervals.
+    ProblemTooLargeError
+        When the loads that are to be kept do not fit into memory.
+    """
+    settings = TraceSettings() if settings is None else settings
+    if settings.work not in (*events.columns, "events"):
+        raise InvalidInstanceError([Fault("work", settings.work, "needs events with sizes; name their column")])
+    with cancelled_with_us(events.sparkSession):
+        loads = event_loads(events, settings.tasks, settings.interval).persist()
+        try:
+            trace = _summed_up(events, loads, settings, keep_loads, progress or logger.info)
+        finally:
+            loads.unpersist()
+    return trace
+
+
+def _summed_up(
+    events: DataFrame, loads: DataFrame, settings: TraceSettings, keep_loads: bool, tell: Callable[[str], None]
+) -> Trace:
+    measure = settings.work
+    tell("events by interval and task")
+    first, sums, malformed = _by_interval(loads)
+    _refuse_unreadable(malformed, int(sums["events"].sum()), settings.malformed_limit)
+    intervals = sums["events"].size
+    if keep_loads:
+        refuse_beyond_memory(16.0 * intervals * settings.tasks, "loads by interval and task", "lengthen the interval")
+    tell("changes of the number of nodes")
+    rule = settings.node_rule(sums[measure])
+    transitions = _transitions(transition_table(loads, first, first + intervals - 1, measure, rule))
+    tell("work by task")
+    window = first + intervals - int(np.ceil(settings.window / settings.interval))
+    by_task = _dense(task_loads(loads, window), "task", settings.tasks)
+    kept = _matrix(loads, measure, first, intervals, settings.tasks) if keep_loads else None
+    keys = None
+    if settings.state == "keys":
+        tell("distinct keys by task")
+        keys = _dense(distinct_keys(events, settings.tasks), "task", settings.tasks)["keys"].astype(np.int64)
+    return Trace(
+        settings=settings,
+        first=first,
+        events=sums["events"].astype(np.int64),
+        bytes=sums.get("bytes"),
+        node_counts=rule(sums[measure]),
+        work=by_task[measure],
+        state_size=_state_of_window(settings, by_task) if keys is None else keys * settings.bytes_each,
+        keys=keys,
+        transitions=transitions,
+        malformed=malformed,
+        loads=kept,
+    )
+
+
+def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
+    """The first interval, sums of each from there to the last, and the number of unreadable events by what is wrong."""
+    found = interval_loads(loads).limit(MOST_INTERVALS + 1).toPandas()
+    wrong = found[found["interval"].isna()]
+    malformed = {UNREADABLE[int(task)]: int(count) for task, count in zip(wrong["task"], wrong["events"], strict=True)}
+    found = found.dropna(subset="interval")
+    if found.empty:
+        unread = sum(malformed.values())
+        raise InvalidInstanceError([Fault("events", f"{unread} unreadable", "there is no event with a time, a key and a size")])
+    index = found["interval"].to_numpy(np.int64)
+    first, last = int(index.min()), int(index.max())
+    if last - first >= MOST_INTERVALS:
+        why = f"is too many (more than {MOST_INTERVALS}); lengthen the interval, or leave out events with wrong times"
+        raise InvalidInstanceError([Fault("intervals from first to last event", str(last - first + 1), why)])
+    sums = {}
+    for name in ("events", "bytes"):
+        if name in found:
+            sums[name] = np.zeros(last - first + 1)
+            sums[name][index - first] = found[name].to_numpy(np.float64)
+    return first, sums, malformed
+
+
+def _refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) -> None:
+    unread = sum(malformed.values())
+    total = unread + readable
+    if unread <= (limit * total if limit < 1 else limit):
+        return
+    allowed = f"{limit:.6g} of them" if limit < 1 else f"{limit:.6g}"
+    faults = [
+        Fault(f"{what} of {count} events", "", f"cannot be read; of {total} events at most {allowed} may be unreadable")
+        for what, count in malformed.items()
+    ]
+    raise InvalidInstanceError(faults)
+
+
+def _dense(table: DataFrame, index: str, size: int) -> Sums:
+    """Columns of a small table as arrays over all values of `index`; 0 where a value has no row."""
+    found = table.toPandas()
+    dense = {}
+    for name in found.columns.drop(index):
+        dense[name] = np.zeros(size)
+        dense[name][found[index].to_numpy(np.int64)] = found[name].to_numpy(np.float64)
+    return dense
+
+
+def _matrix(loads: DataFrame, measure: str, first: int, intervals: int, tasks: int) -> NDArray[np.float64]:
+    found = loads.where("task >= 0").select("interval", "task", measure).toPandas()
+    matrix = np.zeros((intervals, tasks))
+    matrix[found["interval"].to_numpy(np.int64) - first, found["task"].to_numpy(np.int64)] = found[measure].to_numpy(np.float64)
+    return matrix
+
+
+def _transitions(table: DataFrame) -> TransitionCounts:
+    found = table.toPandas()
+    source, target = found["source"].to_numpy(np.int64), found["target"].to_numpy(np.int64)
+    known = np.union1d(source, target)
+    counts = np.zeros((known.size, known.size), np.int64)
+    counts[np.searchsorted(known, source), np.searchsorted(known, target)] = found["count"].to_numpy(np.int64)
+    return TransitionCounts(tuple(int(each) for each in known), counts)
+
+
+def _state_of_window(settings: TraceSettings, by_task: Sums) -> NDArray[np.float64]:
+    return by_task["bytes_in_window"] if "bytes" in by_task else by_task["events_in_window"] * settings.bytes_each

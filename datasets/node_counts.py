@@ -1,0 +1,96 @@
+"""How many nodes a load asks for, and how often one number of nodes follows another (state migration, section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+class TransitionCounts(NamedTuple):
+    """Observed changes of the number of nodes.
+
+    Attributes
+    ----------
+    node_counts
+        Numbers of nodes, ascending.
+    counts : shape (k, k)
+        How often `node_counts[j]` came in the interval after `node_counts[i]`; the diagonal counts stays.
+    """
+
+    node_counts: tuple[int, ...]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRule:
+    """Nodes for a load: offset + slope · load, rounded up, and kept within `low` … `high`.
+
+    Make one with `normalised` or `by_capacity`.
+    """
+
+    offset: float
+    slope: float
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no range of node counts."""
+        if not 1 <= self.low <= self.high:
+            raise ValueError(f"needs 1 ≤ low ≤ high, not low {self.low} and high {self.high}")
+
+    @classmethod
+    def normalised(cls, loads: ArrayLike, low: int, high: int, outliers: float = 0.0) -> NodeRule:
+        """The least load gets `low` nodes, the greatest `high`, the others what lies between, to the nearest.
+
+        This is how the paper gets its node counts from tweets per hour (section 6).
+
+        Parameters
+        ----------
+        loads
+            Observed, any shape.
+        low, high
+            Least and greatest number of nodes.
+        outliers
+            Share of the loads at either end that is set aside first: a single spike would otherwise leave all other
+            loads at `low`.
+
+        Examples
+        --------
+        >>> NodeRule.normalised([10.0, 20.0, 50.0], 8, 16)([10.0, 20.0, 30.0, 50.0]).tolist()
+        [8, 10, 12, 16]
+        """
+        loads = np.asarray(loads, dtype=np.float64)
+        least, greatest = (float(each) for each in np.quantile(loads, [outliers, 1 - outliers]))
+        slope = (high - low) / (greatest - least) if greatest > least else 0.0
+        return cls(low - least * slope - 0.5, slope, low, high)
+
+    @classmethod
+    def by_capacity(cls, capacity: float, low: int, high: int) -> NodeRule:
+        """As many nodes as carry the load when each carries `capacity` in an interval.
+
+        Examples
+        --------
+        >>> NodeRule.by_capacity(100.0, 1, 8)([0.0, 100.0, 101.0, 5000.0]).tolist()
+        [1, 1, 2, 8]
+        """
+        if not capacity > 0:
+            raise ValueError(f"capacity must be positive, not {capacity}")
+        return cls(0.0, 1 / capacity, low, high)
+
+    def __call__(self, loads: ArrayLike) -> NDArray[np.int64]:
+        """Nodes for each load, of the same shape."""
+        wanted = np.ceil(self.offset + self.slope * np.asarray(loads, dtype=np.float64))
+        return np.clip(wanted, self.low, self.high).astype(np.int64)
+
+    def column(self, load: Column) -> Column:
+        """The same as a column of a Spark table."""
+        import pyspark.sql.functions as sf
+
+        wanted = sf.ceil(sf.lit(self.offset) + sf.lit(self.slope) * load)
+        return sf.least(sf.greatest(wanted, sf.lit(self.low)), sf.lit(self.high)).cast("int")

@@ -1,0 +1,141 @@
+"""Real loads that come as counts, one for each step of time: taxi trips and tweets."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.datasets.node_counts import NodeRule
+from edrp.datasets.rates import taxi_rates
+from edrp.datasets.zipf_stream import uniform_column, zipf_key
+from edrp.errors import Fault, InvalidInstanceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TWITTER_STEP = 300.0
+COMPANIES = ("AAPL", "AMZN", "GOOG")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSeries:
+    """Events in each step of time.
+
+    Attributes
+    ----------
+    name
+        What was counted.
+    step
+        Seconds.
+    counts : shape (T,)
+        Events of each step.
+    """
+
+    name: str
+    step: float
+    counts: NDArray[np.float64]
+
+    def per(self, interval: float) -> NDArray[np.float64]:
+        """Events in each whole interval, a multiple of `step`, in seconds; a last one that is not full is left out.
+
+        Examples
+        --------
+        >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3, 4, 5])).per(600.0).tolist()
+        [3.0, 7.0]
+        """
+        steps = round(interval / self.step)
+        if steps < 1 or abs(steps * self.step - interval) > 1e-6 * self.step or steps > self.counts.size:
+            why = f"must be a multiple of {self.step:g} s, and at most {self.counts.size * self.step:g} s, for {self.name}"
+            raise InvalidInstanceError([Fault("interval", f"{interval:g}", why)])
+        whole = self.counts.size // steps * steps
+        return np.asarray(self.counts[:whole].reshape(-1, steps).sum(axis=1))
+
+    def node_counts(self, interval: float = 3600.0, low: int = 8, high: int = 16, outliers: float = 0.0) -> NDArray[np.int64]:
+        """Nodes for each whole interval, normalised as in section 6 of state migration (`NodeRule.normalised`).
+
+        Examples
+        --------
+        >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3])).node_counts(300.0, 1, 5).tolist()
+        [1, 3, 5]
+        """
+        loads = self.per(interval)
+        return NodeRule.normalised(loads, low, high, outliers)(loads)
+
+    def events(self, spark: SparkSession, *, keys: int = 10_000, exponent: float = 1.1, seed: int = 0) -> DataFrame:
+        """As many events as were counted, spread over each step at random, with Zipf keys: columns `time` (s) and `key`.
+
+        The same events every time, whatever Spark's partitions.
+        """
+        import pyspark.sql.functions as sf
+
+        table = spark.createDataFrame(list(enumerate(self.counts.astype(int).tolist())), "step long, number long")
+        within = sf.explode(sf.sequence(sf.lit(1).cast("bigint"), "number")).alias("within")
+        rows = table.where("number > 0").select("step", within)
+        time = (sf.col("step") + uniform_column(seed, sf.col("step"), sf.col("within"))) * sf.lit(self.step)
+        key = zipf_key(uniform_column(seed + 1, sf.col("step"), sf.col("within")), keys, exponent)
+        return rows.select(time.alias("time"), key.alias("key"))
+
+
+def taxi_series(data: str | Path | None = None) -> LoadSeries:
+    """Taxi trips of New York in 2013, one count a minute.
+
+    Parameters
+    ----------
+    data
+        Folder of the series; default: the environment variable `EDRP_DATA`.
+
+    Raises
+    ------
+    InvalidInstanceError
+        No folder given, no such file in it, or a line that is no count.
+    """
+    return LoadSeries("taxi trips", 60.0, taxi_rates(data))
+
+
+def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
+    """Tweets that mention a company in early 2015, one count per five minutes; 0 where none was recorded.
+
+    Parameters
+    ----------
+    company
+        "AAPL", "AMZN" or "GOOG".
+    data
+        Folder that holds `twitter_volume_AAPL.csv` and so on; default: the environment variable `EDRP_DATA`.
+
+    Raises
+    ------
+    InvalidInstanceError
+        No such company, no folder given, no such file in it, or lines without a time and a count.
+    """
+    if company not in COMPANIES:
+        raise InvalidInstanceError([Fault("company", company, f"must be one of {', '.join(COMPANIES)}")])
+    name = f"twitter_volume_{company}.csv"
+    folder = data if data is not None else os.environ.get("EDRP_DATA")
+    if folder is None:
+        raise InvalidInstanceError([Fault("data", "", f"name the folder that holds {name} (--data DIR, or EDRP_DATA)")])
+    path = Path(folder) / name
+    if not path.is_file():
+        raise InvalidInstanceError([Fault("data", str(path), f"there is no such file; give the folder that holds {name}")])
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+    rows = [_count_at(number, line, path) for number, line in enumerate(lines, start=2)]
+    if not rows:
+        raise InvalidInstanceError([Fault("data", str(path), "holds no counts")])
+    begin = rows[0][0]
+    step = np.array([round((time - begin) / TWITTER_STEP) for time, _ in rows])
+    counts = np.zeros(step.max() + 1)
+    np.add.at(counts, step, [count for _, count in rows])
+    return LoadSeries(f"tweets on {company}", TWITTER_STEP, counts)
+
+
+def _count_at(number: int, line: str, path: Path) -> tuple[float, float]:
+    try:
+        time, count = line.split(",")
+        return datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp(), float(count)
+    except ValueError:
+        raise InvalidInstanceError([Fault(f"line {number}", repr(line[:40]), "must be a time and a count")], str(path)) from None

@@ -1,0 +1,226 @@
+"""What a log of events says about an operator: its tasks, their load over time, and the nodes that it asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edrp.datasets.node_counts import NodeRule, TransitionCounts
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.migration import MigrationProblem
+from edrp.problems.migration_policy import MigrationPolicyProblem
+
+Measure = Literal["events", "bytes"]
+State = Literal["keys", "window"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSettings:
+    """How events are summed up.
+
+    Attributes
+    ----------
+    tasks
+        m, number of tasks that keys are hashed to.
+    interval
+        Seconds; one number of nodes for each.
+    low, high
+        Least and greatest number of nodes.
+    capacity
+        Load that a node carries in an interval; None spreads the observed loads over `low` … `high`.
+    outliers
+        Share of the intervals with the least, and with the greatest load, that the spreading does not look at.
+    work
+        Measure of load: "events", or "bytes" where events have sizes.
+    state
+        State of a task: "keys", its distinct keys times `bytes_each`; or "window", the bytes of its events in the last
+        `window` seconds (where events have no sizes, their number times `bytes_each`).
+    bytes_each
+        Bytes.
+    window
+        Seconds, rounded up to whole intervals.
+    malformed_limit
+        Events that may be unreadable: a share if below 1, else a number.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All values that cannot be used.
+    """
+
+    tasks: int = 64
+    interval: float = 3600.0
+    low: int = 8
+    high: int = 16
+    capacity: float | None = None
+    outliers: float = 0.0
+    work: Measure = "events"
+    state: State = "keys"
+    bytes_each: float = 100.0
+    window: float = 3600.0
+    malformed_limit: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used."""
+        rules: list[tuple[str, bool, str]] = [
+            ("tasks", 1 <= self.tasks <= 2**20, "must lie between 1 and 1048576"),
+            ("interval", 0 < self.interval < np.inf, "must be a positive number of seconds"),
+            ("low", self.low >= 1, "must be at least 1"),
+            ("high", self.high >= self.low, f"must not be below low, {self.low}"),
+            ("capacity", self.capacity is None or 0 < self.capacity < np.inf, "must be positive"),
+            ("outliers", 0 <= self.outliers < 0.5, "must be a share below 0.5"),
+            ("work", self.work in ("events", "bytes"), "must be events or bytes"),
+            ("state", self.state in ("keys", "window"), "must be keys or window"),
+            ("bytes_each", 0 <= self.bytes_each < np.inf, "must be a number of bytes, not negative"),
+            ("window", 0 < self.window < np.inf, "must be a positive number of seconds"),
+            ("malformed_limit", 0 <= self.malformed_limit < np.inf, "must be a share below 1 or a number of events"),
+        ]
+        faults = [Fault(name, str(getattr(self, name)), why) for name, right, why in rules if not right]
+        if faults:
+            raise InvalidInstanceError(faults)
+
+    def node_rule(self, loads: ArrayLike) -> NodeRule:
+        """Nodes for the load of an interval, given the loads of all."""
+        if self.capacity is not None:
+            return NodeRule.by_capacity(self.capacity, self.low, self.high)
+        return NodeRule.normalised(loads, self.low, self.high, self.outliers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names and values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A log of events, summed up. Interval t begins at `start_times[t]`; T of them, with m tasks.
+
+    Attributes
+    ----------
+    settings
+        How it was made.
+    first
+        The first interval begins at `first` · `settings.interval` seconds.
+    events : shape (T,)
+        Events of each interval.
+    bytes : shape (T,)
+        Their bytes, or None where events have no sizes.
+    node_counts : shape (T,)
+        Nodes that the load of each interval asks for.
+    work, state_size : shape (m,)
+        Work of each task over all intervals, and its state in bytes.
+    keys : shape (m,)
+        Distinct keys of each task, or None where they were not counted.
+    transitions
+        How often one number of nodes followed another.
+    malformed
+        Events left out, by what could not be read in them.
+    loads : shape (T, m)
+        Work by interval and task, or None where it was not asked for.
+    """
+
+    settings: TraceSettings
+    first: int
+    events: NDArray[np.int64]
+    bytes: NDArray[np.float64] | None
+    node_counts: NDArray[np.int64]
+    work: NDArray[np.float64]
+    state_size: NDArray[np.float64]
+    keys: NDArray[np.int64] | None
+    transitions: TransitionCounts
+    malformed: dict[str, int]
+    loads: NDArray[np.float64] | None = None
+
+    @property
+    def start_times(self) -> NDArray[np.float64]:
+        """Seconds at which each interval begins, shape (T,)."""
+        return (self.first + np.arange(self.events.size)) * self.settings.interval
+
+    @property
+    def changes(self) -> NDArray[np.int64]:
+        """Intervals in which the number of nodes is another than in the one before: the migrations."""
+        return np.flatnonzero(np.diff(self.node_counts)) + 1
+
+    def migration_problem(self, at: int | None = None, *, tolerance: float = 0.2, allow_empty: bool = True) -> MigrationProblem:
+        """A migration of the trace, out of an even split of the work among the nodes before it.
+
+        Parameters
+        ----------
+        at
+            Interval in which the number of nodes changes; default: the last one.
+        tolerance, allow_empty
+            Of the problem.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When the number of nodes never changes.
+        """
+        if at is None and self.changes.size == 0:
+            why = "is the same in all intervals, so nothing migrates; widen low … high or shorten the interval"
+            raise InvalidInstanceError([Fault("node count", str(int(self.node_counts[0])), why)])
+        at = int(self.changes[-1]) if at is None else at
+        return MigrationProblem(
+            work=tuple(self.work.tolist()),
+            state_size=tuple(self.state_size.tolist()),
+            intervals=even_intervals(self.work, int(self.node_counts[at - 1])),
+            nodes=int(self.node_counts[at]),
+            tolerance=tolerance,
+            allow_empty=allow_empty,
+        )
+
+    def policy_problem(
+        self,
+        node_counts: Sequence[int],
+        transitions: ArrayLike,
+        *,
+        tolerance: float = 0.2,
+        discount: float = 0.8,
+        allow_empty: bool = False,
+    ) -> MigrationPolicyProblem:
+        """The last migration of the trace with a view to those that will follow.
+
+        Parameters
+        ----------
+        node_counts
+            Numbers of nodes, k of them.
+        transitions : shape (k, k)
+            Probabilities, estimated from `transitions`.
+        tolerance, discount, allow_empty
+            Of the problem.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When the number of nodes never changes, or the probabilities are none.
+        """
+        now = self.migration_problem(tolerance=tolerance, allow_empty=allow_empty)
+        return MigrationPolicyProblem(
+            work=now.work,
+            state_size=now.state_size,
+            intervals=now.intervals,
+            nodes=now.nodes,
+            tolerance=tolerance,
+            allow_empty=allow_empty,
+            node_counts=tuple(int(each) for each in node_counts),
+            transitions=tuple(tuple(row) for row in np.asarray(transitions, dtype=np.float64).tolist()),
+            discount=discount,
+        )
+
+
+def even_intervals(work: ArrayLike, nodes: int) -> tuple[tuple[int, int], ...]:
+    """Neighbouring tasks for each of `nodes`, each boundary where the work before it comes nearest to its share.
+
+    >>> even_intervals([1, 1, 1, 5], 2)
+    ((0, 3), (3, 4))
+    """
+    before = np.concatenate([[0.0], np.cumsum(np.asarray(work, dtype=np.float64))])
+    shares = before[-1] * np.arange(nodes + 1) / nodes
+    after = np.clip(np.searchsorted(before, shares), 1, before.size - 1)
+    boundaries = np.where(shares - before[after - 1] <= before[after] - shares, after - 1, after)
+    boundaries[0], boundaries[-1] = 0, before.size - 1
+    return tuple(pairwise(boundaries.tolist()))
