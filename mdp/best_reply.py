@@ -70,9 +70,7 @@ class Workspace(NamedTuple):
         """Room for searching this trie."""
         gains = Gains(*(np.zeros(trie.span_end.size) for _ in range(4)))
         places, depth = trie.boundary.size, trie.nodes + 1
-        return cls(
-            gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64)
-        )
+        return cls(gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64))
 
 
 def colexicographic(partitions: Partitions) -> Integers:
@@ -160,8 +158,8 @@ def _sweep(
             while j >= 0 and partitions[row, j] == partitions[rows[index - 1], j]:
                 changed = partitions[row, j]
                 j -= 1
-        _weigh(trie, state_before, partitions[row], changed, space.gains)
-        _from_the_right(trie, ahead.price, changed, space)
+        weigh(trie, state_before, partitions[row], changed, space.gains)
+        from_the_right(trie, ahead.price, changed, space)
         best, reply = np.inf, trie.count
         if incumbents[row] >= 0:
             reply = incumbents[row]
@@ -179,7 +177,7 @@ def _sweep(
 
 
 @inlined
-def _weigh(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: Gains) -> None:
+def weigh(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: Gains) -> None:
     """Gains of all spans that begin before `changed` against the partition `old`."""
     intervals = old.size - 1
     i = 0
@@ -204,7 +202,7 @@ def _weigh(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, 
 
 
 @inlined
-def _from_the_right(trie: Trie, price: np.ndarray, changed: int, space: Workspace) -> None:
+def from_the_right(trie: Trie, price: np.ndarray, changed: int, space: Workspace) -> None:
     """What can follow each place whose boundary lies before `changed`."""
     gains, free, whatever = space.gains, space.free_after, space.any_after
     for k in range(trie.nodes - 1, -1, -1):

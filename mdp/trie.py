@@ -20,7 +20,7 @@ from edrp.mdp.partitions import Layers, layers, paths_to_end
 from edrp.mdp.tasks import Values
 
 Integers = NDArray[np.int64]
-SAMPLE = 20_000
+SAMPLE = 5_000
 """Partitions to which arc prices are fitted."""
 
 
@@ -86,7 +86,25 @@ class Trie(NamedTuple):
         if count == 0:
             return _empty(nodes, work_before.size - 1)
         leaves = np.array([each for level in counts for each in level], dtype=np.int64)
-        return _linked(graph, nodes, leaves)
+        trie = _linked(graph, nodes, leaves)
+        _number(trie)
+        return trie
+
+    @classmethod
+    def unnumbered(cls, work_before: Values, nodes: int, limit: float, allow_empty: bool) -> Trie:
+        """Places and arcs alone, of a class however large: nothing in it is counted or numbered.
+
+        Its `count` is 0 where the class is empty, and 1 otherwise.
+
+        Examples
+        --------
+        >>> Trie.unnumbered(np.arange(5.0), 2, 3.0, allow_empty=False).arc_target.tolist()
+        [1, 2, 3, 4, 4, 4]
+        """
+        graph = layers(work_before, nodes, limit, allow_empty)
+        if sum(paths_to_end(graph)[0]) == 0:
+            return _empty(nodes, work_before.size - 1)
+        return _linked(graph, nodes, np.ones(int((graph.last - graph.first + 1).sum()), np.int64))
 
 
 def _empty(nodes: int, tasks: int) -> Trie:
@@ -112,7 +130,7 @@ def _linked(graph: Layers, nodes: int, leaves: Integers) -> Trie:
     target = level[position[place] + 1] + end - graph.first[position[place] + 1]
     spans, arc_span = np.unique(boundary[place] * (tasks + 1) + end, return_inverse=True)
     span_start = np.searchsorted(spans, np.arange(tasks + 1) * (tasks + 1)).astype(np.int64)
-    trie = Trie(
+    return Trie(
         nodes,
         int(leaves[0]),
         boundary,
@@ -127,8 +145,6 @@ def _linked(graph: Layers, nodes: int, leaves: Integers) -> Trie:
         span_start,
         spans % (tasks + 1),
     )
-    _number(trie)
-    return trie
 
 
 @inner_loop
@@ -259,7 +275,7 @@ def _fitted_prices(trie: Trie, values: Values) -> Values:
     arcs = arcs_of(trie, rows)
     ones, starts = np.ones(arcs.size), np.arange(rows.size + 1) * trie.nodes
     paths = csr_array((ones, arcs.ravel(), starts), shape=(rows.size, trie.arc_target.size))
-    return np.asarray(lsqr(paths, values[rows] - values[rows].mean(), damp=0.1, iter_lim=60)[0])
+    return np.asarray(lsqr(paths, values[rows] - values[rows].mean(), damp=0.1, iter_lim=30)[0])
 
 
 @inner_loop
