@@ -119,6 +119,11 @@ class PolicyModel:
         """By class, what best replies are searched in."""
         return tuple(Trie.of(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
 
+    @cached_property
+    def graphs(self) -> tuple[Trie, ...]:
+        """By class, the places and arcs of its partitions, however many there are."""
+        return tuple(Trie.unnumbered(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
+
     def followers(self, source: int) -> Integers:
         """Classes that may follow class `source`."""
         return np.flatnonzero(self.transitions[source] > 0)

@@ -1,0 +1,98 @@
+"""What projected costs are explained by: where a partition has its boundaries, and how its intervals are loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve
+
+from edrp.mdp.fitted.priced import arc_intervals
+from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.trie import Trie
+
+LOAD_BINS = 12
+"""Intervals are told apart by twelfths of the load limit."""
+
+SMOOTHING = (0.3, 3.0, 30.0, 300.0)
+"""How strongly neighbouring boundaries are held to similar prices; chosen by cross-validation."""
+
+FOLDS = 4
+
+
+@dataclass(frozen=True)
+class Features:
+    """Boundaries and load bins of one class.
+
+    Attributes
+    ----------
+    work_before : shape (m + 1,)
+    limit
+        Most work of an interval.
+    """
+
+    work_before: Values
+    limit: float
+
+    @property
+    def count(self) -> int:
+        """Columns of the design: a constant, one per boundary, one per load bin."""
+        return 1 + self.work_before.size + LOAD_BINS
+
+    def of(self, partitions: Boundaries) -> Values:
+        """Design matrix of partitions, shape (rows, count)."""
+        rows = np.repeat(np.arange(len(partitions)), partitions.shape[1] - 1)
+        first, end = partitions[:, :-1].ravel(), partitions[:, 1:].ravel()
+        design = np.zeros((len(partitions), self.count))
+        design[:, 0] = 1.0
+        np.add.at(design, (rows, 1 + end), 1.0)
+        np.add.at(design, (rows, 1 + self.work_before.size + self._bins(first, end)), 1.0)
+        return design
+
+    def prices(self, graph: Trie, weights: Values) -> tuple[Values, float]:
+        """Price of each arc of the class, and the constant, that `weights` of shape (count,) stand for."""
+        first, end = arc_intervals(graph)
+        boundary, load = weights[1 : 1 + self.work_before.size], weights[1 + self.work_before.size :]
+        return boundary[end] + load[self._bins(first, end)], float(weights[0])
+
+    def fit(self, partitions: Boundaries, targets: Values) -> Values:
+        """Weights of a ridge regression whose smoothing is chosen by cross-validation.
+
+        Parameters
+        ----------
+        partitions
+            Shape (rows, n + 1).
+        targets
+            Shape (rows,), bytes.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (count,).
+        """
+        design, centre = self.of(partitions), float(targets.mean())
+        fold = np.arange(len(targets)) % FOLDS
+        errors = []
+        for smoothing in SMOOTHING:
+            missed = 0.0
+            for held_out in range(FOLDS):
+                train = fold != held_out
+                weights = self._ridge(design[train], targets[train] - centre, smoothing)
+                missed += float(((design[~train] @ weights - targets[~train] + centre) ** 2).sum())
+            errors.append(missed)
+        weights = self._ridge(design, targets - centre, SMOOTHING[int(np.argmin(errors))])
+        weights[0] += centre
+        return weights
+
+    def _ridge(self, design: Values, targets: Values, smoothing: float) -> Values:
+        tasks = self.work_before.size
+        penalty = np.zeros((self.count, self.count))
+        for first, size in ((1, tasks), (1 + tasks, LOAD_BINS)):
+            step = np.diff(np.eye(size), axis=0)
+            penalty[first : first + size, first : first + size] = smoothing * step.T @ step
+        penalty[np.diag_indices(self.count)] += 1e-3 * len(targets) / self.count
+        return np.asarray(solve(design.T @ design + penalty, design.T @ targets, assume_a="pos"))
+
+    def _bins(self, first: Boundaries, end: Boundaries) -> Boundaries:
+        share = (self.work_before[end] - self.work_before[first]) / self.limit if self.limit else np.zeros(first.shape)
+        return np.minimum((share * LOAD_BINS).astype(np.int64), LOAD_BINS - 1)

@@ -1,0 +1,100 @@
+"""No policy is used before it has beaten SSM in simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from edrp.mdp.fitted.policies import Replies, SingleStep
+from edrp.mdp.fitted.trajectories import draw_classes, follow, single_step_start
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.tasks import Values
+
+RUNS = 12
+STEPS = 80
+WARM_UP = 10
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What a policy saves against SSM per migration, as a share of SSM's cost.
+
+    Attributes
+    ----------
+    mean, low, high
+        Estimate and ends of its 95 % confidence interval, over simulated runs.
+    cost, single_step_cost
+        Mean bytes that move per migration.
+    """
+
+    mean: float
+    low: float
+    high: float
+    cost: float
+    single_step_cost: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """The policy that simulation recommends.
+
+    Attributes
+    ----------
+    name
+        Of the chosen candidate; "ssm" where none is surely better.
+    policy
+        The chosen candidate.
+    savings : by name
+        Of every candidate.
+    """
+
+    name: str
+    policy: Replies
+    savings: dict[str, Saving]
+
+
+def guard(model: PolicyModel, candidates: Mapping[str, Replies], seed: int, *, runs: int = RUNS, steps: int = STEPS) -> Guarded:
+    """Simulate candidates and SSM on the same random migrations; take the best if it is surely better than SSM.
+
+    Parameters
+    ----------
+    model
+        The process that is simulated.
+    candidates
+        Policies by name.
+    seed
+        Of the simulation; should differ from the one that the candidates were made with.
+    runs, steps
+        Independent runs, and migrations that count in each of them.
+    """
+    ssm = SingleStep(model)
+    costs: dict[str, Values] = {name: np.empty(runs) for name in ("ssm", *candidates)}
+    for run, child in enumerate(np.random.SeedSequence(seed).spawn(runs)):
+        generator = np.random.default_rng(child)
+        source = int(generator.integers(len(model.counts)))
+        start = single_step_start(model, source, generator)
+        classes = draw_classes(model, source, WARM_UP + steps, generator)
+        for name, policy in {"ssm": ssm, **candidates}.items():
+            costs[name][run] = follow(policy, model, start, classes)[1][WARM_UP:].mean()
+    savings = {name: _saving(costs["ssm"], costs[name]) for name in candidates}
+    best = min(savings, key=lambda name: savings[name].cost, default="ssm")
+    if best == "ssm" or savings[best].low <= 0:
+        return Guarded("ssm", ssm, savings)
+    return Guarded(best, candidates[best], savings)
+
+
+def _saving(single_step: Values, costs: Values) -> Saving:
+    base = float(single_step.mean())
+    if base == 0:
+        return Saving(0.0, 0.0, 0.0, float(costs.mean()), base)
+    shares = (single_step - costs) / base
+    mean = float(shares.mean())
+    width = float(stats.sem(shares)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, len(shares) - 1)) if len(shares) > 1 else np.inf
+    return Saving(mean, mean - width, mean + width, float(costs.mean()), base)

@@ -1,0 +1,96 @@
+"""Fitted value iteration, and the exact process restricted to where its policy leads.
+
+C(P) ≈ c_n + Σ_intervals f_n(first, end) keeps the best reply an SSM with arc costs, exact for the fitted function and
+independent of how many partitions there are. Each round fits it to exact Bellman backups at partitions that the current
+policy visits. The *restricted process* then allows only some hundreds of partitions per class, drawn along trajectories
+of the fitted policy with little noise, and is solved exactly: it mends what an additive function cannot express.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.kernels import kernel
+from edrp.mdp.fitted.features import Features
+from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
+from edrp.mdp.fitted.trajectories import distinct, visit
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.tasks import Boundaries, Values
+
+ROUNDS = 15
+SAMPLES = 200
+"""Partitions of each class at which a round computes backups."""
+
+NOISE = 0.3
+"""Share of random partitions among those a round visits."""
+
+RESTRICTED_NOISE = 0.05
+KEPT = 1500
+"""Partitions of each class in the restricted process."""
+
+
+def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROUNDS, samples: int = SAMPLES) -> Fitted:
+    """Fit projected costs by value iteration on samples.
+
+    Parameters
+    ----------
+    model
+        The process; none of its classes may be empty.
+    generator
+        Draws the samples.
+    rounds, samples
+        Of the iteration; samples per class and round.
+    """
+    features = [Features(model.tasks.work_before, model.limit(nodes)) for nodes in model.counts]
+    policy = Fitted(model, tuple(np.zeros(each.count) for each in features))
+    for _ in range(rounds):
+        visited = visit(policy, model, samples, NOISE, generator)
+        targets = [policy.backups(source, rows) for source, rows in enumerate(visited)]
+        policy = Fitted(model, tuple(each.fit(rows, y) for each, rows, y in zip(features, visited, targets, strict=True)))
+    return policy
+
+
+def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT) -> Restricted:
+    """Solve the process restricted to partitions that a fitted policy visits.
+
+    Parameters
+    ----------
+    policy
+        Fitted.
+    generator
+        Draws the trajectories.
+    kept
+        Partitions of each class, before repetitions are dropped.
+    """
+    model = policy.model
+    partitions = tuple(distinct([each]) for each in visit(policy, model, kept, RESTRICTED_NOISE, generator))
+    costs = [[_costs(model, a, b) for b in partitions] for a in partitions]
+    values = [np.zeros(len(each)) for each in partitions]
+    error = np.inf
+    while error > 1e-9 * model.total_state:
+        new = [_backup(model, costs[source], values, source) for source in range(len(values))]
+        least = min(float((b - a).min()) for a, b in zip(values, new, strict=True))
+        most = max(float((b - a).max()) for a, b in zip(values, new, strict=True))
+        reach = model.discount / (1 - model.discount)
+        error = reach * (most - least) / 2
+        values = [each + reach * (least + most) / 2 for each in new]
+    return Restricted(model, partitions, tuple(values))
+
+
+def _costs(model: PolicyModel, before: Boundaries, after: Boundaries) -> Values:
+    gains = np.empty((len(before), len(after)))
+    _all_gains(model.tasks.state_before, before, after, gains)
+    return model.total_state - gains
+
+
+@kernel
+def _all_gains(state_before: np.ndarray, before: np.ndarray, after: np.ndarray, gains: np.ndarray) -> None:
+    for row in range(before.shape[0]):
+        gains_to(state_before, before[row], after, gains[row])
+
+
+def _backup(model: PolicyModel, costs: list[Values], values: list[Values], source: int) -> Values:
+    new = np.zeros(len(values[source]))
+    for target in model.followers(source):
+        new += model.transitions[source, target] * (costs[target] + model.discount * values[target]).min(axis=1)
+    return new

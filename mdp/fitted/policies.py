@@ -1,0 +1,115 @@
+"""Policies as small objects: from a partition and the number of nodes to come, the partition to take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from edrp.kernels import kernel
+from edrp.mdp.fitted.features import Features
+from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.matching import gain_between
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.ssm_ties import settle
+from edrp.mdp.tasks import Boundaries, Values
+
+
+class Replies(Protocol):
+    """A policy."""
+
+    def reply(self, before: Boundaries, target: int) -> Boundaries:
+        """The partition of class `target` to go to from partition `before`."""
+        ...
+
+
+@dataclass(frozen=True)
+class SingleStep:
+    """SSM: the least state now, whatever comes later."""
+
+    model: PolicyModel
+
+    def reply(self, before: Boundaries, target: int) -> Boundaries:
+        """The optimum of the single step."""
+        tasks, nodes = self.model.tasks, self.model.counts[target]
+        chosen, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
+        settle(
+            tasks.work_before,
+            tasks.state_before,
+            np.unique(before),
+            self.model.limit(nodes),
+            self.model.allow_empty,
+            chosen,
+            matched,
+        )
+        return chosen
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Least state now plus γ times a fitted, additive projected cost.
+
+    Attributes
+    ----------
+    model
+        The process.
+    weights : by class, shape (features,)
+        Of C, in bytes.
+    """
+
+    model: PolicyModel
+    weights: tuple[Values, ...]
+
+    @cached_property
+    def classes(self) -> tuple[PricedClass, ...]:
+        """γ·C as prices."""
+        found = []
+        for nodes, graph, weights in zip(self.model.counts, self.model.graphs, self.weights, strict=True):
+            price, constant = Features(self.model.tasks.work_before, self.model.limit(nodes)).prices(graph, weights)
+            found.append(PricedClass(graph, self.model.discount * price, self.model.discount * constant))
+        return tuple(found)
+
+    def reply(self, before: Boundaries, target: int) -> Boundaries:
+        """Exact for the fitted cost."""
+        return np.asarray(self.classes[target].replies(self.model.tasks.state_before, before[np.newaxis])[1][0])
+
+    def backups(self, source: int, partitions: Boundaries) -> Values:
+        """Right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), bytes."""
+        values = np.zeros(len(partitions))
+        for target in self.model.followers(source):
+            found, _ = self.classes[target].replies(self.model.tasks.state_before, partitions)
+            values += self.model.transitions[source, target] * found
+        return values
+
+
+@dataclass(frozen=True)
+class Restricted:
+    """The best of a few good partitions of each class, with their projected costs among each other.
+
+    Attributes
+    ----------
+    model
+        The process.
+    partitions : by class, shape (kept, n + 1)
+    values : by class, shape (kept,)
+        C in bytes.
+    """
+
+    model: PolicyModel
+    partitions: tuple[Boundaries, ...]
+    values: tuple[Values, ...]
+
+    def reply(self, before: Boundaries, target: int) -> Boundaries:
+        """The best of those kept."""
+        gains = np.empty(len(self.partitions[target]))
+        gains_to(self.model.tasks.state_before, before, self.partitions[target], gains)
+        return self.partitions[target][int(np.argmin(self.model.discount * self.values[target] - gains))]
+
+
+@kernel
+def gains_to(state_before: np.ndarray, before: np.ndarray, partitions: np.ndarray, gains: np.ndarray) -> None:
+    """State that can stay on the way from one partition to each of many, in bytes; fills `gains`, shape (rows,)."""
+    for row in range(partitions.shape[0]):
+        gains[row] = gain_between(state_before, before, partitions[row])

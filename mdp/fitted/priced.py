@@ -1,0 +1,98 @@
+"""Best replies where every interval of the new partition has a price: an SSM with arc costs, however large the class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inner_loop
+from edrp.mdp.best_reply import Workspace, from_the_right, weigh
+from edrp.mdp.partitions import Partitions
+from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.trie import Trie
+
+
+@dataclass(frozen=True)
+class PricedClass:
+    """All partitions Q of a class, each valued at `constant` plus the prices of its intervals.
+
+    Attributes
+    ----------
+    graph
+        Places and arcs of the class.
+    price : shape (arcs,)
+        In bytes.
+    constant
+        In bytes.
+    """
+
+    graph: Trie
+    price: Values
+    constant: float = 0.0
+
+    def replies(self, state_before: Values, partitions: Partitions | Boundaries) -> tuple[Values, Boundaries]:
+        """For each partition P, the least c(P, Q) + value(Q), and the Q that attains it; O(arcs) each.
+
+        Parameters
+        ----------
+        state_before
+            Shape (m + 1,), bytes of state before each boundary.
+        partitions
+            Shape (rows, k + 1).
+
+        Returns
+        -------
+        tuple of arrays
+            Values in bytes, shape (rows,), and boundaries, shape (rows, n + 1).
+
+        Examples
+        --------
+        >>> graph = Trie.unnumbered(np.arange(6.0), 2, 3.0, allow_empty=False)
+        >>> values, chosen = PricedClass(graph, np.zeros(graph.arc_target.size)).replies(np.arange(6.0), np.array([[0, 1, 5]]))
+        >>> values.tolist(), chosen.tolist()
+        ([1.0], [[0, 2, 5]])
+        """
+        values = np.empty(len(partitions))
+        chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)
+        _reply(self.graph, self.price, state_before, partitions, values, chosen, Workspace.of(self.graph))
+        return values + self.constant, chosen
+
+
+@inner_loop
+def _reply(
+    graph: Trie,
+    price: np.ndarray,
+    state_before: np.ndarray,
+    partitions: np.ndarray,
+    values: np.ndarray,
+    chosen: np.ndarray,
+    space: Workspace,
+) -> None:
+    total, everything = state_before[-1], state_before.size
+    gains, free, whatever = space.gains, space.free_after, space.any_after
+    for row in range(partitions.shape[0]):
+        weigh(graph, state_before, partitions[row], everything, gains)
+        from_the_right(graph, price, everything, space)
+        values[row] = total - free[0]
+        v, owner_free = 0, True
+        chosen[row, 0] = 0
+        for k in range(graph.nodes):
+            best, follow, next_free = -np.inf, graph.arc_start[v], False
+            for e in range(graph.arc_start[v], graph.arc_start[v + 1]):
+                s, w = graph.arc_span[e], graph.arc_target[e]
+                to_free = (gains.free_free[s] if owner_free else gains.any_free[s]) + free[w] - price[e]
+                to_any = (gains.free_any[s] if owner_free else gains.any_any[s]) + whatever[w] - price[e]
+                if to_free > best:
+                    best, follow, next_free = to_free, e, True
+                if to_any > best:
+                    best, follow, next_free = to_any, e, False
+            v, owner_free = graph.arc_target[follow], next_free
+            chosen[row, k + 1] = graph.boundary[v]
+
+
+def arc_intervals(graph: Trie) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First task and end of the interval that each arc stands for, both of shape (arcs,)."""
+    source = np.repeat(np.arange(graph.boundary.size), np.diff(graph.arc_start))
+    return graph.boundary[source], graph.boundary[graph.arc_target]
