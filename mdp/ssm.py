@@ -85,7 +85,7 @@ def _solve(line: Line, nodes: int, limit: float, allow_empty: bool, boundaries: 
     bands, room = room_for_bands(tasks, nodes), room_for(tasks)
     if not set_bands(bands, line.work_before, limit, allow_empty):
         return np.nan
-    return partition_into(line, bands, allow_empty, EQUAL_GAINS * line.state_before[-1], room, boundaries)
+    return partition_into(line, bands, allow_empty, EQUAL_GAINS * line.state_before[-1], room, boundaries, STORED_CELLS)
 
 
 @inlined
@@ -108,14 +108,17 @@ def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room
 
 
 @kernel
-def partition_into(line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, boundaries: Boundaries) -> float:
+def partition_into(
+    line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, boundaries: Boundaries, stored_cells: int
+) -> float:
     """Fill in the boundaries of the best partition; returns its gain.
 
-    Layers are kept if they are few; else some, and the layers between two of them are computed again on the way back.
+    All layers are kept if they have no more than `stored_cells`; else about √n′ of them, and the layers between two of
+    these are computed again on the way back.
     """
     nodes, size = bands.low.size - 1, bands.reach.size
     nothing_left = 0.0 if allow_empty else -np.inf
-    step = nodes if (nodes + 1) * size <= STORED_CELLS else int(np.ceil(np.sqrt(nodes)))
+    step = nodes if (nodes + 1) * size <= stored_cells else int(np.ceil(np.sqrt(nodes)))
     blocks = (nodes + step - 1) // step
     kept_gain, kept_moves = np.empty((blocks, 2, size)), np.empty((blocks, 2, size), np.int32)
     gain, moves = np.empty((step + 1, 2, size)), np.empty((step + 1, 2, size), np.int32)

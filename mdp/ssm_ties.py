@@ -15,7 +15,7 @@ import numpy as np
 from edrp.documents.intervals import Assignment, load_limit
 from edrp.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
-from edrp.mdp.ssm import gain_of, largest_gain, partition_into
+from edrp.mdp.ssm import STORED_CELLS, gain_of, largest_gain, partition_into
 from edrp.mdp.ssm_layers import line_of, room_for, room_for_bands, set_bands
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
 
@@ -93,7 +93,7 @@ def settle(
         else:
             fails = trial
     set_bands(bands, work_before, min(holds + equal, limit), allow_empty)
-    partition_into(line, bands, allow_empty, slack, room, boundaries)
+    partition_into(line, bands, allow_empty, slack, room, boundaries, STORED_CELLS)
     match_into(state_before, old_boundaries, boundaries, *room_for_matching(nodes + old_boundaries.size + 1), matched)
     return gain_of(state_before, old_boundaries, boundaries, matched)
 

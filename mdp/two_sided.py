@@ -1,0 +1,167 @@
+"""The partition between two others: least state moved on the way into it and out of it together, exactly.
+
+What SSM does with one neighbour in time, with two. A sequence of migrations is improved step by step with it: each
+partition is chosen anew between the one before and the one after.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.kernels import inlined, inner_loop, kernel
+from edrp.mdp.matching import EQUAL_GAINS
+from edrp.mdp.ssm_layers import OPEN, TAKEN, Bands, Line, line_of, room_for_bands, set_bands
+from edrp.mdp.tasks import Boundaries, Values
+
+
+def two_sided(
+    work_before: Values,
+    left_state: Values,
+    left: Boundaries,
+    right_state: Values,
+    right: Boundaries,
+    nodes: int,
+    limit: float,
+    allow_empty: bool,
+) -> tuple[float, Boundaries] | None:
+    """The partition P that minimises the cost from `left` to P and from P to `right`, in O(m²·n′).
+
+    Parameters
+    ----------
+    work_before : shape (m + 1,)
+        Work before each boundary.
+    left_state, right_state : shape (m + 1,)
+        Bytes of state before each boundary, as the migration to P and the one from P move them; multiplied by a
+        factor where one of the two is to count more.
+    left, right
+        Partitions before and after; intervals may be empty.
+    nodes, limit, allow_empty
+        Intervals of P, most work of each, and whether they may hold no task.
+
+    Returns
+    -------
+    tuple or None
+        Cost of both migrations in bytes, and boundaries of shape (n′ + 1,), empty intervals last; of several, those that
+        are smallest, read from the first. None where no partition keeps to the limit.
+
+    Examples
+    --------
+    From 13 + 7 tasks to 13 + 7 tasks by way of three nodes with at most nine each:
+
+    >>> tasks, ends = np.arange(21.0), np.array([0, 13, 20])
+    >>> cost, boundaries = two_sided(tasks, tasks, ends, tasks, ends, 3, 9.0, True)
+    >>> cost, boundaries.tolist()
+    (8.0, [0, 4, 13, 20])
+    """
+    boundaries = np.empty(nodes + 1, np.int64)
+    gain = meet(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)
+    return None if np.isnan(gain) else (float(left_state[-1] + right_state[-1] - gain), boundaries)
+
+
+@kernel
+def meet(
+    work_before: Values,
+    left_state: Values,
+    left: Boundaries,
+    right_state: Values,
+    right: Boundaries,
+    limit: float,
+    allow_empty: bool,
+    boundaries: Boundaries,
+) -> float:
+    """`two_sided` for kernels: fills `boundaries`; returns the state that stays in both migrations, NaN if infeasible.
+
+    A cell (k, a) holds the best that k intervals from boundary a on can give, for both neighbours open or taken as in
+    `ssm_layers`: index 2·(left taken) + (right taken).
+    """
+    tasks, nodes = work_before.size - 1, boundaries.size - 1
+    bands = room_for_bands(tasks, nodes)
+    if not set_bands(bands, work_before, limit, allow_empty):
+        return np.nan
+    before, after = line_of(work_before, left_state, left), line_of(work_before, right_state, right)
+    best = np.full((nodes + 1, tasks + 1, 4), -np.inf)
+    best[0, tasks] = 0.0
+    if allow_empty:
+        best[:, tasks] = 0.0
+    stay_left, stay_right = np.empty((tasks + 1, 2, 2)), np.empty((tasks + 1, 2, 2))
+    for first in range(tasks - 1, -1, -1):
+        _list_gains(before, first, bands.reach[first], stay_left)
+        _list_gains(after, first, bands.reach[first], stay_right)
+        for k in range(1, nodes + 1):
+            if bands.low[k] <= first <= bands.high[k]:
+                for end in range(max(first + 1, bands.low[k - 1]), min(bands.reach[first], bands.high[k - 1]) + 1):
+                    _improve(best[k, first], best[k - 1, end], stay_left[end], stay_right[end])
+    slack = EQUAL_GAINS * (left_state[-1] + right_state[-1])
+    _read_back(before, after, bands, best, stay_left, stay_right, np.empty((2, 4)), slack, boundaries)
+    return best[nodes, 0, 0]
+
+
+@inner_loop
+def _list_gains(line: Line, first: int, furthest: int, gains: Values) -> None:
+    """State that an interval [first, end) lets stay, for each end: gains[end, state at first, state left at end]."""
+    state, old, node = line.state_before, line.old, line.own[first]
+    far, last, largest = old[node + 1], node, 0.0
+    for end in range(first + 1, furthest + 1):
+        while old[last + 1] < end:
+            last += 1
+        if end <= far:
+            gains[end, OPEN, OPEN], gains[end, OPEN, TAKEN] = 0.0, state[end] - state[first]
+            gains[end, TAKEN, OPEN], gains[end, TAKEN, TAKEN] = -np.inf, 0.0
+        else:
+            if old[last + 1] == end:
+                largest = max(largest, state[end] - state[old[last]])
+            gains[end, OPEN, OPEN], gains[end, TAKEN, OPEN] = max(largest, state[far] - state[first]), largest
+            gains[end, OPEN, TAKEN] = gains[end, TAKEN, TAKEN] = state[end] - state[old[last]]
+        if first == old[node]:  # no interval before takes the node that begins here
+            gains[end, TAKEN, OPEN], gains[end, TAKEN, TAKEN] = gains[end, OPEN, OPEN], gains[end, OPEN, TAKEN]
+
+
+@inlined
+def _improve(cell: Values, after: Values, stay_left: Values, stay_right: Values) -> None:
+    for left in range(2):
+        for right in range(2):
+            through_open = max(after[0] + stay_right[right, 0], after[1] + stay_right[right, 1])
+            through_taken = max(after[2] + stay_right[right, 0], after[3] + stay_right[right, 1])
+            through = max(stay_left[left, 0] + through_open, stay_left[left, 1] + through_taken)
+            cell[2 * left + right] = max(cell[2 * left + right], through)
+
+
+@kernel
+def _read_back(
+    before: Line,
+    after: Line,
+    bands: Bands,
+    best: Values,
+    stay_left: Values,
+    stay_right: Values,
+    so_far: Values,
+    slack: float,
+    boundaries: Boundaries,
+) -> None:
+    """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
+    nodes, tasks = boundaries.size - 1, before.own.size
+    wanted = best[nodes, 0, 0] - slack
+    boundaries[:] = tasks
+    boundaries[0] = 0
+    so_far[:] = -np.inf
+    so_far[0, 0] = 0.0
+    for k in range(nodes, 0, -1):
+        first = boundaries[nodes - k]
+        if first == tasks:
+            return
+        furthest = min(bands.reach[first], bands.high[k - 1])
+        _list_gains(before, first, furthest, stay_left)
+        _list_gains(after, first, furthest, stay_right)
+        for end in range(max(first + 1, bands.low[k - 1]), furthest + 1):
+            total = -np.inf
+            for there in range(4):
+                most = -np.inf
+                for here in range(4):
+                    stays = stay_left[end, here // 2, there // 2] + stay_right[end, here % 2, there % 2]
+                    most = max(most, so_far[0, here] + stays)
+                so_far[1, there] = most
+                total = max(total, most + best[k - 1, end, there])
+            if total >= wanted:
+                boundaries[nodes - k + 1] = end
+                so_far[0] = so_far[1]
+                break
