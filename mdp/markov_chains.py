@@ -67,7 +67,7 @@ def stationary(probabilities: Probabilities) -> Probabilities:
     shares = np.ones(size)
     for state in range(1, size):
         shares[state] = shares[:state] @ reduced[:state, state]
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum())
 
 
 def long_run_shares(probabilities: Probabilities, start: int) -> Probabilities:
@@ -97,4 +97,4 @@ def _absorbed(probabilities: Probabilities, start: int, closed: list[States]) ->
     staying = probabilities[np.ix_(transient, transient)]
     entering = np.stack([probabilities[np.ix_(transient, states)].sum(axis=1) for states in closed], axis=1)
     reached = np.linalg.solve(np.eye(transient.size) - staying, entering)[transient == start][0]
-    return reached / reached.sum()
+    return np.asarray(reached / reached.sum())

@@ -172,7 +172,7 @@ class TransitionMatrix:
         """
         if steps < 0:
             raise InvalidInstanceError([Fault("steps", str(steps), "must be at least 0")])
-        return np.linalg.matrix_power(self.probabilities, steps)[self.row(nodes)]
+        return np.asarray(np.linalg.matrix_power(self.probabilities, steps)[self.row(nodes)])
 
     @property
     def recurrent_classes(self) -> tuple[tuple[int, ...], ...]:

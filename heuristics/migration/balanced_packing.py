@@ -1,0 +1,144 @@
+"""Balance first, then move the boundaries back towards where the state is, as far as the load limit allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.heuristics.migration.rule import Change, Integers, Reassignment, Values, matched
+
+HALVINGS = 60
+"""Of the range in which the least largest load is searched: more than a float can tell apart."""
+
+ROUNDING = 1e-12
+"""Relative, of sums of work and of state."""
+
+MOST_ROUNDS = 100
+"""Of moving every boundary once."""
+
+
+@dataclass(frozen=True, slots=True)
+class BalancedPacking:
+    """Equal shares of the work first, then boundary after boundary goes to where most state stays.
+
+    The start is the split of neighbouring tasks into equal shares of the work, boundaries moved as little as
+    the load limit asks for; where no split keeps to the limit, the one with the least largest load is the
+    answer. Shares are matched with old nodes at the least cost. A boundary is then put where its two nodes keep
+    the most of their state while both stay within the limit; this goes on, with new matchings in between,
+    until nothing improves. That is a local optimum, seldom the best there is.
+
+    Attributes
+    ----------
+    allow_empty
+        Whether a node may end without a task.
+
+    Examples
+    --------
+    >>> change = Change(np.array([0, 0, 0, 0, 1, 1]), 2, 2, np.ones(6), np.ones(6), 0.4)
+    >>> BalancedPacking()(change).node_of_task.tolist()
+    [0, 0, 0, 0, 1, 1]
+    """
+
+    allow_empty: bool = True
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return "balanced packing"
+
+    def initial(self, work: Values, nodes: int) -> Integers:
+        """Node of each task, shape (m,): equal shares of the work."""
+        limit = least_largest_load(work, nodes) * (1 + ROUNDING)
+        return _groups(_packed(work, nodes, limit, self._least(work, nodes)))
+
+    def __call__(self, change: Change) -> Reassignment:
+        """Pack, match, move boundaries."""
+        least = self._least(change.work, change.nodes_after)
+        possible = least_largest_load(change.work, change.nodes_after) * (1 + ROUNDING)
+        boundaries = _packed(change.work, change.nodes_after, max(change.limit, possible), least)
+        answer = matched(change, _groups(boundaries))
+        if possible > change.limit:
+            return answer
+        for _ in range(MOST_ROUNDS):
+            if not _improve(change, boundaries, answer.former, least):
+                break
+            answer = matched(change, _groups(boundaries))
+        return answer
+
+    def _least(self, work: Values, nodes: int) -> int:
+        """Tasks that each node holds at least; more nodes than tasks leave some empty anyhow."""
+        return 0 if self.allow_empty or nodes > work.size else 1
+
+
+def least_largest_load(work: Values, nodes: int) -> float:
+    """Work of the busiest node when neighbouring tasks are split among nodes as evenly as possible.
+
+    Examples
+    --------
+    >>> least_largest_load(np.array([1.0, 2.0, 3.0, 4.0]), 2)
+    6.0
+    """
+    before = _before(work)
+    low, high = max(float(work.max()), float(before[-1]) / nodes), float(before[-1])
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        fits = _farthest(before, nodes, middle)[-1] == work.size
+        low, high = (low, middle) if fits else (middle, high)
+    return float(np.diff(before[_farthest(before, nodes, high)]).max())
+
+
+def _packed(work: Values, nodes: int, limit: float, least: int) -> Integers:
+    """Boundaries as near to equal shares of the work as the limit allows, from left to right; `least` tasks each."""
+    before = _before(work)
+    tasks = work.size
+    earliest = np.empty(nodes + 1, dtype=np.int64)
+    earliest[nodes] = tasks
+    for node in range(nodes - 1, -1, -1):
+        earliest[node] = np.searchsorted(before, before[earliest[node + 1]] - limit, side="left")
+    shares = np.searchsorted(before, before[-1] * np.arange(nodes + 1) / nodes, side="left")
+    boundaries = np.full(nodes + 1, tasks, dtype=np.int64)
+    boundaries[0] = 0
+    for node in range(1, nodes):
+        first = max(earliest[node], boundaries[node - 1] + least)
+        last = min(_reach(before, boundaries[node - 1], limit), tasks - (nodes - node) * least)
+        boundaries[node] = min(max(shares[node], first), last)
+    return boundaries
+
+
+def _improve(change: Change, boundaries: Integers, former: Integers, least: int) -> bool:
+    """Put one boundary after the other where its two nodes keep the most state; False if none moved. Changes `boundaries`."""
+    before = _before(change.work)
+    moved = False
+    for node in range(1, change.nodes_after):
+        left, here, right = boundaries[node - 1 : node + 2]
+        first = max(left + least, int(np.searchsorted(before, before[right] - change.limit, side="left")))
+        last = min(right - least, _reach(before, left, change.limit))
+        owners = change.node_of_task[first:last]
+        gain = change.state_size[first:last] * ((owners == former[node - 1]).astype(np.float64) - (owners == former[node]))
+        kept = _before(gain)
+        best = int(np.argmax(kept))
+        if kept[best] > kept[here - first] + ROUNDING * change.state_size.sum():
+            boundaries[node] = first + best
+            moved = True
+    return moved
+
+
+def _reach(before: Values, first: int, limit: float) -> int:
+    """Farthest end of an interval from `first` within the limit."""
+    return int(np.searchsorted(before, before[first] + limit, side="right")) - 1
+
+
+def _farthest(before: Values, nodes: int, limit: float) -> Integers:
+    boundaries = [0]
+    for _ in range(nodes):
+        boundaries.append(_reach(before, boundaries[-1], limit))
+    return np.array(boundaries, dtype=np.int64)
+
+
+def _before(values: Values) -> Values:
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def _groups(boundaries: Integers) -> Integers:
+    return np.repeat(np.arange(boundaries.size - 1), np.diff(boundaries))

@@ -1,0 +1,171 @@
+"""What a rule for changing the number of nodes sees, what it answers, and how the answer is judged.
+
+Rules give tasks to nodes, not intervals to nodes: some of those in use today know no contiguity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+from edrp.documents.intervals import load_limit
+
+Integers = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+NEW = -1
+"""In place of the old number of a node that is new."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """One change of the number of nodes.
+
+    Attributes
+    ----------
+    node_of_task : shape (m,)
+        Node of each task before the change, 0 … nodes_before − 1.
+    nodes_before, nodes_after
+        Number of nodes, n and n′.
+    work, state_size : shape (m,)
+        Amount of work, and bytes of state, of each task.
+    tolerance
+        τ: a node may hold (1 + τ) times the average work.
+    """
+
+    node_of_task: Integers
+    nodes_before: int
+    nodes_after: int
+    work: Values
+    state_size: Values
+    tolerance: float
+
+    @property
+    def limit(self) -> float:
+        """Most work that a node may hold afterwards."""
+        return load_limit(float(self.work.sum()), self.nodes_after, self.tolerance)
+
+
+class Reassignment(NamedTuple):
+    """What a rule answers.
+
+    Attributes
+    ----------
+    node_of_task : shape (m,)
+        Node of each task after the change, 0 … nodes_after − 1.
+    former : shape (nodes_after,)
+        Which of the old nodes each of these was, or `NEW`. Old nodes that do not occur are removed.
+    """
+
+    node_of_task: Integers
+    former: Integers
+
+
+class Rule(Protocol):
+    """A rule for changing the number of nodes."""
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        ...
+
+    def initial(self, work: Values, nodes: int) -> Integers:
+        """Node of each task, shape (m,), when the rule begins with so many nodes."""
+        ...
+
+    def __call__(self, change: Change) -> Reassignment:
+        """Where the tasks go."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """What a reassignment costs, and whether it is allowed.
+
+    Attributes
+    ----------
+    moved_state
+        Bytes that move.
+    moved_share
+        Of all state.
+    largest_load
+        Work of the busiest node relative to the average.
+    breaks_limit
+        Whether some node holds more than (1 + τ) times the average.
+    """
+
+    moved_state: float
+    moved_share: float
+    largest_load: float
+    breaks_limit: bool
+
+
+def outcome(change: Change, answer: Reassignment) -> Outcome:
+    """Cost of a rule's answer, and whether it breaks the load limit.
+
+    Examples
+    --------
+    >>> change = Change(np.array([0, 0, 1]), 2, 2, np.ones(3), np.array([1.0, 2.0, 4.0]), 0.5)
+    >>> outcome(change, Reassignment(np.array([0, 1, 1]), np.array([0, 1])))
+    Outcome(moved_state=2.0, moved_share=0.2857142857142857, largest_load=1.3333333333333333, breaks_limit=False)
+    """
+    moved = moved_state(change.node_of_task, answer, change.state_size)
+    total = float(change.state_size.sum())
+    load = np.bincount(answer.node_of_task, change.work, minlength=change.nodes_after)
+    average = float(change.work.sum()) / change.nodes_after
+    return Outcome(
+        moved,
+        moved / total if total else 0.0,
+        float(load.max() / average) if average else 0.0,
+        breaks_limit(answer.node_of_task, change.work, change.nodes_after, change.tolerance),
+    )
+
+
+def moved_state(before: Integers, answer: Reassignment, state_size: ArrayLike) -> float:
+    """Bytes of the tasks that change their node.
+
+    >>> moved_state(np.array([0, 0, 1]), Reassignment(np.array([0, 0, 1]), np.array([0, NEW])), [1.0, 2.0, 4.0])
+    4.0
+    """
+    return float(np.asarray(state_size, dtype=np.float64)[answer.former[answer.node_of_task] != before].sum())
+
+
+def breaks_limit(node_of_task: Integers, work: ArrayLike, nodes: int, tolerance: float) -> bool:
+    """Whether some node holds more than (1 + τ) times the average work (state migration, Definition 3.1).
+
+    >>> breaks_limit(np.array([0, 0, 1]), [1.0, 1.0, 1.0], 2, 0.2)
+    True
+    """
+    load = np.bincount(node_of_task, np.asarray(work, dtype=np.float64), minlength=nodes)
+    return bool(load.max() > load_limit(float(load.sum()), nodes, tolerance))
+
+
+def newest_leave(nodes_before: int, nodes_after: int) -> Integers:
+    """`former` of rules that know nodes by their number: the highest numbers leave first, new ones follow the old.
+
+    >>> newest_leave(2, 3).tolist(), newest_leave(4, 2).tolist()
+    ([0, 1, -1], [0, 1])
+    """
+    nodes = np.arange(nodes_after)
+    return np.where(nodes < nodes_before, nodes, NEW)
+
+
+def matched(change: Change, groups: Integers) -> Reassignment:
+    """Let each group of tasks go to the old node that holds most of it, all groups together at the least cost.
+
+    Parameters
+    ----------
+    change
+        The change.
+    groups : shape (m,)
+        Group of each task, 0 … nodes_after − 1.
+    """
+    before, after = change.nodes_before, change.nodes_after
+    shared = np.bincount(groups * before + change.node_of_task, change.state_size, minlength=after * before)
+    group, node = linear_sum_assignment(shared.reshape(after, before), maximize=True)
+    former = np.full(after, NEW, dtype=np.int64)
+    former[group] = node
+    return Reassignment(groups, former)

@@ -1,0 +1,103 @@
+"""Sticky assignment: nodes keep what they hold as far as balance allows; tasks need not be neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+
+import numpy as np
+
+from edrp.heuristics.migration.rule import Change, Integers, Reassignment, Values, newest_leave
+
+FREE = -1
+"""In place of a node: the task is given up by its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sticky:
+    """Kafka's sticky assignment: numbers of tasks that differ by one at most, and as few moves as that allows.
+
+    The newest nodes leave. Nodes with the most tasks get the larger shares; a node with more than its share
+    keeps its first tasks and gives up the others, which fill the nodes that have too few. Neither work nor
+    state is looked at.
+
+    Examples
+    --------
+    >>> change = Change(np.array([0, 0, 0, 1, 1, 1, 1]), 2, 3, np.ones(7), np.ones(7), 0.2)
+    >>> Sticky()(change).node_of_task.tolist()
+    [0, 0, 2, 1, 1, 1, 2]
+    """
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return "sticky"
+
+    def initial(self, work: Values, nodes: int) -> Integers:
+        """Node of each task, shape (m,): as many neighbouring tasks for each."""
+        return np.arange(work.size) * nodes // work.size
+
+    def __call__(self, change: Change) -> Reassignment:
+        """Keep, give up, fill."""
+        tasks, nodes = change.work.size, change.nodes_after
+        kept = np.where(change.node_of_task < nodes, change.node_of_task, FREE)
+        held = np.bincount(kept[kept != FREE], minlength=nodes)
+        share = np.full(nodes, tasks // nodes)
+        share[np.argsort(-held, kind="stable")[: tasks % nodes]] += 1
+        for node in np.flatnonzero(held > share):
+            kept[np.flatnonzero(kept == node)[share[node] :]] = FREE
+        missing = share - np.minimum(held, share)
+        kept[kept == FREE] = np.repeat(np.arange(nodes), missing)
+        return Reassignment(kept, newest_leave(change.nodes_before, nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class StickyByWork:
+    """Nodes keep their tasks up to the load limit; what they give up, heaviest first, goes to the least loaded node.
+
+    The newest nodes leave. A node above the limit gives up the tasks with the least state for their work until
+    it is within. The limit may still be broken where the tasks are too coarse.
+
+    Examples
+    --------
+    >>> change = Change(np.array([0, 0, 0, 1]), 2, 2, np.ones(4), np.array([5.0, 1.0, 5.0, 1.0]), 0.2)
+    >>> StickyByWork()(change).node_of_task.tolist()
+    [0, 1, 0, 1]
+    """
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return "sticky by work"
+
+    def initial(self, work: Values, nodes: int) -> Integers:
+        """Node of each task, shape (m,): heaviest first to the least loaded node."""
+        return _to_the_least_loaded(np.full(work.size, FREE), work, nodes)
+
+    def __call__(self, change: Change) -> Reassignment:
+        """Keep, give up, hand out."""
+        nodes, work = change.nodes_after, change.work
+        kept = np.where(change.node_of_task < nodes, change.node_of_task, FREE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = np.where(work > 0, change.state_size / work, np.inf)
+        load = np.bincount(kept[kept != FREE], work[kept != FREE], minlength=nodes)
+        for node in np.flatnonzero(load > change.limit):
+            own = np.flatnonzero(kept == node)
+            own = own[np.argsort(worth[own], kind="stable")]
+            left = load[node] - np.cumsum(work[own])
+            kept[own[: int(np.argmax(left <= change.limit)) + 1]] = FREE
+        return Reassignment(_to_the_least_loaded(kept, work, nodes), newest_leave(change.nodes_before, nodes))
+
+
+def _to_the_least_loaded(kept: Integers, work: Values, nodes: int) -> Integers:
+    """Free tasks, heaviest first, each to the node with the least work (the longest-processing-time rule)."""
+    given = kept.copy()
+    load = np.bincount(kept[kept != FREE], work[kept != FREE], minlength=nodes)
+    queue = list(zip(load.tolist(), range(nodes), strict=True))
+    heapify(queue)
+    free = np.flatnonzero(kept == FREE)
+    for task in free[np.argsort(-work[free], kind="stable")]:
+        least, node = queue[0]
+        given[task] = node
+        heapreplace(queue, (least + float(work[task]), node))
+    return given

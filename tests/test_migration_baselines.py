@@ -1,0 +1,308 @@
+"""Rules in use today: what each promises, what it costs, and when it breaks the load limit."""
+
+from itertools import combinations, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from edrp.documents.intervals import load_limit
+from edrp.heuristics.migration import (
+    METHODS,
+    BalancedPacking,
+    Change,
+    ConsistentHashing,
+    EvenSplit,
+    Reassignment,
+    Rule,
+    Sticky,
+    StickyByWork,
+    expected_hashing,
+    outcome,
+)
+from edrp.heuristics.migration.balanced_packing import least_largest_load
+from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.tasks import OldNodes, Tasks
+from edrp.methods import Options
+from edrp.problems.migration import MigrationProblem
+from edrp.solve import checked
+
+RULES: tuple[Rule, ...] = (
+    ConsistentHashing(),
+    EvenSplit(),
+    EvenSplit(matching=True),
+    BalancedPacking(),
+    BalancedPacking(allow_empty=False),
+    Sticky(),
+    StickyByWork(),
+)
+CONTIGUOUS = RULES[1:5]
+
+
+def random_change(seed: int, *, contiguous: bool = False) -> Change:
+    """Up to 40 tasks and 8 nodes, loads even or skewed, some zero."""
+    generator = np.random.default_rng(seed)
+    tasks, before, after = int(generator.integers(1, 41)), int(generator.integers(1, 9)), int(generator.integers(1, 9))
+    held = generator.integers(0, before, tasks)
+    work, size = generator.pareto(1.5, tasks), generator.integers(0, 9, tasks).astype(float)
+    work[generator.random(tasks) < 0.1] = 0
+    tolerance = float(generator.choice([0.0, 0.2, 0.5, 1.2]))
+    return Change(np.sort(held) if contiguous else held, before, after, work, size, tolerance)
+
+
+def as_problem(change: Change, allow_empty: bool = True) -> MigrationProblem:
+    """The same as a problem of kind `migration`."""
+    ends = np.searchsorted(change.node_of_task, np.arange(change.nodes_before + 1)).tolist()
+    return MigrationProblem(
+        work=change.work.tolist(),
+        state_size=change.state_size.tolist(),
+        intervals=list(pairwise(ends)),
+        nodes=change.nodes_after,
+        tolerance=change.tolerance,
+        allow_empty=allow_empty,
+    )
+
+
+def least_moved(change: Change, allow_empty: bool = True) -> float | None:
+    """What SSM moves; None where no intervals keep to the limit."""
+    problem = as_problem(change)
+    found = best_migration(
+        Tasks.of(change.work, change.state_size),
+        OldNodes.of(problem.intervals),
+        change.nodes_before,
+        change.nodes_after,
+        change.tolerance,
+        allow_empty,
+    )
+    return None if found is None else float(change.state_size.sum()) - found[0]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: repr(rule))
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_every_rule_gives_every_task_to_a_node_that_exists(rule: Rule, seed: int) -> None:
+    """Old nodes survive at most once, none is invented, and as many survive as can."""
+    change = random_change(seed)
+    answer = rule(change)
+    assert answer.node_of_task.shape == change.work.shape
+    assert ((answer.node_of_task >= 0) & (answer.node_of_task < change.nodes_after)).all()
+    survivors = answer.former[answer.former >= 0]
+    assert answer.former.shape == (change.nodes_after,)
+    assert len(set(survivors.tolist())) == survivors.size == min(change.nodes_before, change.nodes_after)
+    assert survivors.max() < change.nodes_before
+    begun = rule.initial(change.work, change.nodes_before)
+    assert ((begun >= 0) & (begun < change.nodes_before)).all()
+    again = rule(change)
+    np.testing.assert_array_equal(again.node_of_task, answer.node_of_task)
+
+
+@pytest.mark.parametrize("rule", CONTIGUOUS, ids=lambda rule: repr(rule))
+def test_contiguous_rules_never_beat_ssm(rule: Rule) -> None:
+    """SSM moves the least of all that keep intervals and limit."""
+    allow_empty = not isinstance(rule, BalancedPacking) or rule.allow_empty
+    compared = 0
+    for seed in range(300):
+        change = random_change(seed, contiguous=True)
+        answer = rule(change)
+        assert (np.diff(answer.node_of_task) >= 0).all()
+        least = least_moved(change, allow_empty)
+        result = outcome(change, answer)
+        if not result.breaks_limit and (allow_empty or np.bincount(answer.node_of_task, minlength=change.nodes_after).all()):
+            assert least is not None
+            assert result.moved_state >= least - 1e-9
+            compared += 1
+    assert compared > 20
+
+
+def test_outcome_counts_what_changes_hands() -> None:
+    """Renaming nodes is free; the busiest node decides about the limit."""
+    change = Change(np.array([0, 0, 1, 1]), 2, 2, np.array([1.0, 1.0, 1.0, 3.0]), np.array([1.0, 2.0, 4.0, 8.0]), 0.2)
+    swapped = outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([1, 0])))
+    assert (swapped.moved_state, swapped.largest_load, swapped.breaks_limit) == (0.0, 4 / 3, True)
+    exchanged = outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([0, 1])))
+    assert exchanged.moved_share == 1.0
+    assert not outcome(change, Reassignment(np.array([0, 0, 0, 1]), np.array([0, 1]))).breaks_limit
+
+
+def test_rules_without_state_or_work_cost_nothing() -> None:
+    """Shares of nothing are 0, not NaN."""
+    nothing = Change(np.array([0, 1]), 2, 1, np.zeros(2), np.zeros(2), 0.2)
+    for rule in RULES:
+        result = outcome(nothing, rule(nothing))
+        assert (result.moved_state, result.moved_share, result.largest_load, result.breaks_limit) == (0.0, 0.0, 0.0, False)
+
+
+class TestConsistentHashing:
+    """Monotone, even on average, and repeatable."""
+
+    @settings(max_examples=50)
+    @given(st.integers(0, 2**63), st.integers(1, 12), st.integers(1, 4))
+    def test_only_new_nodes_receive_and_only_removed_nodes_give(self, seed: int, nodes: int, more: int) -> None:
+        """The definition of consistency, in both directions."""
+        rule = ConsistentHashing(virtual_nodes=20, seed=seed)
+        few, many = rule.initial(np.ones(200), nodes), rule.initial(np.ones(200), nodes + more)
+        assert (many[many != few] >= nodes).all()
+
+    def test_expected_share_is_that_of_the_new_node(self) -> None:
+        """1/9 of the tasks move from 8 to 9 nodes, and 1/9 back; within four standard errors."""
+        ones = np.ones(256)
+        for before, after in ((8, 9), (9, 8)):
+            expected = expected_hashing(Change(np.zeros(256, np.int64), before, after, ones, ones, 0.2), runs=200)
+            assert abs(expected.moved_share - 1 / 9) < 4 * expected.standard_error
+            assert 0 < expected.standard_error < 0.01
+
+    def test_more_places_on_the_ring_even_out_the_load(self) -> None:
+        """The paper's load limit is broken less often."""
+        ones = np.ones(1024)
+        change = Change(np.zeros(1024, np.int64), 8, 9, ones, ones, 0.5)
+        few, many = (expected_hashing(change, runs=50, virtual_nodes=count).broken_share for count in (2, 500))
+        assert many < 0.1 < 0.8 < few
+
+    def test_the_hash_does_not_change_between_versions(self) -> None:
+        """Assignments that were computed elsewhere must come out again."""
+        assert ConsistentHashing(seed=3).initial(np.ones(12), 4).tolist() == [3, 1, 1, 2, 3, 2, 1, 2, 0, 2, 2, 2]
+
+
+class TestEvenSplit:
+    """Counts only."""
+
+    @given(st.integers(0, 2**32 - 1))
+    def test_counts_differ_by_one_at_most_and_matching_never_costs_more(self, seed: int) -> None:
+        """Same groups, better names."""
+        change = random_change(seed)
+        plain, matched = EvenSplit()(change), EvenSplit(matching=True)(change)
+        assert np.ptp(np.bincount(plain.node_of_task, minlength=change.nodes_after)) <= 1
+        np.testing.assert_array_equal(plain.node_of_task, matched.node_of_task)
+        assert outcome(change, matched).moved_state <= outcome(change, plain).moved_state + 1e-9
+
+    def test_it_ignores_the_load(self) -> None:
+        """A hot task at the front breaks the limit."""
+        work = np.array([10.0, 1.0, 1.0, 1.0])
+        change = Change(np.array([0, 0, 1, 1]), 2, 2, work, work, 0.2)
+        assert outcome(change, EvenSplit()(change)).breaks_limit
+
+
+class TestBalancedPacking:
+    """Balanced wherever intervals can be."""
+
+    @given(st.lists(st.floats(0, 10), min_size=1, max_size=9), st.integers(1, 4))
+    def test_least_largest_load_is_that_of_the_best_split(self, work: list[float], nodes: int) -> None:
+        """Against all splits."""
+        splits = combinations(range(len(work) + nodes - 1), nodes - 1)
+        best = np.inf
+        for split in splits:
+            ends = [0, *(place - i for i, place in enumerate(split)), len(work)]
+            best = min(best, max(sum(work[a:b]) for a, b in pairwise(ends)))
+        assert least_largest_load(np.array(work), nodes) == pytest.approx(best, rel=1e-9, abs=1e-300)
+
+    @settings(max_examples=200)
+    @given(st.integers(0, 2**32 - 1), st.booleans())
+    def test_the_limit_is_kept_where_intervals_can_keep_it(self, seed: int, allow_empty: bool) -> None:
+        """And where they cannot, the load is as even as can be."""
+        change = random_change(seed)
+        rule = BalancedPacking(allow_empty)
+        result = outcome(change, rule(change))
+        possible = least_largest_load(change.work, change.nodes_after)
+        limit = load_limit(float(change.work.sum()), change.nodes_after, change.tolerance)
+        assert result.breaks_limit == (possible > limit)
+        if not allow_empty and change.nodes_after <= change.work.size:
+            assert np.bincount(rule(change).node_of_task, minlength=change.nodes_after).all()
+
+    def test_boundaries_stay_where_they_are_allowed_to(self) -> None:
+        """Nothing moves when the current assignment is within the limit."""
+        change = Change(np.repeat(np.arange(3), [6, 4, 5]), 3, 3, np.ones(15), np.ones(15), 0.2)
+        assert outcome(change, BalancedPacking()(change)).moved_state == 0
+
+    def test_it_moves_less_than_the_even_split(self) -> None:
+        """From balanced assignments of 64 tasks, though it has a limit to keep; SSM moves less still."""
+        generator = np.random.default_rng(2)
+        rules = (BalancedPacking(), EvenSplit(matching=True))
+        shares = []
+        for _ in range(60):
+            before, after = (int(each) for each in generator.integers(8, 17, 2))
+            work = 1 + generator.random(64)
+            change = Change(BalancedPacking().initial(work, before), before, after, work, work, 0.2)
+            least = least_moved(change)
+            assert least is not None
+            shares.append((least / work.sum(), *(outcome(change, rule(change)).moved_share for rule in rules)))
+        ssm, balanced, even = np.mean(shares, axis=0)
+        assert ssm < balanced < 0.9 * even
+
+
+class TestSticky:
+    """Kafka's promise: balance first, then as few moves as balance allows."""
+
+    @settings(max_examples=150)
+    @given(st.integers(0, 2**32 - 1))
+    def test_counts_are_even_and_the_most_tasks_stay(self, seed: int) -> None:
+        """No other assignment with counts as even keeps more tasks: an assignment problem over all places."""
+        change = random_change(seed)
+        answer = Sticky()(change)
+        counts = np.bincount(answer.node_of_task, minlength=change.nodes_after)
+        assert np.ptp(counts) <= 1
+        kept = int((answer.former[answer.node_of_task] == change.node_of_task).sum())
+        tasks, nodes = change.work.size, change.nodes_after
+        places = np.repeat(np.arange(nodes), -(-tasks // nodes))
+        stays = (change.node_of_task[:, None] == places[None, :]).astype(float)
+        optional = np.tile(np.arange(-(-tasks // nodes)) == tasks // nodes, nodes)[None, :]
+        # A place beyond ⌊m/n′⌋ costs 1000, so that no more of them are used than must be.
+        row, column = linear_sum_assignment(stays - 1000.0 * optional, maximize=True)
+        assert kept == stays[row, column].sum()
+
+    def test_it_takes_no_notice_of_neighbours_or_work(self) -> None:
+        """Tasks of one node need not be neighbours afterwards."""
+        change = Change(np.array([0, 0, 0, 0, 1, 1]), 2, 3, np.array([9.0, 1, 1, 1, 1, 1]), np.ones(6), 0.2)
+        answer = Sticky()(change)
+        assert answer.node_of_task.tolist() == [0, 0, 2, 2, 1, 1]
+        assert outcome(change, answer).breaks_limit
+
+
+class TestStickyByWork:
+    """Only overloaded and removed nodes give anything up."""
+
+    @settings(max_examples=100)
+    @given(st.integers(0, 2**32 - 1))
+    def test_nodes_within_the_limit_keep_everything(self, seed: int) -> None:
+        """Whatever happens to the others."""
+        change = random_change(seed)
+        answer = StickyByWork()(change)
+        load = np.bincount(change.node_of_task, change.work, minlength=change.nodes_before)
+        for node in range(min(change.nodes_before, change.nodes_after)):
+            if load[node] <= change.limit:
+                assert (answer.node_of_task[change.node_of_task == node] == node).all()
+
+    def test_fine_tasks_meet_the_limit(self) -> None:
+        """The limit is broken only where tasks are coarse."""
+        generator = np.random.default_rng(0)
+        for _ in range(100):
+            before, after = (int(each) for each in generator.integers(4, 9, 2))
+            change = Change(generator.integers(0, before, 200), before, after, generator.random(200), np.ones(200), 0.1)
+            assert not outcome(change, StickyByWork()(change)).breaks_limit
+
+
+class TestMethods:
+    """Rules behind `edrp.solve`."""
+
+    @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+    def test_answers_hold_or_say_what_they_break(self, method) -> None:
+        """Every answer survives the independent check, and balanced finds one wherever there is one."""
+        found = 0
+        for seed, allow_empty in product(range(100), (True, False)):
+            problem = as_problem(random_change(seed, contiguous=True), allow_empty)
+            answer = method.run(problem, Options())
+            assert checked(problem, answer)[1] == ""
+            assert answer.status in ("feasible", "none")
+            found += answer.status == "feasible"
+            if answer.status == "none":
+                assert "breaks" in answer.notes[0]
+                assert method.name == "even-split" or problem.clashes()
+        assert found > 20
+
+    def test_removed_nodes_are_null_and_new_ones_come_last(self) -> None:
+        """As the solution document has it."""
+        shrunk = MigrationProblem(work=[1] * 4, state_size=[1, 1, 5, 1], intervals=[[3, 4], [0, 2], [2, 3]], nodes=1, tolerance=0)
+        assert METHODS[1].run(shrunk, Options()).decision == (None, None, (0, 4))
+        grown = MigrationProblem(work=[1] * 4, state_size=[1] * 4, intervals=[[2, 4], [0, 2]], nodes=4, tolerance=0)
+        assert METHODS[0].run(grown, Options()).decision == ((2, 3), (0, 1), (1, 2), (3, 4))
