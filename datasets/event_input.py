@@ -47,16 +47,20 @@ def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
     InvalidInstanceError
         When there is no such file or Spark cannot read it.
     """
-    from pyspark.errors import PySparkException
-
     source = str(path)
     try:
         if _is_csv(source):
             return spark.read.option("header", True).option("mode", "PERMISSIVE").csv(source)
         return spark.read.parquet(source)
-    except PySparkException as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInstanceError([Fault("events", source, f"cannot be read: {reason}")], source) from None
+    except Exception as error:  # what Java throws reaches us as PySpark's, py4j's or gRPC's error
+        raise unreadable(error, source) from None
+
+
+def unreadable(error: Exception, source: str) -> InvalidInstanceError:
+    """What Spark says when it cannot read a file, in one sentence."""
+    lines = str(error).splitlines()
+    causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
+    return InvalidInstanceError([Fault("events", source, f"cannot be read: {(causes or lines)[-1 if causes else 0]}")])
 
 
 def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataFrame:

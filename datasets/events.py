@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.datasets.event_input import unreadable
 from edrp.datasets.event_tables import UNREADABLE, distinct_keys, event_loads, interval_loads, task_loads, transition_table
 from edrp.datasets.node_counts import TransitionCounts
 from edrp.datasets.trace import Trace, TraceSettings
@@ -52,7 +53,8 @@ def prepare_trace(
     Raises
     ------
     InvalidInstanceError
-        When more events are unreadable than allowed, none are left, or their times span too many intervals.
+        When a file is damaged, more events are unreadable than allowed, none are left, or their times span too many
+        intervals.
     ProblemTooLargeError
         When the loads that are to be kept do not fit into memory.
     """
@@ -62,10 +64,13 @@ def prepare_trace(
     with cancelled_with_us(events.sparkSession):
         loads = event_loads(events, settings.tasks, settings.interval).persist()
         try:
-            trace = _summed_up(events, loads, settings, keep_loads, progress or logger.info)
+            return _summed_up(events, loads, settings, keep_loads, progress or logger.info)
+        except Exception as error:
+            if "FAILED_READ_FILE" in str(error):
+                raise unreadable(error, "") from None
+            raise
         finally:
             loads.unpersist()
-    return trace
 
 
 def _summed_up(
@@ -74,7 +79,7 @@ def _summed_up(
     measure = settings.work
     tell("events by interval and task")
     first, sums, malformed = _by_interval(loads)
-    _refuse_unreadable(malformed, int(sums["events"].sum()), settings.malformed_limit)
+    refuse_unreadable(malformed, int(sums["events"].sum()), settings.malformed_limit)
     intervals = sums["events"].size
     if keep_loads:
         refuse_beyond_memory(16.0 * intervals * settings.tasks, "loads by interval and task", "lengthen the interval")
@@ -126,7 +131,23 @@ def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
     return first, sums, malformed
 
 
-def _refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) -> None:
+def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) -> None:
+    """Refuse events of which too many could not be read.
+
+    Parameters
+    ----------
+    malformed
+        Their number, by what was wrong.
+    readable
+        Number of the others.
+    limit
+        A share of all if below 1, else a number.
+
+    Raises
+    ------
+    InvalidInstanceError
+        One fault for each thing that was wrong.
+    """
     unread = sum(malformed.values())
     total = unread + readable
     if unread <= (limit * total if limit < 1 else limit):

@@ -1,0 +1,344 @@
+"""The event pipeline on Spark, against the same sums in pandas."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, date, datetime
+from functools import reduce
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyspark.sql.functions as sf
+import pytest
+from pyarrow import parquet
+
+import edrp
+from edrp import spark as sessions
+from edrp.datasets.event_input import EventColumns, keyed_events, read_events
+from edrp.datasets.event_tables import task_of_key
+from edrp.datasets.events import prepare_trace
+from edrp.datasets.flights import flight_events, flight_table
+from edrp.datasets.series import LoadSeries
+from edrp.datasets.trace import TraceSettings
+from edrp.datasets.trace_files import load_trace
+from edrp.datasets.zipf_stream import zipf_events
+from edrp.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
+from edrp.mdp.transition_counts import count_transitions
+
+pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """The one session of the tests; Java does not spend more on compiling than such short jobs give back."""
+    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    with sessions.spark_session("local[2]", memory="1g") as session:
+        yield session
+
+
+MASK = 2**64 - 1
+PRIMES = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579, 2870177450012600261)
+
+
+def rotated(value: int, by: int) -> int:
+    return ((value << by) | (value >> (64 - by))) & MASK
+
+
+def hashed(key: str | int, seed: int = 42) -> int:
+    """XXH64 as its specification has it, of the 8 bytes of a number or of a text's UTF-8."""
+    data = key.encode() if isinstance(key, str) else int(key).to_bytes(8, "little", signed=True)
+    p1, p2, p3, p4, p5 = PRIMES
+
+    def lane(at: int) -> int:
+        return int.from_bytes(data[at : at + 8], "little")
+
+    def stirred(state: int, word: int) -> int:
+        return rotated((state + word * p2) & MASK, 31) * p1 & MASK
+
+    at = 0
+    if len(data) >= 32:
+        states = [(seed + p1 + p2) & MASK, (seed + p2) & MASK, seed, (seed - p1) & MASK]
+        while at + 32 <= len(data):
+            states = [stirred(state, lane(at + 8 * index)) for index, state in enumerate(states)]
+            at += 32
+        value = sum(rotated(state, by) for state, by in zip(states, (1, 7, 12, 18), strict=True)) & MASK
+        for state in states:
+            value = ((value ^ stirred(0, state)) * p1 + p4) & MASK
+    else:
+        value = (seed + p5) & MASK
+    value = (value + len(data)) & MASK
+    while at + 8 <= len(data):
+        value = (rotated(value ^ stirred(0, lane(at)), 27) * p1 + p4) & MASK
+        at += 8
+    if at + 4 <= len(data):
+        value = (rotated(value ^ int.from_bytes(data[at : at + 4], "little") * p1 & MASK, 23) * p2 + p3) & MASK
+        at += 4
+    for byte in data[at:]:
+        value = rotated(value ^ byte * p5 & MASK, 11) * p1 & MASK
+    for shift, prime in ((33, p2), (29, p3), (32, 1)):
+        value = (value ^ value >> shift) * prime & MASK
+    return value - 2**64 if value >= 2**63 else value
+
+
+def twin(events: pd.DataFrame, settings: TraceSettings) -> dict[str, np.ndarray]:
+    """What the pipeline should find, for events that can all be read."""
+    tasks = {key: hashed(key) % settings.tasks for key in events["key"].unique()}
+    task = events["key"].map(tasks).to_numpy()
+    interval = np.floor(events["time"] / settings.interval).to_numpy(np.int64)
+    first, size = interval.min(), interval.max() - interval.min() + 1
+    measure = events["bytes"].to_numpy() if settings.work == "bytes" else np.ones(len(events))
+    load = np.zeros((size, settings.tasks))
+    np.add.at(load, (interval - first, task), measure)
+    total = load.sum(axis=1)
+    spread = settings.low + (total - total.min()) / (total.max() - total.min()) * (settings.high - settings.low)
+    return {
+        "loads": load,
+        "events": np.bincount(interval - first),
+        "work": load.sum(axis=0),
+        "keys": np.bincount(list(tasks.values()), minlength=settings.tasks),
+        "node_counts": np.ceil(spread - 0.5).astype(int),
+    }
+
+
+def assert_same(trace, expected):
+    for name, values in expected.items():
+        np.testing.assert_allclose(getattr(trace, name), values, rtol=1e-12, err_msg=name)
+    known, transitions = count_transitions(trace.node_counts)
+    assert trace.transitions.node_counts == tuple(known.tolist())
+    np.testing.assert_array_equal(trace.transitions.counts, transitions)
+
+
+def test_flights_by_aircraft_give_the_same_trace_as_in_pandas(spark):
+    settings = TraceSettings(tasks=32, interval=7200.0, low=3, high=9)
+    steps = []
+    trace = prepare_trace(flight_events(spark, "aircraft"), settings, keep_loads=True, progress=steps.append)
+    assert trace.malformed == {"key": 2512}
+    assert_same(trace, twin(flight_table("aircraft").dropna(), settings))
+    assert trace.state_size.tolist() == (trace.keys * 100.0).tolist()
+    assert len(steps) == 4
+    assert trace.migration_problem().nodes in range(3, 10)
+
+
+def test_zipf_stream_is_the_same_however_it_is_divided(spark):
+    stream = zipf_events(spark, 30_000, keys=500, days=7.0, seed=3)
+    frame = stream.toPandas()
+    again = stream.repartition(5).toPandas().sort_values("time", kind="stable")
+    np.testing.assert_array_equal(np.sort(frame["time"]), again["time"])
+    assert sorted(frame["key"]) == sorted(again["key"])
+    assert frame["time"].is_monotonic_increasing
+    assert frame["time"].iloc[0] >= 0
+    assert frame["key"].between(1, 500).all()
+    x = np.arange(1, 502.0) ** -0.1
+    share = (x[:-1] - x[1:]) / (x[0] - x[-1])
+    found = np.bincount(frame["key"], minlength=501)[1:] / len(frame)
+    np.testing.assert_allclose(found[:10], share[:10], atol=4 * np.sqrt(share[:10] / 30_000).max())
+    hours = np.bincount((frame["time"] // 3600).astype(int))
+    assert hours.max() > 2 * hours[:-1].min()
+    assert zipf_events(spark, 1000, keys=500, seed=4).toPandas()["key"].tolist() != frame["key"].head(1000).tolist()
+    settings = TraceSettings(interval=1800.0)
+    assert_same(prepare_trace(stream, settings, keep_loads=True), twin(frame, settings))
+    with pytest.raises(ValueError, match="cannot make 0 events"):
+        zipf_events(spark, 0)
+
+
+def test_harmonic_keys_and_series_become_events(spark):
+    series = LoadSeries("trips", 60.0, np.array([3.0, 0.0, 500.0]))
+    frame = series.events(spark, keys=50, exponent=1.0).toPandas()
+    assert np.bincount((frame["time"] // 60).astype(int)).tolist() == [3, 0, 500]
+    assert frame["key"].between(1, 50).all()
+    assert frame["key"].value_counts().index[0] == 1
+
+
+def test_keys_of_every_length_find_their_task(spark):
+    texts = ["", "a", "Grüße", "x" * 4, "abcdefgh", "N14228-EWR-IAH", "0123456789" * 5, "ä" * 31]
+    numbers = [0, 1, -1, 2**62, -(2**63)]
+    table = pyarrow.table({"text": texts, "number": pyarrow.array(numbers + [7] * 3, pyarrow.int64())})
+    frame = spark.createDataFrame(table)
+    found = frame.select(task_of_key(frame["text"], 97).alias("a"), task_of_key(frame["number"], 97).alias("b")).toPandas()
+    assert found["a"].tolist() == [hashed(text) % 97 for text in texts]
+    assert found["b"].tolist() == [hashed(number) % 97 for number in [*numbers, 7, 7, 7]]
+
+
+LOG = """when,who,size
+0.5,ann,10
+1e1,bob,20
+2015-02-26 21:42:53,ann,5
+2015-02-26T21:42:53Z,bob,5
+2015-02-26 22:42:53.5+01:00,cid,5
+2015-02-26,ann,1
+2015-02-26 00:30,ann,1
+"""
+WRONG = """soon,ann,1
+,ann,1
+nan,ann,1
+12,,1
+12,ann,-1
+12,ann,many
+"""
+WHEN = datetime(2015, 2, 26, 21, 42, 53, tzinfo=UTC).timestamp()
+COLUMNS = EventColumns("when", "who", "size")
+
+
+@pytest.fixture
+def log(spark, tmp_path):
+    """A CSV with times of all kinds, and some that are none."""
+
+    def events(text: str):
+        (tmp_path / "log.csv").write_text(text)
+        return keyed_events(read_events(spark, tmp_path / "log.csv"), COLUMNS)
+
+    return events
+
+
+def test_times_as_seconds_and_as_timestamps_with_and_without_zone(log):
+    day = WHEN // 86_400 * 86_400
+    times = [row["time"] for row in log(LOG).collect()]
+    assert times == [0.5, 10.0, WHEN, WHEN, WHEN + 0.5, day, day + 1800]
+
+
+def test_typed_times_agree_whatever_the_zone_of_the_session(spark, tmp_path):
+    moment = datetime(2015, 2, 26, 21, 42, 53)
+    table = pyarrow.table(
+        {
+            "zoned": pyarrow.array([moment.replace(tzinfo=UTC)], pyarrow.timestamp("us", "UTC")),
+            "plain": pyarrow.array([moment], pyarrow.timestamp("us")),
+            "day": pyarrow.array([date(2015, 2, 26)]),
+            "text": ["2015-02-26 21:42:53"],
+            "whole": pyarrow.array([int(WHEN)]),
+            "listed": [[1]],
+        }
+    )
+    parquet.write_table(table, tmp_path / "typed.parquet")
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        frame = read_events(spark, tmp_path / "typed.parquet")
+        names = ("zoned", "plain", "text", "whole", "day")
+        times = [keyed_events(frame, EventColumns(name, "whole")).select(sf.col("time").alias(name)) for name in names]
+        row = reduce(lambda left, right: left.crossJoin(right), times).first()
+        assert row.asDict() == dict.fromkeys(names, WHEN) | {"day": WHEN // 86_400 * 86_400}
+        with pytest.raises(InvalidInstanceError, match="time column: holds array"):
+            keyed_events(frame, EventColumns("listed", "text"))
+        with pytest.raises(InvalidInstanceError, match="key column: holds array"):
+            keyed_events(frame, EventColumns("whole", "listed"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_unreadable_events_are_counted_and_refused_beyond_a_share_or_a_number(log):
+    sound = "when,who,size\n" + "".join(f"{second},k{second % 7},{second}\n" for second in range(94))
+    events = log(sound + WRONG)
+    settings = {"tasks": 4, "interval": 10.0, "low": 1, "high": 4}
+    trace = prepare_trace(events, TraceSettings(**settings, malformed_limit=0.06))
+    assert trace.malformed == {"time": 3, "key": 1, "bytes": 2}
+    assert trace.events.tolist() == [10] * 9 + [4]
+    assert trace.bytes.sum() == sum(range(94))
+    assert trace.keys.sum() == 7
+    with pytest.raises(InvalidInstanceError) as refused:
+        prepare_trace(events, TraceSettings(**settings, malformed_limit=5))
+    assert {fault.place for fault in refused.value.faults} == {"time of 3 events", "key of 1 events", "bytes of 2 events"}
+
+
+def test_work_in_bytes_and_state_of_the_last_window(spark):
+    frame = pd.DataFrame({"time": np.arange(0.0, 100.0), "key": np.arange(100) % 9, "bytes": np.arange(100.0)})
+    settings = TraceSettings(tasks=5, interval=10.0, low=1, high=4, work="bytes", state="window", window=25.0)
+    trace = prepare_trace(spark.createDataFrame(frame), settings, keep_loads=True)
+    expected = twin(frame, settings)
+    del expected["keys"]
+    assert_same(trace, expected)
+    assert trace.keys is None
+    np.testing.assert_allclose(trace.state_size, expected["loads"][-3:].sum(axis=0))
+    plain = TraceSettings(tasks=5, interval=10.0, low=1, high=4, state="window", window=10.0, bytes_each=8.0)
+    last = prepare_trace(spark.createDataFrame(frame[["time", "key"]]), plain)
+    assert last.state_size.sum() == 80.0
+    with pytest.raises(InvalidInstanceError, match="needs events with sizes"):
+        prepare_trace(spark.createDataFrame(frame[["time", "key"]]), settings)
+
+
+def test_intervals_without_events_have_the_least_nodes(spark):
+    frame = pd.DataFrame({"time": [5.0, 6.0, 41.0], "key": ["a", "b", "a"]})
+    trace = prepare_trace(spark.createDataFrame(frame), TraceSettings(interval=10.0, low=1, high=3))
+    assert trace.node_counts.tolist() == [3, 1, 1, 1, 2]
+    assert trace.transitions.counts.tolist() == [[2, 1, 0], [0, 0, 0], [1, 0, 0]]
+
+
+def test_impossible_traces_are_refused(spark, log, tmp_path, monkeypatch):
+    with pytest.raises(InvalidInstanceError, match="3 unreadable"):
+        prepare_trace(log("when,who,size\n" + "soon,ann,1\n" * 3))
+    with pytest.raises(InvalidInstanceError, match="leave out events with wrong times"):
+        prepare_trace(log(LOG), TraceSettings(interval=1e-3))
+    with pytest.raises(InvalidInstanceError, match=r"who.*did you mean|no such column among when, who, size"):
+        keyed_events(read_events(spark, tmp_path / "log.csv"), EventColumns("when", "whom", "size"))
+    with pytest.raises(InvalidInstanceError, match="PATH_NOT_FOUND"):
+        read_events(spark, tmp_path / "nothing.parquet")
+    (tmp_path / "broken.parquet").write_text("hello, I am no Parquet file at all")
+    with pytest.raises(InvalidInstanceError, match="cannot be read"):
+        read_events(spark, tmp_path / "broken.parquet")
+    monkeypatch.setattr("edrp.memory.memory_limit", lambda: 1.0)
+    with pytest.raises(ProblemTooLargeError, match="lengthen the interval"):
+        prepare_trace(flight_events(spark), keep_loads=True)
+
+
+def test_trace_prepare_writes_the_trace_and_the_problems(spark, run, tmp_path):
+    frame = pd.DataFrame({"at": np.sort(np.random.default_rng(0).uniform(0, 3e4, 4000)), "user": np.arange(4000) % 900})
+    frame.to_parquet(tmp_path / "events.parquet")
+    out = tmp_path / "out"
+    options = ["--time-column", "at", "--key-column", "user", "--tasks", "16", "--interval", "600", "--low", "2", "--high", "4"]
+    done = run("trace", "prepare", tmp_path / "events.parquet", *options, "--loads", "--out", out)
+    assert done.code == 0, done.err
+    assert "events/s" in done.out
+    trace = load_trace(out)
+    settings = TraceSettings(tasks=16, interval=600.0, low=2, high=4)
+    assert_same(trace, twin(frame.rename(columns={"at": "time", "user": "key"}), settings))
+    assert edrp.load(out / "migration.json").kind == "migration"
+    assert edrp.load(out / "migration-policy.json").node_counts == (2, 3, 4)
+    assert json.loads((out / "trace.json").read_text())["loads"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["zipf:many"], "must give a number of events"),
+        (["nothing.csv"], "PATH_NOT_FOUND"),
+        (["zipf:1000", "--tasks", "0", "--low", "0"], "must be at least 1"),
+        (["flights", "--work", "bytes"], "needs events with sizes"),
+    ],
+)
+def test_trace_prepare_refuses_bad_input(spark, run, arguments, said):
+    done = run("trace", "prepare", *arguments)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_without_pyspark_or_java_the_error_names_what_to_install(monkeypatch):
+    from pyspark.sql import SparkSession
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sessions, "find_spec", lambda name: None)
+        with pytest.raises(BackendUnavailableError, match=r"edrp\[spark\]"), sessions.spark_session():
+            pass
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(BackendUnavailableError, match="has no bin/java"), sessions.spark_session():
+        pass
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("pathlib.Path.home", lambda: sessions.Path("/nowhere"))
+    with pytest.raises(BackendUnavailableError, match=r"edrp\[java\]"), sessions.spark_session():
+        pass
+
+
+def test_jobs_of_an_interrupted_block_are_cancelled(spark):
+    tags, within = spark.getTags(), set()
+
+    def interrupted():
+        with sessions.cancelled_with_us(spark):
+            within.update(spark.getTags())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert len(within) == len(tags) + 1
+    assert spark.getTags() == tags
