@@ -113,7 +113,8 @@ def match_into(
     """
     slack = EQUAL_GAINS * state_before[-1]
     count = _list_pieces(old_boundaries, new_boundaries, pieces)
-    gains[count], stays[count] = 0.0, 0
+    for used in range(4):
+        gains[count, used], stays[count, used] = 0.0, 0
     for p in range(count - 1, -1, -1):
         new, old = pieces[p]
         size = _overlap(state_before, old_boundaries, new_boundaries, old, new)
@@ -123,7 +124,8 @@ def match_into(
         gain, staying = size + gains[p + 1, shared], 1 + stays[p + 1, shared]
         if gain > gains[p, 0] + slack or (gain >= gains[p, 0] - slack and staying > stays[p, 0]):
             gains[p, 0], stays[p, 0] = gain, staying
-    matched[:] = -1
+    for new in range(matched.size):
+        matched[new] = -1
     used = 0
     for p in range(count):
         new, old = pieces[p]

@@ -56,7 +56,8 @@ def line_of(work_before: Values, state_before: Values, old_boundaries: Boundarie
     count = 0
     for j in range(old_boundaries.size - 1):
         if old_boundaries[j + 1] > old_boundaries[j]:
-            own[old_boundaries[j] : old_boundaries[j + 1]] = count
+            for task in range(old_boundaries[j], old_boundaries[j + 1]):
+                own[task] = count
             count += 1
             old[count] = old_boundaries[j + 1]
     return Line(work_before, state_before, old[: count + 1], own)
@@ -181,7 +182,7 @@ def _drop(room: Room, queue: int, head: int, tail: int, end: int) -> int:
     return head
 
 
-@inlined
+@inner_loop
 def _turn_over(line: Line, gain: Values, moves: Counts, node: int, end: int, room: Room, slack: float) -> None:
     """Put the far window, from the end of `node` to `end`, into the stack that shrinks, and empty the other."""
     state, old = line.state_before, line.old
@@ -201,7 +202,7 @@ def _turn_over(line: Line, gain: Values, moves: Counts, node: int, end: int, roo
     room.node_gain[0] = -np.inf
 
 
-@inlined
+@inner_loop
 def _grow(line: Line, gain: Values, moves: Counts, node: int, room: Room, slack: float) -> None:
     """Add the boundaries of `node`, which lies before all that it holds, to the stack that grows."""
     state, begin, end = line.state_before, line.old[node], line.old[node + 1]
@@ -248,11 +249,12 @@ def set_layer(
     state, old = line.state_before, line.old
     reach, low, high = bands.reach, bands.low[k], bands.high[k]
     furthest, tasks = bands.high[k - 1], line.own.size
-    if k < bands.low.size - 1:  # the next layer looks here too
-        gain[:, bands.low[k + 1] : low] = -np.inf
+    for boundary in range(bands.low[min(k + 1, bands.low.size - 1)], low):  # the next layer looks here too
+        gain[OPEN, boundary] = gain[TAKEN, boundary] = -np.inf
     if high == tasks:
-        gain[:, tasks], moves[:, tasks] = nothing_left, 0
-        high -= 1
+        gain[OPEN, tasks] = gain[TAKEN, tasks] = nothing_left
+        moves[OPEN, tasks] = moves[TAKEN, tasks] = 0
+    high = min(high, tasks - 1)
     node = line.own[high]
     near = min(reach[high], furthest, old[node + 1])  # last boundary that is not yet in the queues
     turned = tasks + 1  # far boundaries beyond this one are in the stack that shrinks

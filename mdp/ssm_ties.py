@@ -15,8 +15,8 @@ import numpy as np
 from edrp.documents.intervals import Assignment, load_limit
 from edrp.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
-from edrp.mdp.ssm import STORED_CELLS, gain_of, largest_gain, partition_into
-from edrp.mdp.ssm_layers import line_of, room_for, room_for_bands, set_bands
+from edrp.mdp.ssm_layers import Bands, Line, Room, line_of, room_for, room_for_bands, set_bands
+from edrp.mdp.ssm_partition import STORED_CELLS, largest_gain, partition_into
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
 
 EQUAL_LOADS = 1e-12
@@ -55,7 +55,7 @@ def best_migration(
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
     limit = load_limit(tasks.work_before[-1], nodes, tolerance)
-    gain = settle(tasks.work_before, tasks.state_before, old.boundaries, limit, allow_empty, boundaries, matched)
+    gain = settle(tasks.work_before, tasks.state_before, old.boundaries, limit, allow_empty, boundaries, matched, True)
     if np.isnan(gain):
         return None
     return gain, assign(old, nodes_before, boundaries, matched, nodes)
@@ -70,32 +70,62 @@ def settle(
     allow_empty: bool,
     boundaries: Boundaries,
     matched: Boundaries,
+    least_load: bool = True,
 ) -> float:
-    """The whole decision on arrays: fills `boundaries` (n′ + 1,) and `matched` (n′,), returns the gain, or NaN if infeasible.
+    """The whole decision on arrays.
 
-    `old_boundaries` must be strictly ascending.
+    Parameters
+    ----------
+    work_before, state_before, old_boundaries, limit, allow_empty
+        As for `edrp.mdp.ssm.ssm`.
+    boundaries, matched : shape (n′ + 1,), (n′,)
+        Filled in: the partition, empty intervals last, and the old interval that keeps each new one, or −1.
+    least_load
+        Whether the maximal load decides between equal gains, before the moves.
+
+    Returns
+    -------
+    float
+        State that stays; NaN where no partition keeps to the limit.
     """
     tasks, nodes = work_before.size - 1, matched.size
     line, bands, room = line_of(work_before, state_before, old_boundaries), room_for_bands(tasks, nodes), room_for(tasks)
-    gain, moves = np.empty((2, 2, tasks + 1)), np.empty((2, 2, tasks + 1), np.int32)
+    slack = EQUAL_GAINS * state_before[-1]
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
-    slack, equal = EQUAL_GAINS * state_before[-1], EQUAL_LOADS * work_before[-1]
-    wanted = largest_gain(line, bands, allow_empty, slack, room, gain, moves) - slack
-    fails, holds = max(np.diff(work_before).max(), work_before[-1] / nodes) - 2 * equal, limit
-    while True:
-        trial = _load_between(work_before, fails + equal, holds - equal)
-        if np.isnan(trial):
-            break
-        feasible = set_bands(bands, work_before, min(trial + equal, limit), allow_empty)
-        if feasible and largest_gain(line, bands, allow_empty, slack, room, gain, moves) >= wanted:
-            holds = trial
-        else:
-            fails = trial
-    set_bands(bands, work_before, min(holds + equal, limit), allow_empty)
+    if least_load:
+        set_bands(bands, work_before, _least_load(line, bands, limit, allow_empty, slack, room), allow_empty)
     partition_into(line, bands, allow_empty, slack, room, boundaries, STORED_CELLS)
     match_into(state_before, old_boundaries, boundaries, *room_for_matching(nodes + old_boundaries.size + 1), matched)
-    return gain_of(state_before, old_boundaries, boundaries, matched)
+    gain = 0.0
+    for new in range(nodes):
+        if matched[new] >= 0:
+            first = max(boundaries[new], old_boundaries[matched[new]])
+            end = min(boundaries[new + 1], old_boundaries[matched[new] + 1])
+            gain += state_before[end] - state_before[first]
+    return gain
+
+
+@kernel
+def _least_load(line: Line, bands: Bands, limit: float, allow_empty: bool, slack: float, room: Room) -> float:
+    """The least load limit that leaves the gain as large as `limit` does; `bands` must be set for that."""
+    tasks, nodes = line.own.size, bands.low.size - 1
+    work, equal = line.work_before, EQUAL_LOADS * line.work_before[-1]
+    gain, moves = np.empty((2, 2, tasks + 1)), np.empty((2, 2, tasks + 1), np.int32)
+    heaviest = 0.0
+    for task in range(tasks):
+        heaviest = max(heaviest, work[task + 1] - work[task])
+    fails, holds = max(heaviest, work[-1] / nodes) - 2 * equal, limit
+    trial, feasible, wanted = limit, True, -np.inf
+    while not np.isnan(trial):
+        found = largest_gain(line, bands, allow_empty, slack, room, gain, moves) if feasible else -np.inf
+        if found >= wanted:
+            holds, wanted = trial, max(wanted, found - slack)
+        else:
+            fails = trial
+        trial = _load_between(work, fails + equal, holds - equal)
+        feasible = set_bands(bands, work, min(trial + equal, limit), allow_empty)
+    return min(holds + equal, limit)
 
 
 @inner_loop

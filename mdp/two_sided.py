@@ -80,9 +80,9 @@ def meet(
         return np.nan
     before, after = line_of(work_before, left_state, left), line_of(work_before, right_state, right)
     best = np.full((nodes + 1, tasks + 1, 4), -np.inf)
-    best[0, tasks] = 0.0
-    if allow_empty:
-        best[:, tasks] = 0.0
+    for k in range(nodes + 1 if allow_empty else 1):
+        for state in range(4):
+            best[k, tasks, state] = 0.0
     stay_left, stay_right = np.empty((tasks + 1, 2, 2)), np.empty((tasks + 1, 2, 2))
     for first in range(tasks - 1, -1, -1):
         _list_gains(before, first, bands.reach[first], stay_left)
@@ -126,7 +126,7 @@ def _improve(cell: Values, after: Values, stay_left: Values, stay_right: Values)
             cell[2 * left + right] = max(cell[2 * left + right], through)
 
 
-@kernel
+@inner_loop
 def _read_back(
     before: Line,
     after: Line,
@@ -141,10 +141,11 @@ def _read_back(
     """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
     nodes, tasks = boundaries.size - 1, before.own.size
     wanted = best[nodes, 0, 0] - slack
-    boundaries[:] = tasks
+    for position in range(1, nodes + 1):
+        boundaries[position] = tasks
     boundaries[0] = 0
-    so_far[:] = -np.inf
-    so_far[0, 0] = 0.0
+    for state in range(4):
+        so_far[0, state] = 0.0 if state == 0 else -np.inf
     for k in range(nodes, 0, -1):
         first = boundaries[nodes - k]
         if first == tasks:
@@ -163,5 +164,6 @@ def _read_back(
                 total = max(total, most + best[k - 1, end, there])
             if total >= wanted:
                 boundaries[nodes - k + 1] = end
-                so_far[0] = so_far[1]
+                for there in range(4):
+                    so_far[0, there] = so_far[1, there]
                 break
