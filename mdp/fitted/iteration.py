@@ -9,6 +9,7 @@ of the fitted policy with little noise, and is solved exactly: it mends what an 
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from edrp.kernels import kernel
 from edrp.mdp.fitted.features import Features
@@ -43,10 +44,13 @@ def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROU
     """
     features = [Features(model.tasks.work_before, model.limit(nodes)) for nodes in model.counts]
     policy = Fitted(model, tuple(np.zeros(each.count) for each in features))
-    for _ in range(rounds):
-        visited = visit(policy, model, samples, NOISE, generator)
-        targets = [policy.backups(source, rows) for source, rows in enumerate(visited)]
-        policy = Fitted(model, tuple(each.fit(rows, y) for each, rows, y in zip(features, visited, targets, strict=True)))
+    # The systems are small: threads of BLAS that wait for each other would cost many times the work.
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(rounds):
+            visited = visit(policy, model, samples, NOISE, generator)
+            targets = [policy.backups(source, rows) for source, rows in enumerate(visited)]
+            weights = [each.fit(rows, y) for each, rows, y in zip(features, visited, targets, strict=True)]
+            policy = Fitted(model, tuple(weights))
     return policy
 
 

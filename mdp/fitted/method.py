@@ -1,0 +1,121 @@
+"""The method `fitted`: a policy for more partitions than can be enumerated."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from edrp.mdp.fitted.guard import Guarded, guard
+from edrp.mdp.fitted.iteration import fit, restrict
+from edrp.mdp.fitted.policies import SingleStep
+from edrp.mdp.fitted.trajectories import draw_classes, follow
+from edrp.mdp.matching import assign, gain_between, match
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.tasks import Boundaries, OldNodes
+from edrp.methods import Options
+from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision
+from edrp.solution import Answer
+
+RUNS = 200
+ESTIMATED = "the projected cost is estimated by simulation; the bound is what ssm moves in this step"
+
+NEGLIGIBLE = 1e-4
+"""Discount below which what follows is left out of an estimate."""
+
+
+class FittedMethod:
+    """Fitted value iteration and a restricted process, used only where simulation shows that they beat SSM.
+
+    Parameters of the method: `rounds` and `samples` of the fit, `kept` partitions per class of the restricted process.
+    """
+
+    name = "fitted"
+    kinds: tuple[str, ...] = ("migration-policy",)
+    exact = False
+    summary = "fitted value iteration without enumeration, guarded by simulation against ssm"
+
+    def refusal(self, problem: MigrationPolicyProblem) -> str | None:
+        """None: any number of partitions will do."""
+        return None
+
+    def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
+        """Fit, restrict, simulate, decide, and estimate what the decision will cost."""
+        model = PolicyModel.of(problem, problem.reachable_counts)
+        if 0 in model.size.states:
+            return Answer("infeasible", "finished")
+        began = perf_counter()
+        recommended = recommend(model, options.seed, **options.parameters)
+        build = perf_counter() - began
+        old = OldNodes.of(problem.intervals)
+        target = model.counts.index(problem.nodes)
+        chosen = recommended.policy.reply(old.boundaries, target)
+        matched = match(model.tasks.state_before, old.boundaries, chosen)
+        moved = model.total_state - gain_between(model.tasks.state_before, old.boundaries, chosen)
+        projected = projected_cost(recommended, model, chosen, target, options.seed)
+        decision = PolicyDecision(
+            assign(old, len(problem.intervals), chosen, matched, problem.nodes), projected, moved + model.discount * projected
+        )
+        least = SingleStep(model).reply(old.boundaries, target)
+        return Answer(
+            "feasible",
+            "finished",
+            decision,
+            decision.objective,
+            max(0.0, model.total_state - gain_between(model.tasks.state_before, old.boundaries, least)),
+            {"states": sum(model.size.states)},
+            build,
+            notes=(
+                *_notes(recommended),
+                "the projected cost is estimated by simulation; the bound is the cost of ssm for this step",
+            ),
+        )
+
+
+def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
+    """Fit, restrict, and let simulation decide between the two and SSM.
+
+    Parameters
+    ----------
+    model
+        The process; none of its classes may be empty.
+    seed
+        Of samples and simulation.
+    **parameters
+        `rounds`, `samples` of `fit`, `kept` of `restrict`.
+
+    Examples
+    --------
+    >>> from edrp.mdp.tasks import Tasks
+    >>> tasks = Tasks.of(np.ones(12), np.ones(12))
+    >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.8)
+    >>> recommend(model, 0, rounds=3, samples=20, kept=20).name in ("ssm", "fitted", "restricted")
+    True
+    """
+    samples, simulation = np.random.SeedSequence(seed).spawn(2)
+    generator = np.random.default_rng(samples)
+    fitted = fit(model, generator, **{name: parameters[name] for name in ("rounds", "samples") if name in parameters})
+    restricted = restrict(fitted, generator, **{name: parameters[name] for name in ("kept",) if name in parameters})
+    candidates = {"fitted": fitted, "restricted": restricted}
+    return guard(model, candidates, int(simulation.generate_state(1)[0]))
+
+
+def projected_cost(recommended: Guarded, model: PolicyModel, start: Boundaries, source: int, seed: int) -> float:
+    """Mean discounted cost of following a policy from a partition, in bytes."""
+    steps = 1 if model.discount == 0 else max(1, int(np.ceil(np.log(NEGLIGIBLE) / np.log(model.discount))))
+    weights = model.discount ** np.arange(steps)
+    generator = np.random.default_rng([seed, 1])
+    costs = [
+        float(weights @ follow(recommended.policy, model, start, draw_classes(model, source, steps, generator))[1])
+        for _ in range(RUNS)
+    ]
+    return float(np.mean(costs))
+
+
+def _notes(recommended: Guarded) -> tuple[str, ...]:
+    found = [f"saving of {name} against ssm per migration: {saving}" for name, saving in recommended.savings.items()]
+    return (*found, f"used: {recommended.name}")
+
+
+METHODS = (FittedMethod(),)
+"""For the registry."""
