@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from time import perf_counter
 
-from edrp.mdp.pmc import Iteration, Threads, iterate
+from edrp.mdp.pmc import ACCURACY, Iteration, Threads, iterate
 from edrp.mdp.policy import MigrationPolicy
 from edrp.mdp.policy_model import PolicyModel
 from edrp.mdp.ssm_ties import best_migration
@@ -83,7 +83,8 @@ def _decided(
     decision = MigrationPolicy(model, found.to_costs(model)).decide(problem.intervals, problem.nodes)
     error = found.error_bound * problem.discount
     # The decision minimises a value that is off by at most `error` everywhere, and so is its own.
-    proven = 2 * error <= options.gap * max(abs(decision.objective), 1e-12)
+    exact = found.error_bound <= ACCURACY * model.total_state
+    proven = exact or 2 * error <= options.gap * decision.objective
     out_of_time = options.time_limit is not None and options.remaining == 0
     return Answer(
         "optimal" if proven else "feasible",

@@ -192,7 +192,7 @@ class Iteration:
         """The table of what is known so far."""
         return ProjectedCosts(
             dict(zip(model.counts, model.partitions, strict=True)),
-            dict(zip(model.counts, self.values, strict=True)),
+            {count: np.maximum(0.0, each) for count, each in zip(model.counts, self.values, strict=True)},
             self.error_bound,
         )
 

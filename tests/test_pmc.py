@@ -1,0 +1,224 @@
+"""Projected migration costs: exact against plain value iteration, the same from every engine, and lawful."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.errors import InvalidInstanceError
+from edrp.mdp.matching import gain_between
+from edrp.mdp.pmc import Iteration, Sweep, Threads, apply_sweep, iterate, look_aheads, sweep_rows
+from edrp.mdp.policy import MigrationPolicy
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.tasks import Tasks
+from edrp.problems.projected_costs import migration_costs
+from edrp.validation.policy_brute_force import PolicyBruteForce
+
+
+def small_problem(seed: int, **changes) -> edrp.MigrationPolicyProblem:
+    generator = np.random.default_rng(seed)
+    tasks = int(generator.integers(4, 9))
+    counts = sorted(generator.choice(np.arange(1, 5), int(generator.integers(1, 4)), replace=False).tolist())
+    transitions = generator.random((len(counts), len(counts))) * (generator.random((len(counts), len(counts))) < 0.7)
+    transitions[transitions.sum(axis=1) == 0] = 1.0
+    transitions /= transitions.sum(axis=1, keepdims=True)
+    cuts = np.sort(generator.integers(0, tasks + 1, int(generator.integers(0, 4))))
+    ends = [0, *cuts.tolist(), tasks]
+    fields = {
+        "work": generator.integers(0, 6, tasks).astype(float).tolist(),
+        "state_size": generator.integers(0, 9, tasks).astype(float).tolist(),
+        "intervals": list(itertools.pairwise(ends)),
+        "nodes": int(generator.choice(counts)),
+        "tolerance": float(generator.choice([0.3, 0.8, 1.5])),
+        "allow_empty": bool(generator.random() < 0.5),
+        "node_counts": counts,
+        "transitions": transitions.tolist(),
+        "discount": float(generator.choice([0.0, 0.5, 0.8, 0.95])),
+    }
+    return edrp.MigrationPolicyProblem(**{**fields, **changes})
+
+
+@cache
+def sixteen_tasks() -> PolicyModel:
+    generator = np.random.default_rng(5)
+    work = generator.lognormal(0, 0.4, 16)
+    transitions = np.array([[0.0, 0.7, 0.3], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])
+    return PolicyModel(Tasks.of(work, work * 100), (3, 4, 6), 0.5, False, transitions, 0.8)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_projected_costs_are_those_of_plain_value_iteration(seed):
+    problem = small_problem(seed)
+    expected = PolicyBruteForce(problem)
+    if not expected.projected:
+        assert edrp.solve(problem, "pmc").status == "infeasible"
+        return
+    model = PolicyModel.of(problem, problem.reachable_counts)
+    costs = iterate(model, Threads(1)).to_costs(model)
+    assert costs.states == len(expected.projected)
+    for partition, value in expected.projected.items():
+        assert costs.cost_of(partition) == pytest.approx(value, rel=1e-9, abs=1e-9)
+    solution = edrp.solve(problem, "pmc")
+    assert (solution.status, solution.objective) == ("optimal", pytest.approx(expected.best(), rel=1e-9, abs=1e-9))
+
+
+def test_counted_before_enumeration():
+    model = sixteen_tasks()
+    assert [len(each) for each in model.partitions] == list(model.size.states)
+
+
+def test_a_sweep_is_a_full_scan_pruned():
+    """The twin: every reply by costing every partition of the class in NumPy."""
+    model = sixteen_tasks()
+    generator = np.random.default_rng(0)
+    values = [generator.random(count) * 400 for count in model.size.states]
+    sweep = Threads(2).sweep(model, values, None)
+    for source, rows in enumerate(model.partitions):
+        for column, target in enumerate(model.followers(source)):
+            for state in range(0, len(rows), 17):
+                totals = migration_costs(rows[state], model.partitions[target], model.tasks.state_size) + 0.8 * values[target]
+                reply = sweep.replies[source][state, column]
+                assert totals[reply] == pytest.approx(totals.min(), rel=1e-12)
+                assert sweep.costs[source][state, column] == pytest.approx(totals[reply] - 0.8 * values[target][reply], abs=1e-9)
+
+
+def test_threads_and_chunks_change_nothing():
+    model = sixteen_tasks()
+    one, two = iterate(model, Threads(1)), iterate(model, Threads(2))
+    for a, b in zip(one.values, two.values, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_bounds_hold_at_every_sweep():
+    model = sixteen_tasks()
+    exact = iterate(model, Threads(2))
+    seen = []
+    iterate(model, Threads(2), after_sweep=seen.append)
+    assert len(seen) == exact.sweeps > 2
+    for state in seen:
+        furthest = max(float(np.abs(a - b).max()) for a, b in zip(state.values, exact.values, strict=True))
+        assert furthest <= state.error_bound + 1e-6
+
+
+def test_an_interrupted_iteration_goes_on_where_it_was():
+    model = sixteen_tasks()
+    whole = iterate(model, Threads(1))
+    first = iterate(model, Threads(1), max_sweeps=2)
+    assert first.sweeps == 2
+    assert first.error_bound > 0
+    rest = iterate(model, Threads(1), state=first)
+    assert rest.sweeps == whole.sweeps
+    assert all(np.array_equal(a, b) for a, b in zip(rest.values, whole.values, strict=True))
+
+
+def test_projected_costs_change_no_faster_than_the_way_between_partitions():
+    """C(P) ≤ c(P, Q) + C(Q): who goes from P to Q first is then no worse off."""
+    model = sixteen_tasks()
+    costs = iterate(model, Threads(2)).to_costs(model)
+    generator = np.random.default_rng(1)
+    for count in model.counts:
+        rows, values = costs.boundaries[count].astype(np.int64), costs.values[count]
+        for a, b in generator.integers(0, len(rows), (200, 2)):
+            way = model.total_state - gain_between(model.tasks.state_before, rows[a], rows[b])
+            assert abs(values[a] - values[b]) <= way + 1e-6
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_a_decision_is_the_least_of_all(seed):
+    model = sixteen_tasks()
+    policy = MigrationPolicy(model, _costs())
+    generator = np.random.default_rng(seed)
+    cuts = np.sort(generator.integers(0, 17, int(generator.integers(0, 7)))).tolist()
+    intervals = list(itertools.pairwise([0, *cuts, 16]))
+    generator.shuffle(intervals)
+    nodes = int(generator.choice(model.counts))
+    decision = policy.decide([(int(a), int(b)) for a, b in intervals], nodes)
+    before = np.unique([0, *cuts, 16])
+    totals = migration_costs(before, policy.costs.boundaries[nodes], model.tasks.state_size) + 0.8 * policy.costs.values[nodes]
+    assert decision.objective == pytest.approx(totals.min(), rel=1e-12)
+    assert sum(each is not None for each in decision.intervals) == nodes
+
+
+@cache
+def _costs():
+    model = sixteen_tasks()
+    return iterate(model, Threads(2)).to_costs(model)
+
+
+def test_no_discount_is_the_single_step():
+    problem = small_problem(3, discount=0.0, tolerance=1.5)
+    step = edrp.MigrationProblem(
+        work=problem.work,
+        state_size=problem.state_size,
+        intervals=problem.intervals,
+        nodes=problem.nodes,
+        tolerance=1.5,
+        allow_empty=problem.allow_empty,
+    )
+    assert edrp.solve(problem).metrics["moved_state"] == edrp.solve(step).objective
+
+
+def test_stopped_early_the_gap_says_so():
+    problem = small_problem(1, discount=0.95, tolerance=1.5)
+    early = edrp.solve(problem, "pmc", max_sweeps=1)
+    exact = edrp.solve(problem, "pmc")
+    assert (early.status, early.stopped_because) == ("feasible", "iteration_limit")
+    assert early.bound <= exact.objective + 1e-9
+
+
+def test_a_table_that_breaks_the_bellman_equation_is_caught():
+    problem = small_problem(1, discount=0.8, tolerance=1.5)
+    model = PolicyModel.of(problem, problem.reachable_counts)
+    costs = iterate(model, Threads(1)).to_costs(model)
+    decision = MigrationPolicy(model, costs).decide(problem.intervals, problem.nodes)
+    assert problem.evaluate(decision).feasible
+    for values in costs.values.values():
+        values *= 1.01
+    spoiled = MigrationPolicy(model, costs).decide(problem.intervals, problem.nodes)
+    assert "Bellman" in problem.evaluate(spoiled).broken[0]
+
+
+def test_more_partitions_than_memory_holds_are_refused_by_name_of_what_can():
+    problem = edrp.MigrationPolicyProblem(
+        work=[1.0] * 64,
+        state_size=[1.0] * 64,
+        intervals=[(0, 32), (32, 64)],
+        nodes=8,
+        tolerance=1.2,
+        node_counts=[8, 16],
+        transitions=[[0, 1], [1, 0]],
+        discount=0.8,
+    )
+    with pytest.raises(edrp.errors.UnsupportedProblemError, match=r"partitions of 64 tasks would take .* GiB.*'fitted'"):
+        edrp.solve(problem, "pmc")
+
+
+def test_a_policy_names_the_counts_it_knows():
+    with pytest.raises(InvalidInstanceError, match="is not among the counts of the policy, 3, 4, 6"):
+        MigrationPolicy(sixteen_tasks(), _costs()).decide([(0, 16)], 5)
+
+
+def test_a_sweep_of_some_rows_fills_those_only():
+    model = sixteen_tasks()
+    ahead = look_aheads(model, Iteration.start(model).values)
+    costs, replies = np.full((model.size.states[0], 2), -1.0), np.full((model.size.states[0], 2), -1)
+    rows = model.orders[0][:5]
+    sweep_rows(model, ahead, 0, rows, None, costs, replies)
+    assert (replies[rows] >= 0).all()
+    assert (np.delete(replies, rows, axis=0) == -1).all()
+    assert np.isfinite(costs[rows]).all()
+
+
+def test_one_step_ahead_is_the_expectation_over_followers():
+    model = sixteen_tasks()
+    values = Iteration.start(model).values
+    sweep = Threads(1).sweep(model, values, None)
+    ahead = apply_sweep(model, Sweep(sweep.costs, sweep.replies), values)
+    assert ahead[0] == pytest.approx(sweep.costs[0] @ np.array([0.7, 0.3]))
