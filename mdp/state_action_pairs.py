@@ -1,0 +1,84 @@
+"""A migration process written out as a general Markov decision process, for solvers that know nothing of migrations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from edrp.mdp.matching import gain_between
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.tasks import Values
+from edrp.memory import refuse_beyond_memory
+
+Integers = NDArray[np.int64]
+
+
+class StateActionPairs(NamedTuple):
+    """All pairs of a state and an action that is allowed in it, in the order of both.
+
+    A state is a partition together with the number of nodes that was just asked for; an action is the partition taken.
+
+    Attributes
+    ----------
+    state, action : shape (pairs,)
+    reward : shape (pairs,)
+        −c(P, Q) in bytes.
+    transition : shape (pairs, states)
+        Sparse; rows sum to 1.
+    chance : shape (partitions, states)
+        Sparse: probability of each state after a partition, so that C = −chance @ value.
+    """
+
+    state: Integers
+    action: Integers
+    reward: Values
+    transition: sparse.csr_array
+    chance: sparse.csr_array
+
+
+def state_action_pairs(model: PolicyModel) -> StateActionPairs:
+    """Write out a model whose pairs fit into memory; 24 bytes and one row of transitions a pair.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When they do not fit.
+
+    Examples
+    --------
+    >>> from edrp.mdp.tasks import Tasks
+    >>> tasks = Tasks.of(np.ones(6), np.ones(6))
+    >>> pairs = state_action_pairs(PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5))
+    >>> pairs.state.size, pairs.transition.shape
+    (42, (42, 10))
+    """
+    followers = [model.followers(source) for source in range(len(model.counts))]
+    sizes = np.array(model.size.states)
+    pairs = sum(int(sizes[source] * sizes[target]) for source, each in enumerate(followers) for target in each)
+    width = max(each.size for each in followers)
+    refuse_beyond_memory(pairs * (24.0 + 16 * width), f"{pairs:.4g} state–action pairs", "use PMC, which does not list them")
+    base = np.concatenate([[0], np.cumsum(sizes)])
+    first_state = np.concatenate([[0], np.cumsum([each.size for each in followers] * sizes)])
+    chance = _chances(model, followers, sizes, first_state)
+    states, actions, rewards = [], [], []
+    for source, rows in enumerate(model.partitions):
+        for row, before in enumerate(rows):
+            for column, target in enumerate(followers[source]):
+                after = model.partitions[target]
+                costs = [model.total_state - gain_between(model.tasks.state_before, before, each) for each in after]
+                states.append(np.full(len(after), first_state[source] + row * followers[source].size + column))
+                actions.append(base[target] + np.arange(len(after)))
+                rewards.append(-np.array(costs))
+    action = np.concatenate(actions)
+    return StateActionPairs(np.concatenate(states), action, np.concatenate(rewards), chance[action], chance)
+
+
+def _chances(model: PolicyModel, followers: list[Integers], sizes: Integers, first_state: Integers) -> sparse.csr_array:
+    width = np.repeat([each.size for each in followers], sizes)
+    starts = np.concatenate([[0], np.cumsum(width)])
+    shares = [np.tile(model.transitions[source, each], sizes[source]) for source, each in enumerate(followers)]
+    shape = (int(sizes.sum()), int(first_state[-1]))
+    return sparse.csr_array((np.concatenate(shares), np.arange(shape[1]), starts), shape=shape)
