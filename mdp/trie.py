@@ -87,7 +87,7 @@ class Trie(NamedTuple):
             return _empty(nodes, work_before.size - 1)
         leaves = np.array([each for level in counts for each in level], dtype=np.int64)
         trie = _linked(graph, nodes, leaves)
-        _number(trie)
+        number(trie)
         return trie
 
     @classmethod
@@ -102,7 +102,7 @@ class Trie(NamedTuple):
         [1, 2, 3, 4, 4, 4]
         """
         graph = layers(work_before, nodes, limit, allow_empty)
-        if sum(paths_to_end(graph)[0]) == 0:
+        if not graph.feasible:
             return _empty(nodes, work_before.size - 1)
         return _linked(graph, nodes, np.ones(int((graph.last - graph.first + 1).sum()), np.int64))
 
@@ -148,8 +148,8 @@ def _linked(graph: Layers, nodes: int, leaves: Integers) -> Trie:
 
 
 @inner_loop
-def _number(trie: Trie) -> None:
-    """Fill the numbers of prefixes below each place, and the offsets of each arc."""
+def number(trie: Trie) -> None:
+    """Fill the numbers of prefixes below each place, and the offsets of each arc, from its numbers of leaves."""
     for v in range(trie.boundary.size - 1, -1, -1):
         leaf, prefix = 0, 1
         for e in range(trie.arc_start[v], trie.arc_start[v + 1]):

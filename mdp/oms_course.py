@@ -1,0 +1,170 @@
+"""A known course of migrations as arrays: the partition now, and for each step its class and its state sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.intervals import Assignment, Interval, load_limit
+from edrp.mdp.best_reply import colexicographic
+from edrp.mdp.matching import assign, gain_between, match
+from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions
+from edrp.mdp.policy import in_place
+from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
+from edrp.mdp.trie import Trie
+
+if TYPE_CHECKING:
+    from edrp.problems.migration_sequence import MigrationSequence
+
+Integers = NDArray[np.int64]
+Path = tuple[Boundaries, ...]
+"""The partition after each step."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionClass:
+    """All partitions that a step may lead to; steps with equal work, nodes and tolerance share one.
+
+    Attributes
+    ----------
+    work_before : shape (m + 1,)
+    nodes, limit, allow_empty
+        Number of intervals, most work of each, whether they may hold no task.
+    """
+
+    work_before: Values
+    nodes: int
+    limit: float
+    allow_empty: bool
+
+    @cached_property
+    def count(self) -> int:
+        """How many partitions there are."""
+        return count_partitions(self.work_before, self.nodes, self.limit, self.allow_empty)
+
+    @cached_property
+    def graph(self) -> Trie:
+        """Places and arcs, however many partitions there are."""
+        return Trie.unnumbered(self.work_before, self.nodes, self.limit, self.allow_empty)
+
+    @cached_property
+    def trie(self) -> Trie:
+        """Places and arcs with numbered partitions."""
+        return Trie.of(self.work_before, self.nodes, self.limit, self.allow_empty)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        """All of them, shape (count, n + 1)."""
+        return enumerate_partitions(self.work_before, self.nodes, self.limit, self.allow_empty, self.count)
+
+    @cached_property
+    def order(self) -> Integers:
+        """Rows of `partitions` in the order in which they are best searched from."""
+        return colexicographic(self.partitions)
+
+
+class Step(NamedTuple):
+    """One migration.
+
+    Attributes
+    ----------
+    tasks : work and state sizes when it happens.
+    members : the partitions that it may lead to.
+    """
+
+    tasks: Tasks
+    members: PartitionClass
+
+    @property
+    def state_before(self) -> Values:
+        """Bytes of state before each boundary, shape (m + 1,)."""
+        return self.tasks.state_before
+
+
+@dataclass(frozen=True)
+class Course:
+    """All migrations of a sequence (state migration, section 4.1).
+
+    Attributes
+    ----------
+    start
+        Boundaries of the current partition.
+    steps
+        In order.
+
+    Examples
+    --------
+    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
+    >>> course.costs([np.array([0, 9, 11, 20]), np.array([0, 7, 9, 13, 20])]).tolist()
+    [4.0, 4.0]
+    """
+
+    start: Boundaries
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, problem: MigrationSequence) -> Course:
+        """The course of a problem."""
+        loads = [(problem.work_at(step), problem.state_size_at(step)) for step in range(len(problem.nodes))]
+        start = OldNodes.of(problem.intervals).boundaries
+        return cls._of(loads, start, problem.nodes, problem.tolerance, problem.allow_empty)
+
+    @classmethod
+    def constant(
+        cls, tasks: Tasks, start: Boundaries, nodes: Sequence[int], tolerance: Sequence[float], *, allow_empty: bool
+    ) -> Course:
+        """A course during which loads do not change."""
+        work, state = tuple(tasks.work.tolist()), tuple(tasks.state_size.tolist())
+        return cls._of([(work, state)] * len(nodes), start, nodes, tolerance, allow_empty)
+
+    @classmethod
+    def _of(
+        cls,
+        loads: Sequence[tuple[tuple[float, ...], tuple[float, ...]]],
+        start: Boundaries,
+        nodes: Sequence[int],
+        tolerance: Sequence[float],
+        allow_empty: bool,
+    ) -> Course:
+        tasks: dict[tuple[tuple[float, ...], tuple[float, ...]], Tasks] = {}
+        members: dict[tuple[tuple[float, ...], int, float], PartitionClass] = {}
+        steps = []
+        for load, count, spare in zip(loads, nodes, tolerance, strict=True):
+            if load not in tasks:
+                tasks[load] = Tasks.of(*load)
+            before, key = tasks[load].work_before, (load[0], count, spare)
+            if key not in members:
+                members[key] = PartitionClass(before, count, load_limit(float(before[-1]), count, spare), allow_empty)
+            steps.append(Step(tasks[load], members[key]))
+        return cls(start, tuple(steps))
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every step has a partition within its load limit."""
+        return all(step.members.graph.count > 0 for step in self.steps)
+
+    def costs(self, path: Sequence[Boundaries]) -> Values:
+        """State that moves at each step of a path, shape (steps,), bytes."""
+        befores = [self.start, *path][: len(path)]
+        moved = [
+            step.state_before[-1] - gain_between(step.state_before, before, after)
+            for step, before, after in zip(self.steps, befores, path, strict=True)
+        ]
+        return np.maximum(0.0, moved)
+
+    def assignments(self, path: Sequence[Boundaries], intervals: Sequence[Interval]) -> tuple[Assignment, ...]:
+        """The interval of every node after each step of a path that begins at the assignment `intervals`."""
+        current: Assignment = tuple(intervals)
+        found = []
+        for step, boundaries in zip(self.steps, path, strict=True):
+            present = [each for each in current if each is not None]
+            old = OldNodes.of(present)
+            matched = match(step.state_before, old.boundaries, boundaries)
+            current = in_place(current, assign(old, len(present), boundaries, matched, step.members.nodes))
+            found.append(current)
+        return tuple(found)

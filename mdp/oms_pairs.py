@@ -1,0 +1,294 @@
+"""Two consecutive partitions at once: the pair (P, Q) with the least cost between them plus prices of their intervals.
+
+Both partitions are chosen together, from left to right, by the order of all their boundaries. A state is the interval
+that is open in each of them, begun at some *place* of its class, and whether the older of the two is already matched
+(the newer cannot be). The next boundary closes one of the two intervals; what the two have shared since the newer
+began may then be kept. Boundaries at the same task close P first, so that each pair is met once. All classes of
+partitions, however large, are graphs of a few thousand places: there are as many states as places that can be open
+together, and a pair is found in time proportional to states × arcs out of a place.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inlined, inner_loop
+from edrp.mdp.tasks import Values
+from edrp.mdp.trie import Trie
+
+Integers = NDArray[np.int64]
+
+LEFT, RIGHT = 0, 1
+
+
+class Side(NamedTuple):
+    """One of the two classes.
+
+    Attributes
+    ----------
+    boundary, arc_start, arc_target
+        As in `Trie`.
+    level : shape (places,)
+        Position of each place.
+    reach : shape (places,)
+        Greatest boundary at which an interval that begins there can end.
+    """
+
+    boundary: Integers
+    arc_start: Integers
+    arc_target: Integers
+    level: Integers
+    reach: Integers
+
+    @classmethod
+    def of(cls, graph: Trie) -> Side:
+        """The side that a class makes."""
+        level = np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level))
+        last = graph.arc_target[np.maximum(graph.arc_start[1:] - 1, 0)]
+        reach = np.where(np.diff(graph.arc_start) > 0, graph.boundary[last], graph.boundary)
+        return cls(graph.boundary, graph.arc_start, graph.arc_target, level, reach)
+
+
+class Pairs(NamedTuple):
+    """Places of two classes that can be open together.
+
+    Attributes
+    ----------
+    left, right : the classes.
+    low, high : shape (left places, right positions)
+        Range [low, high) of right places at each position that can be open together with each left place.
+    offset : shape (left places, right positions)
+        What to add to a right place to get the number of the state.
+    count : number of states.
+    """
+
+    left: Side
+    right: Side
+    low: Integers
+    high: Integers
+    offset: Integers
+    count: int
+
+    @classmethod
+    def of(cls, left: Side, right: Side) -> Pairs:
+        """All states of two classes."""
+        positions = int(right.level[-1]) + 1
+        low, high, offset = (np.zeros((left.boundary.size, positions), np.int64) for _ in range(3))
+        return cls(left, right, low, high, offset, _lay_out(left, right, low, high, offset))
+
+
+class Choices(NamedTuple):
+    """Best ways to go on from each state; room for any pair of classes with at most as many states.
+
+    Attributes
+    ----------
+    value : shape (states, 2)
+        Least cost less all state, from the state on, if the older open interval is free, and if it is matched.
+    choice : shape (states, 2)
+        How: 4·arc + 2·side whose interval closes + whether what the two intervals share is kept.
+    """
+
+    value: Values
+    choice: NDArray[np.int32]
+
+    @classmethod
+    def room(cls, states: int) -> Choices:
+        """Uninitialised."""
+        return cls(np.empty((states, 2)), np.empty((states, 2), np.int32))
+
+
+@inlined
+def _compatible(left: Side, right: Side, u: int, v: int) -> bool:
+    """Whether the intervals begun at both places can be open at the same time."""
+    a, c = left.boundary[u], right.boundary[v]
+    if a > c:
+        return bool(right.reach[v] >= a)
+    return bool(left.reach[u] > c or u == left.boundary.size - 1)
+
+
+@inner_loop
+def _lay_out(left: Side, right: Side, low: np.ndarray, high: np.ndarray, offset: np.ndarray) -> int:
+    count = 0
+    for u in range(left.boundary.size):
+        for v in range(right.boundary.size):
+            if _compatible(left, right, u, v):
+                k = right.level[v]
+                if high[u, k] == 0:
+                    low[u, k] = v
+                high[u, k] = v + 1
+        for k in range(low.shape[1]):
+            offset[u, k] = count - low[u, k]
+            count += high[u, k] - low[u, k]
+    return count
+
+
+@inner_loop
+def least_pair(
+    pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, found: Choices
+) -> float:
+    """Least c(P, Q) + prices of both; fills `found`.
+
+    Parameters
+    ----------
+    pairs
+        States of the two classes.
+    left_price, right_price
+        Shape (arcs,) of the left and of the right class.
+    state_before
+        Shape (m + 1,), bytes.
+    found
+        Room for at least `pairs.count` states.
+    """
+    left, right, value, choice = pairs.left, pairs.right, found.value, found.choice
+    last = left.boundary.size - 1
+    for u in range(last, -1, -1):
+        a = left.boundary[u]
+        right_most = left.boundary[last] if u == last else left.reach[u] - 1
+        for k in range(pairs.low.shape[1] - 1, -1, -1):
+            for v in range(pairs.high[u, k] - 1, pairs.low[u, k] - 1, -1):
+                state, c = pairs.offset[u, k] + v, right.boundary[v]
+                if u == last and v == right.boundary.size - 1:
+                    value[state, 0], value[state, 1] = 0.0, 0.0
+                    continue
+                since, left_is_newer = state_before[max(a, c)], a > c
+                free, matched, how_free, how_matched = np.inf, np.inf, 0, 0
+                for e in range(left.arc_start[u], left.arc_start[u + 1]):
+                    w = left.arc_target[e]
+                    b = left.boundary[w]
+                    if b <= c:
+                        continue
+                    if b > right.reach[v]:
+                        break
+                    to = pairs.offset[w, k] + v
+                    apart = left_price[e] + value[to, 0]
+                    together = left_price[e] + value[to, 1]
+                    if apart < free:
+                        free, how_free = apart, 4 * e
+                    if together - (state_before[b] - since) < free:
+                        free, how_free = together - (state_before[b] - since), 4 * e + 1
+                    onwards = together if left_is_newer else apart
+                    if onwards < matched:
+                        matched, how_matched = onwards, 4 * e
+                for e in range(right.arc_start[v], right.arc_start[v + 1]):
+                    w = right.arc_target[e]
+                    b = right.boundary[w]
+                    if b < a:
+                        continue
+                    if b > right_most:
+                        break
+                    to = pairs.offset[u, k + 1] + w
+                    apart = right_price[e] + value[to, 0]
+                    together = right_price[e] + value[to, 1]
+                    if apart < free:
+                        free, how_free = apart, 4 * e + 2
+                    if together - (state_before[b] - since) < free:
+                        free, how_free = together - (state_before[b] - since), 4 * e + 3
+                    onwards = apart if left_is_newer else together
+                    if onwards < matched:
+                        matched, how_matched = onwards, 4 * e + 2
+                value[state, 0], value[state, 1] = free, matched
+                choice[state, 0], choice[state, 1] = how_free, how_matched
+    return state_before[-1] + value[pairs.offset[0, 0], 0]
+
+
+@inner_loop
+def trace_pair(pairs: Pairs, found: Choices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
+    """The arcs of the pair that `least_pair` found, in order, into arrays of shape (nodes,) of each class."""
+    left, right = pairs.left, pairs.right
+    u, v, matched, i, j = 0, 0, 0, 0, 0
+    while i < left_arcs.size or j < right_arcs.size:
+        left_is_newer = left.boundary[u] > right.boundary[v]
+        how = found.choice[pairs.offset[u, right.level[v]] + v, matched]
+        closes_left = how & 2 == 0
+        if how & 1 == 1:
+            matched = 1
+        elif closes_left != left_is_newer:  # the older closes, and what was the newer has not been matched
+            matched = 0
+        if closes_left:
+            left_arcs[i] = how >> 2
+            u = left.arc_target[how >> 2]
+            i += 1
+        else:
+            right_arcs[j] = how >> 2
+            v = right.arc_target[how >> 2]
+            j += 1
+
+
+@inner_loop
+def arc_minima(
+    pairs: Pairs,
+    left_price: np.ndarray,
+    right_price: np.ndarray,
+    state_before: np.ndarray,
+    found: Choices,
+    reached: np.ndarray,
+    left_least: np.ndarray,
+    right_least: np.ndarray,
+) -> None:
+    """For each arc, the least c(P, Q) + prices over the pairs that contain it; after `least_pair` with the same prices.
+
+    Parameters
+    ----------
+    pairs, left_price, right_price, state_before, found
+        As given to `least_pair`, and what it found.
+    reached
+        Room of shape (states, 2).
+    left_least, right_least
+        Filled, shape (arcs,) of each class; infinite where no pair contains the arc.
+    """
+    left, right, value = pairs.left, pairs.right, found.value
+    last = left.boundary.size - 1
+    left_least[:], right_least[:] = np.inf, np.inf
+    for state in range(pairs.count):
+        reached[state, 0], reached[state, 1] = np.inf, np.inf
+    reached[pairs.offset[0, 0], 0] = state_before[-1]
+    for u in range(last + 1):
+        a = left.boundary[u]
+        right_most = left.boundary[last] if u == last else left.reach[u] - 1
+        for k in range(pairs.low.shape[1]):
+            for v in range(pairs.low[u, k], pairs.high[u, k]):
+                state, c = pairs.offset[u, k] + v, right.boundary[v]
+                free, matched = reached[state, 0], reached[state, 1]
+                if min(free, matched) == np.inf:
+                    continue
+                since, left_is_newer = state_before[max(a, c)], a > c
+                for e in range(left.arc_start[u], left.arc_start[u + 1]):
+                    w = left.arc_target[e]
+                    b = left.boundary[w]
+                    if b <= c:
+                        continue
+                    if b > right.reach[v]:
+                        break
+                    to, shared, price = pairs.offset[w, k] + v, state_before[b] - since, left_price[e]
+                    _pass_on(free, matched, price, shared, left_is_newer, reached, to)
+                    left_least[e] = min(left_least[e], _through(free, matched, price, shared, left_is_newer, value, to))
+                for e in range(right.arc_start[v], right.arc_start[v + 1]):
+                    w = right.arc_target[e]
+                    b = right.boundary[w]
+                    if b < a:
+                        continue
+                    if b > right_most:
+                        break
+                    to, shared, price = pairs.offset[u, k + 1] + w, state_before[b] - since, right_price[e]
+                    _pass_on(free, matched, price, shared, not left_is_newer, reached, to)
+                    right_least[e] = min(right_least[e], _through(free, matched, price, shared, not left_is_newer, value, to))
+
+
+@inlined
+def _pass_on(
+    free: float, matched: float, price: float, shared: float, newer_closes: bool, reached: np.ndarray, to: int
+) -> None:
+    reached[to, 0] = min(reached[to, 0], price + (free if newer_closes else min(free, matched)))
+    reached[to, 1] = min(reached[to, 1], price + (min(free - shared, matched) if newer_closes else free - shared))
+
+
+@inlined
+def _through(
+    free: float, matched: float, price: float, shared: float, newer_closes: bool, value: np.ndarray, to: int
+) -> float:
+    apart, together = price + value[to, 0], price + value[to, 1]
+    best = free + min(apart, together - shared)
+    return min(best, matched + (together if newer_closes else apart))
