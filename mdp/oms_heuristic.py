@@ -1,0 +1,251 @@
+"""Good migration sequences without proof: greedy steps, re-optimised between their neighbours and recombined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inner_loop
+from edrp.mdp.matching import gain_between
+from edrp.mdp.oms_course import Course, Path, Step
+from edrp.mdp.ssm import ssm
+from edrp.mdp.tasks import Boundaries, Tasks, Values
+from edrp.mdp.two_sided import two_sided
+
+LARGEST_POOL = 1000
+"""Partitions of a step that are recombined; the newest are kept."""
+
+STEPS_ASIDE = (-2, -1, 1, 2)
+"""By how many tasks a boundary is moved to get a neighbour of a partition."""
+
+NOISE = 0.6
+"""Spread of the factors on state sizes with which other starts are made."""
+
+
+class Pools:
+    """Partitions of each step that are worth to be recombined.
+
+    Parameters
+    ----------
+    course
+        To which they belong.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        self._pools: list[dict[tuple[int, ...], None]] = [{} for _ in course.steps]
+
+    def add(self, step: int, boundaries: Boundaries) -> None:
+        """Keep a partition of a step, which must be within its load limit."""
+        pool, key = self._pools[step], tuple(boundaries.tolist())
+        pool.pop(key, None)
+        pool[key] = None
+        if len(pool) > LARGEST_POOL:
+            del pool[next(iter(pool))]
+
+    def add_path(self, path: Sequence[Boundaries]) -> None:
+        """Keep the partitions of a path."""
+        for step, boundaries in enumerate(path):
+            self.add(step, boundaries)
+
+    def add_neighbours(self, path: Sequence[Boundaries]) -> None:
+        """Keep those with one boundary moved by up to two tasks."""
+        for step, boundaries in enumerate(path):
+            members = self.course.steps[step].members
+            for each in _neighbours(boundaries, members.work_before, members.limit, allow_empty=members.allow_empty):
+                self.add(step, each)
+
+    def best_path(self) -> tuple[float, Path]:
+        """The best path through kept partitions; every step must have one."""
+        listed = [np.array(list(pool), dtype=np.int64) for pool in self._pools]
+        before, values, chosen = self.course.start[np.newaxis], np.zeros(1), []
+        for step, after in zip(self.course.steps, listed, strict=True):
+            values, replies = np.full(len(after), np.inf), _relax(step, before, after, values)
+            values = replies[0]
+            chosen.append(replies[1])
+            before = after
+        row = int(values.argmin())
+        cost, rows = float(values[row]), [row]
+        for origins in chosen[:0:-1]:
+            rows.append(int(origins[rows[-1]]))
+        return cost, tuple(pool[row] for pool, row in zip(listed, rows[::-1], strict=True))
+
+
+def _relax(step: Step, before: Boundaries, after: Boundaries, values: Values) -> tuple[Values, NDArray[np.int64]]:
+    found, origins = np.empty(len(after)), np.empty(len(after), np.int64)
+    _forwards(step.state_before, before, after, values, found, origins)
+    return found, origins
+
+
+@inner_loop
+def _forwards(
+    state_before: np.ndarray, before: np.ndarray, after: np.ndarray, values: np.ndarray, found: np.ndarray, origins: np.ndarray
+) -> None:
+    """Least cost up to each partition of `after`, and the partition of `before` that it comes from."""
+    for j in range(after.shape[0]):
+        found[j], origins[j] = np.inf, 0
+        for i in range(before.shape[0]):
+            if values[i] < found[j]:
+                value = values[i] + state_before[-1] - gain_between(state_before, before[i], after[j])
+                if value < found[j]:
+                    found[j], origins[j] = value, i
+
+
+def _neighbours(boundaries: Boundaries, work_before: Values, limit: float, *, allow_empty: bool) -> list[Boundaries]:
+    """Partitions with one inner boundary moved that keep the limit; empty intervals stay where they are."""
+    found = []
+    for position in range(1, boundaries.size - 1):
+        low, high = boundaries[position - 1], boundaries[position + 1]
+        for shift in STEPS_ASIDE:
+            moved = boundaries[position] + shift
+            inside = low < moved < high or (allow_empty and low < moved == high == boundaries[-1])
+            if inside and max(work_before[moved] - work_before[low], work_before[high] - work_before[moved]) <= limit:
+                other = boundaries.copy()
+                other[position] = moved
+                found.append(other)
+    return found
+
+
+def greedy_path(course: Course, state_factor: Values | float = 1.0) -> Path:
+    """The best single step each time (state migration, section 3.3), as if state sizes were other by a factor.
+
+    Raises
+    ------
+    ValueError
+        When a step has no partition within its load limit.
+
+    Examples
+    --------
+    In Table 3 the best first step makes the second cost more than it saved:
+
+    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
+    >>> course.costs(greedy_path(course)).tolist()
+    [4.0, 4.0]
+    """
+    before, path = course.start, []
+    for step in course.steps:
+        members = step.members
+        tasks = Tasks.of(step.tasks.work, step.tasks.state_size * state_factor)
+        found = ssm(tasks, before, members.nodes, members.limit, members.allow_empty)
+        if found is None:
+            raise ValueError(f"{members.nodes} nodes have no partition within their load limit")
+        before = found[1]
+        path.append(before)
+    return tuple(path)
+
+
+def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambda: False) -> Path:
+    """Choose each partition anew between its neighbours, exactly, until none of them gets better.
+
+    Examples
+    --------
+    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
+    >>> course.costs(improved(course, (np.array([0, 9, 11, 20]), np.array([0, 6, 9, 14, 20])))).sum()
+    6.0
+    """
+    steps, best = course.steps, list(path)
+    costs = course.costs(best)
+    stale = [True] * len(best)
+    while any(stale):
+        for t in range(len(best)):
+            if not stale[t] or out_of_time():
+                stale[t] = False
+                continue
+            stale[t] = False
+            before = course.start if t == 0 else best[t - 1]
+            here = steps[t]
+            after = best[t + 1] if t + 1 < len(best) else None
+            found = _between(here, before, steps[t + 1] if after is not None else None, after)
+            moved = _costs_around(here, before, found, steps[t + 1] if after is not None else None, after)
+            if sum(moved) < costs[t : t + 2].sum() - 1e-12 * here.state_before[-1]:
+                best[t] = found
+                costs[t : t + 2] = moved
+                for neighbour in (t - 1, t + 1):
+                    if 0 <= neighbour < len(best):
+                        stale[neighbour] = True
+    return tuple(best)
+
+
+def _between(here: Step, before: Boundaries, there: Step | None, after: Boundaries | None) -> Boundaries:
+    members = here.members
+    if there is None or after is None:
+        alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
+        found = None if alone is None else alone[1]
+    else:
+        both = two_sided(
+            members.work_before,
+            here.state_before,
+            before,
+            there.state_before,
+            after,
+            members.nodes,
+            members.limit,
+            members.allow_empty,
+        )
+        found = None if both is None else both[1]
+    if found is None:
+        raise ValueError(f"{members.nodes} nodes have no partition within their load limit")
+    return found
+
+
+def _costs_around(
+    here: Step, before: Boundaries, found: Boundaries, there: Step | None, after: Boundaries | None
+) -> list[float]:
+    moved = [here.state_before[-1] - gain_between(here.state_before, before, found)]
+    if there is not None and after is not None:
+        moved.append(there.state_before[-1] - gain_between(there.state_before, found, after))
+    return moved
+
+
+def search_path(
+    course: Course,
+    pools: Pools,
+    *,
+    starts: int = 30,
+    patience: int = 5,
+    seed: int = 0,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> tuple[float, Path]:
+    """A good path: improved greedy ones and neighbours of the best, recombined by a dynamic program, improved again.
+
+    Parameters
+    ----------
+    course
+        Feasible at every step.
+    pools
+        Of the course; partitions that are met are added.
+    starts
+        Greedy paths of a round, made with state sizes that are off by random factors.
+    patience
+        Rounds without success after which the search ends.
+    seed
+        Of the factors.
+    out_of_time
+        Asked now and then; at least one greedy path is made.
+
+    Examples
+    --------
+    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
+    >>> search_path(course, Pools(course))[0]
+    6.0
+    """
+    generator = np.random.default_rng(seed)
+    best = improved(course, greedy_path(course), out_of_time)
+    cost, failures = float(course.costs(best).sum()), 0
+    while failures < patience and not out_of_time():
+        for _ in range(starts):
+            if out_of_time():
+                return cost, best
+            factor = generator.lognormal(0.0, NOISE, course.steps[0].tasks.work.size)
+            pools.add_path(improved(course, greedy_path(course, factor), out_of_time))
+        pools.add_neighbours(best)
+        pools.add_path(best)
+        path = improved(course, pools.best_path()[1], out_of_time)
+        pools.add_path(path)
+        value = float(course.costs(path).sum())
+        failures += 1
+        if value < cost - 1e-12 * abs(cost):
+            cost, best, failures = value, path, 0
+    return cost, best
