@@ -1,0 +1,259 @@
+"""One migration as a program: a path of intervals from the first boundary to the last, numbered from 1 to n′.
+
+Column: an interval [first, end) at a place in this order, and the old node that keeps it, or nobody. A boundary inside an
+old node's interval is there twice, `OPEN`, and `TAKEN` if that node keeps an interval before, so that no path keeps two
+intervals on one node. What is left is a shortest path without side rows: the relaxation is integral, and a solver needs no
+search. With rows of a user's own it may be fractional; so where intervals begin, and who keeps them, are integer columns,
+which decide all others. (Thousands of integer intervals instead would take solvers ten times as long to presolve.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.intervals import Assignment, Interval, load_limit
+from edrp.formulations.formulation import Formulation, Values
+from edrp.memory import refuse_beyond_memory
+from edrp.problems.migration import MigrationProblem
+from edrp.program import Linear, Program
+
+Index = NDArray[np.int64]
+
+NOBODY = -1
+"""In place of the old node that keeps an interval."""
+
+OPEN, TAKEN = 0, 1
+
+BYTES_PER_INTERVAL = 1000
+"""Memory of an interval's columns with their entries, in all forms that a program takes on its way to a solver."""
+
+
+class Arcs(NamedTuple):
+    """What the columns of the block `interval` stand for; arrays of shape (columns,).
+
+    Attributes
+    ----------
+    place
+        Place of the interval in the order of the tasks, from 0 on.
+    first, end
+        Tasks [first, end).
+    enters, leaves
+        `OPEN` or `TAKEN`, at the first boundary and at the end.
+    node
+        The old node that keeps the interval, or `NOBODY`.
+    moved
+        Bytes that move.
+    moves
+        Runs of neighbouring tasks that move from one node.
+    """
+
+    place: Index
+    first: Index
+    end: Index
+    enters: Index
+    leaves: Index
+    node: Index
+    moved: Values
+    moves: Index
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationFormulation(Formulation):
+    """A migration formulated as a program.
+
+    Attributes
+    ----------
+    arcs
+        What the columns of the block `interval` stand for.
+
+    Examples
+    --------
+    The first step of state migration, Table 3, with a row that lets no interval end behind task 12:
+
+    >>> problem = MigrationProblem(
+    ...     work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=3, tolerance=0.4
+    ... )
+    >>> formulation = formulate_migration(problem)
+    >>> ends = formulation.program["interval"][formulation.arcs.end == 13]
+    >>> formulation.program.add_row("no end at 13", Linear.of(ends), upper=0)
+    >>> from edrp.formulations.formulation import solve_formulation
+    >>> solve_formulation(formulation).objective
+    4.0
+    """
+
+    arcs: Arcs
+
+    def decode(self, values: Values) -> Assignment:
+        """Interval of each node: kept intervals, then others for free old nodes and new nodes in their order."""
+        problem: MigrationProblem = self.problem
+        after: list[Interval | None] = [None] * max(len(problem.intervals), problem.nodes)
+        waiting: list[Interval] = []
+        chosen = np.flatnonzero(values[self.program["interval"]] > 0.5)
+        for column in chosen[np.argsort(self.arcs.first[chosen])]:
+            interval, node = (int(self.arcs.first[column]), int(self.arcs.end[column])), int(self.arcs.node[column])
+            if node == NOBODY:
+                waiting.append(interval)
+            else:
+                after[node] = interval
+        tasks = len(problem.work)
+        waiting.extend([(tasks, tasks)] * (problem.nodes - chosen.size))
+        free = [node for node, each in enumerate(after) if each is None]
+        for node, given in zip(free, waiting, strict=False):
+            after[node] = given
+        return tuple(after)
+
+    def encode(self, decision: Sequence[Interval | None]) -> Values | None:
+        """A starting point; None for intervals that the program does not know, such as too heavy ones."""
+        start = np.full(self.program.columns, np.nan)
+        block, arcs, before = self.program["interval"], self.arcs, self.problem.intervals
+        start[block] = 0.0
+        held = [(each, node) for node, each in enumerate(decision) if each is not None and each[0] < each[1]]
+        state = OPEN
+        for place, ((first, end), node) in enumerate(sorted(held)):
+            old = before[node] if node < len(before) else (0, 0)
+            keeper = node if max(old[0], first) < min(old[1], end) else NOBODY
+            same = (arcs.place == place) & (arcs.first == first) & (arcs.end == end) & (arcs.enters == state)
+            same &= arcs.node == keeper
+            if not same.any():
+                return None
+            start[block[same]] = 1.0
+            state = arcs.leaves[same][0]
+        return start
+
+    def tie_breaks(self) -> tuple[Linear, ...]:
+        """The fewest moves."""
+        return (Linear.of(self.program["interval"], self.arcs.moves),)
+
+
+def formulate_migration(problem: MigrationProblem, program: str = "intervals") -> MigrationFormulation:
+    """Formulate a migration (state migration, Definition 3.2) as the program "intervals".
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When the program would not fit into memory: it has n′·m²·n columns at most, and far fewer at a small tolerance.
+    """
+    started = perf_counter()
+    reach, low, high = _bands(problem)
+    place = np.repeat(np.arange(problem.nodes), np.maximum(high - low + 1, 0)[:-1])
+    first = low[place] + _positions(np.maximum(high - low + 1, 0)[:-1])
+    least = np.maximum(first + 1, low[place + 1])
+    counts = np.maximum(np.minimum(reach[first], high[place + 1]) - least + 1, 0)
+    what = f"program {program!r} with {counts.sum():.6g} intervals"
+    refuse_beyond_memory(int(counts.sum()) * BYTES_PER_INTERVAL, what, "use the method 'ssm', which needs no program")
+    end = np.repeat(least, counts) + _positions(counts)
+    return _formulation(problem, program, np.repeat(place, counts), np.repeat(first, counts), end, started)
+
+
+def formulate_matching(problem: MigrationProblem, boundaries: Sequence[int]) -> MigrationFormulation:
+    """Formulate which node takes which interval of a given target partition: an assignment problem.
+
+    The limit on loads is not looked at; the evaluation of the solution tells whether the partition keeps to it.
+
+    Examples
+    --------
+    >>> problem = MigrationProblem(
+    ...     work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=3, tolerance=0.4
+    ... )
+    >>> from edrp.formulations.formulation import solve_formulation
+    >>> solve_formulation(formulate_matching(problem, [0, 9, 11, 20])).intervals
+    ((0, 9), (11, 20), (9, 11))
+    """
+    started = perf_counter()
+    ends = np.unique(np.asarray(boundaries, np.int64))
+    return _formulation(problem, "matching", np.arange(ends.size - 1), ends[:-1], ends[1:], started)
+
+
+def _formulation(
+    problem: MigrationProblem, name: str, place: Index, first: Index, end: Index, started: float
+) -> MigrationFormulation:
+    arcs = _arcs(problem, place, first, end)
+    program = Program()
+    columns = program.add_columns("interval", arcs.first.size)
+    tasks = len(problem.work)
+    _add_path(program, columns, arcs, tasks)
+    _add_sums(program, "boundary", columns, arcs.place * tasks + arcs.first)
+    _add_sums(program, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)
+    objective = Linear.of(columns, arcs.moved)
+    program.minimise(objective)
+    return MigrationFormulation(problem, name, program, objective, perf_counter() - started, arcs)
+
+
+def _bands(problem: MigrationProblem) -> tuple[Index, Index, Index]:
+    """Greatest end of an interval from each boundary (m + 1,), and least and greatest boundary before each place (n′ + 1,)."""
+    work_before = _before(problem.work)
+    tasks, nodes = len(problem.work), problem.nodes
+    limit = load_limit(work_before[-1], nodes, problem.tolerance)
+    reach = np.searchsorted(work_before, work_before + limit, side="right") - 1
+    low, high = np.full(nodes + 1, tasks), np.zeros(nodes + 1, np.int64)
+    for place in range(nodes):
+        high[place + 1] = reach[high[place]]
+        low[nodes - 1 - place] = np.searchsorted(reach, low[nodes - place], side="left")
+    if problem.allow_empty:
+        return reach, low, high
+    places = np.arange(nodes + 1)
+    return reach, np.maximum(low, places), np.minimum(high, tasks - places[::-1])
+
+
+def _arcs(problem: MigrationProblem, place: Index, first: Index, end: Index) -> Arcs:
+    """Columns of intervals: for both states of the first boundary, each old node that overlaps, and nobody."""
+    held = sorted((a, b, node) for node, (a, b) in enumerate(problem.intervals) if a < b)
+    begins, ends, names = (np.array(part, np.int64) for part in zip(*held, strict=True))
+    inside = ~np.isin(np.arange(ends[-1] + 1), np.append(begins, ends[-1]))
+    leftmost, rightmost = np.searchsorted(begins, first, side="right") - 1, np.searchsorted(begins, end, side="left") - 1
+    pieces = rightmost - leftmost + 1
+    arc = np.repeat(np.arange(first.size), pieces + 1)
+    old = leftmost[arc] + _positions(pieces + 1)
+    arc, old, enters = np.tile(arc, 2), np.tile(old, 2), np.repeat([OPEN, TAKEN], arc.size)
+    possible = (enters == OPEN) | (inside[first[arc]] & (old > leftmost[arc]))
+    arc, old, enters = arc[possible], old[possible], enters[possible]
+    place, first, end, leftmost, rightmost, pieces = (each[arc] for each in (place, first, end, leftmost, rightmost, pieces))
+    nobody = old > rightmost
+    takes = (old == rightmost) | ((enters == TAKEN) & (leftmost == rightmost))
+    old = np.where(nobody, 0, old)
+    state_before = _before(problem.state_size)
+    kept = state_before[np.minimum(ends[old], end)] - state_before[np.maximum(begins[old], first)]
+    moved = np.maximum(state_before[end] - state_before[first] - np.where(nobody, 0.0, kept), 0.0)
+    leaves, node = np.where(takes & inside[end], TAKEN, OPEN), np.where(nobody, NOBODY, names[old])
+    return Arcs(place, first, end, enters, leaves, node, moved, pieces - ~nobody)
+
+
+def _add_path(program: Program, columns: Index, arcs: Arcs, tasks: int) -> None:
+    """Rows `path`: what arrives at a boundary leaves it, except at boundaries 0 and m, by place and state.
+
+    Each task is on exactly one node, and there are at most n′ intervals, because there are n′ places; where none may be
+    empty, the bands leave no path of fewer.
+    """
+    size, origin, target = tasks + 1, 0, -1
+    leaves = (2 * arcs.place + arcs.enters) * size + arcs.first
+    arrives = np.where(arcs.end == tasks, target, (2 * arcs.place + 2 + arcs.leaves) * size + arcs.end)
+    keys, rows = np.unique(np.concatenate([[origin, target], leaves, arrives]), return_inverse=True)
+    balance = np.zeros(keys.size)
+    balance[rows[:2]] = 1.0, -1.0
+    entries = [(rows[2 : 2 + columns.size], columns, 1.0), (rows[2 + columns.size :], columns, -1.0)]
+    if not columns.size:  # solvers do not call a program without columns infeasible
+        entries.append((0, program.add_columns("nothing", 1, upper=0.0), 1.0))
+    program.add_rows("path", keys.size, entries, lower=balance, upper=balance)
+
+
+def _add_sums(program: Program, name: str, columns: Index, keys: Index) -> None:
+    """Columns and rows `name`: an integer column for each key, the sum of the intervals that have this key."""
+    different, sums = np.unique(keys, return_inverse=True)
+    added = program.add_columns(name, different.size, upper=1.0, integer=True)
+    entries = [(sums, columns, 1.0), (np.arange(different.size), added, -1.0)]
+    program.add_rows(name, different.size, entries, lower=0.0, upper=0.0)
+
+
+def _before(sizes: Sequence[float]) -> Values:
+    return np.concatenate([[0.0], np.cumsum(sizes)])
+
+
+def _positions(counts: Index) -> Index:
+    """0, 1, … within each of several groups of given sizes, one after the other."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,0 +1,119 @@
+"""The single migration as a mixed-integer program agrees with SSM, through every backend."""
+
+import numpy as np
+import pytest
+
+from edrp.documents.intervals import moves_between
+from edrp.formulations.formulation import solve_formulation
+from edrp.formulations.migration import formulate_matching, formulate_migration
+from edrp.mdp.matching import match
+from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.tasks import OldNodes, Tasks
+from edrp.problems.migration import MigrationProblem
+from edrp.program import Linear
+
+
+def random_migration(seed: int, tasks: int = 60) -> MigrationProblem:
+    """Real sizes, tasks without work or state, idle and shuffled nodes; about one in ten infeasible."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(2, tasks + 1)), int(rng.integers(1, 9))
+    cuts = [0, *np.sort(rng.integers(0, m + 1, n - 1)).tolist(), m]
+    return MigrationProblem(
+        work=tuple((rng.uniform(0.5, 1.5, m) * (rng.random(m) < 0.95)).tolist()),
+        state_size=tuple((rng.exponential(1e6, m) * (rng.random(m) < 0.9)).tolist()),
+        intervals=tuple((cuts[i], cuts[i + 1]) for i in rng.permutation(n).tolist()),
+        nodes=int(rng.integers(1, 11)),
+        tolerance=float(rng.choice([0.1, 0.2, 0.2, 0.5, 0.5, 1.2])),
+        allow_empty=bool(seed % 2),
+    )
+
+
+def least_cost(problem: MigrationProblem) -> float | None:
+    tasks, old = Tasks.of(problem.work, problem.state_size), OldNodes.of(problem.intervals)
+    sizes = problem.nodes, problem.tolerance, problem.allow_empty
+    found = best_migration(tasks, old, len(problem.intervals), *sizes)
+    return None if found is None else sum(problem.state_size) - found[0]
+
+
+def test_ssm_is_the_program_on_300_random_instances() -> None:
+    """Up to 60 tasks, both semantics of empty intervals; statuses agree too."""
+    infeasible = 0
+    for seed in range(300):
+        problem = random_migration(seed)
+        best = least_cost(problem)
+        solution = solve_formulation(formulate_migration(problem))
+        if best is None:
+            infeasible += 1
+            assert solution.status == "infeasible", seed
+        else:
+            assert solution.status == "optimal", seed
+            assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-3), seed
+    assert 5 < infeasible < 120
+
+
+@pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
+def test_every_backend_finds_the_same_cost(backend: str) -> None:
+    for seed in (0, 1, 6, 9, 27):
+        problem = random_migration(seed, 30)
+        best = least_cost(problem)
+        solution = solve_formulation(formulate_migration(problem), backend)
+        assert solution.status == ("infeasible" if best is None else "optimal"), seed
+        assert best is None or solution.objective == pytest.approx(best, rel=1e-7, abs=1e-3)
+
+
+def test_a_known_assignment_is_a_point_of_the_program() -> None:
+    """Written as columns and read back; what the program does not know is refused."""
+    for seed in range(40):
+        problem = random_migration(seed, 25)
+        tasks, old = Tasks.of(problem.work, problem.state_size), OldNodes.of(problem.intervals)
+        sizes = problem.nodes, problem.tolerance, problem.allow_empty
+        found = best_migration(tasks, old, len(problem.intervals), *sizes)
+        if found is None:
+            continue
+        formulation = formulate_migration(problem)
+        start = formulation.encode(found[1])
+        assert start is not None
+        assert formulation.decode(np.nan_to_num(start)) == found[1]
+        assert formulation.program.objective.value(np.nan_to_num(start)) == pytest.approx(
+            sum(problem.state_size) - found[0], rel=1e-9, abs=1e-3
+        )
+        moves = moves_between(problem.intervals, found[1], problem.state_size)
+        assert formulation.tie_breaks()[0].value(np.nan_to_num(start)) == len(moves)
+        solution = solve_formulation(formulation, start=found[1])
+        assert solution.objective == pytest.approx(sum(problem.state_size) - found[0], rel=1e-9, abs=1e-3)
+    crowded = MigrationProblem(work=[1] * 4, state_size=[1] * 4, intervals=[[0, 4]], nodes=2, tolerance=0.0)
+    assert formulate_migration(crowded).encode(((0, 3), (3, 4))) is None
+
+
+def test_rows_of_a_user_keep_the_answer_whole() -> None:
+    """Half of each of two paths would satisfy a row on boundaries; the integer columns forbid it."""
+    problem = MigrationProblem(work=[1] * 12, state_size=range(1, 13), intervals=[[0, 7], [7, 12]], nodes=3, tolerance=0.5)
+    formulation = formulate_migration(problem)
+    ends = formulation.program["interval"]
+    odd = ends[formulation.arcs.end % 2 == 1]
+    formulation.program.add_row("no odd boundary", Linear.of(odd), upper=0.0)
+    solution = solve_formulation(formulation)
+    assert all(end % 2 == 0 for interval in solution.intervals for end in interval)
+    free = solve_formulation(formulate_migration(problem))
+    assert solution.objective > free.objective
+
+
+def test_matching_of_a_fixed_partition() -> None:
+    """An assignment problem; the walk along both partitions finds the same gain."""
+    rng = np.random.default_rng(11)
+    for seed in range(30):
+        problem = random_migration(seed, 40).replace(tolerance=100.0, allow_empty=True)
+        tasks, old = Tasks.of(problem.work, problem.state_size), OldNodes.of(problem.intervals)
+        m = len(problem.work)
+        boundaries = np.array([0, *np.sort(rng.integers(0, m + 1, problem.nodes - 1)), m])
+        solution = solve_formulation(formulate_matching(problem, boundaries.tolist()))
+        matched = match(tasks.state_before, old.boundaries, boundaries)
+        kept = sum(
+            tasks.state_before[min(boundaries[i + 1], old.boundaries[j + 1])]
+            - tasks.state_before[max(boundaries[i], old.boundaries[j])]
+            for i, j in enumerate(matched)
+            if j >= 0
+        )
+        assert solution.objective == pytest.approx(sum(problem.state_size) - kept, rel=1e-9, abs=1e-3)
+        ends = {end for interval in solution.intervals if interval for end in interval if interval[0] < interval[1]}
+        assert ends == set(boundaries.tolist())
