@@ -52,6 +52,8 @@ def _type(field: dict[str, Any]) -> str:
         if union in field:
             return " or ".join(_type(each) for each in field[union])
     kind = field.get("type", "any")
+    if kind == "array" and "prefixItems" in field:
+        return f"[{', '.join(_type(each) for each in field['prefixItems'])}]"
     if kind == "array":
         return f"list of {_type(field['items'])}"
     if kind == "object":

@@ -12,7 +12,7 @@ from edrp.errors import Fault, InvalidInstanceError
 from edrp.mdp.best_reply import best_replies
 from edrp.mdp.matching import assign, match
 from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.tasks import OldNodes
+from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.mdp.trie import Lookahead, look_ahead
 from edrp.problems.migration_policy import PolicyDecision
 from edrp.problems.projected_costs import ProjectedCosts
@@ -62,21 +62,27 @@ class MigrationPolicy:
         InvalidInstanceError
             For a number of nodes that the policy does not know, or one whose every partition breaks the load limit.
         """
-        target = self._class_of(nodes)
         present = [each for each in intervals if each is not None]
         old = OldNodes.of(present)
-        trie, ahead = self.model.tries[target], self._look_ahead(target)
-        value, reply = np.empty(1), np.full(1, -1)
-        start = old.boundaries[np.newaxis]
-        best_replies(trie, ahead, self.model.tasks.state_before, start, np.zeros(1, np.int64), reply, value, reply)
-        if reply[0] < 0:
+        target = self._class_of(nodes)
+        value, row = self._best(old.boundaries, target)
+        if row < 0:
             raise InvalidInstanceError([Fault("nodes", str(nodes), "no partition into as many intervals keeps the load limit")])
-        chosen = self.model.partitions[target][reply[0]].astype(np.int64)
+        chosen = self.model.partitions[target][row].astype(np.int64)
         matched = match(self.model.tasks.state_before, old.boundaries, chosen)
         assigned = assign(old, len(present), chosen, matched, nodes)
-        return PolicyDecision(
-            in_place(intervals, assigned), float(self.costs.values[nodes][reply[0]]), float(value[0]), self.costs
-        )
+        return PolicyDecision(in_place(intervals, assigned), float(self.costs.values[nodes][row]), value, self.costs)
+
+    def reply(self, before: Boundaries, target: int) -> Boundaries:
+        """The partition of class `target` to go to from partition `before`."""
+        return self.model.partitions[target][self._best(before, target)[1]].astype(np.int64)
+
+    def _best(self, before: Boundaries, target: int) -> tuple[float, int]:
+        value, row = np.empty(1), np.full(1, -1)
+        start, only = np.unique(before)[np.newaxis], np.zeros(1, np.int64)
+        ahead = self._look_ahead(target)
+        best_replies(self.model.tries[target], ahead, self.model.tasks.state_before, start, only, row, value, row)
+        return float(value[0]), int(row[0])
 
     def _class_of(self, nodes: int) -> int:
         if nodes not in self.model.counts:
