@@ -1,0 +1,199 @@
+"""The experiments of state migration on small made-up series, and on the departures where that is quick."""
+
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from edrp.heuristics.migration import EvenSplit, Sticky
+from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.tasks import OldNodes, Tasks
+from edrp.validation import migration_report, migration_series
+from edrp.validation.migration_claims import ORDER, discount_claims, task_claims, tolerance_claims
+from edrp.validation.migration_experiments import Row, discount_grid, task_grid, tolerance_grid
+from edrp.validation.migration_policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
+from edrp.validation.migration_runs import Course, Followed, follow_hashing, follow_replies, follow_rule, saving
+from edrp.validation.migration_series import MigrationSeries, departures, real_series, zipf_work
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="module")
+def series() -> MigrationSeries:
+    """Two to four nodes, an hour at a time, with a rhythm that can be learnt."""
+    generator = np.random.default_rng(11)
+    counts = np.tile([2, 2, 3, 4, 4, 3], 200)
+    noisy = np.where(generator.random(counts.size) < 0.1, generator.integers(2, 5, counts.size), counts)
+    return MigrationSeries("toy", noisy, zipf_work(0.5, 500), "made up")
+
+
+@pytest.fixture(scope="module")
+def rows(series: MigrationSeries) -> list[Row]:
+    """The grid over τ with 16 tasks."""
+    return list(tolerance_grid([series], (0.3, 0.6), tasks=16, migrations=60, hashing_runs=5))
+
+
+def cost(value: float, migrations: int = 40) -> Followed:
+    """A policy that always costs the same."""
+    return Followed("flat", np.full(migrations, value), np.zeros(migrations), np.zeros(migrations))
+
+
+def test_migrations_follow_the_month_that_is_learnt_from() -> None:
+    """Only changes count, the count before the first of them included, and nothing of the month is seen again."""
+    counts = np.concatenate([np.full(719, 3), [2], [2, 2, 4, 4, 3, 2]])
+    made = MigrationSeries("made", counts, np.ones(5), "made up")
+    assert made.learnt.size == 720
+    assert made.migrations().tolist() == [2, 4, 3, 2]
+    assert made.migrations(2).tolist() == [2, 4, 3]
+    assert made.transition_matrix().node_counts.tolist() == [2, 3, 4]
+    assert made.transition_matrix().never_left == (2, 4)
+
+
+def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
+    """However many tasks there are."""
+    for number in (8, 64):
+        tasks = series.tasks(number)
+        assert tasks.work.size == number
+        assert tasks.work.sum() == pytest.approx(1)
+        assert tasks.state_size.sum() == 500 * 100
+
+
+def test_departures_ask_for_eight_to_sixteen_nodes() -> None:
+    """The series that comes with a package: more than enough migrations, every count possible with 64 tasks at τ = 0.2."""
+    real = departures()
+    assert (real.node_counts.min(), real.node_counts.max()) == (8, 16)
+    assert real.migrations().size == 101
+    model = policy_model(real.tasks(64), real.transition_matrix(), 0.2, 0.8)
+    assert min(model.size.states) > 0
+    assert sum(model.size.states) == 206_877
+
+
+@pytest.mark.data
+def test_all_three_series_are_read() -> None:
+    """Taxi trips and tweets lie beside the checkout."""
+    found = real_series(DATA)
+    assert [each.name for each in found] == ["flights", "taxi", "Twitter"]
+    assert all(each.migrations().size == 101 for each in found)
+
+
+def test_without_a_folder_only_departures_are_used(series: MigrationSeries, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fresh machine has nothing else."""
+    monkeypatch.delenv("EDRP_DATA", raising=False)
+    monkeypatch.setattr(migration_series, "departures", lambda: series)
+    assert real_series() == (series,)
+
+
+def test_following_ssm_costs_what_each_step_costs(series: MigrationSeries) -> None:
+    """Partition by partition, against SSM on assignments with all their nodes."""
+    course = Course(series.tasks(16), series.migrations(20), 0.5)
+    run = follow_replies(SINGLE_STEP, single_step(course.tasks, 0.5), course)
+    intervals = list(zip(course.start()[:-1].tolist(), course.start()[1:].tolist(), strict=True))
+    total = course.tasks.state_size.sum()
+    for share, nodes in zip(run.moved_share, course.counts[1:].tolist(), strict=True):
+        found = best_migration(course.tasks, OldNodes.of(intervals), len(intervals), nodes, 0.5, False)
+        assert found is not None
+        assert share == pytest.approx(1 - found[0] / total)
+        intervals = [each for each in found[1] if each is not None]
+    assert not run.broken.any()
+
+
+def test_knowing_the_future_is_best_and_preparing_for_it_is_better_than_not(rows: list[Row]) -> None:
+    """OMS ≤ MTM-aware ≤ SSM up to noise, at every τ; nobody else keeps the limit and costs less than OMS on intervals."""
+    for tolerance in (0.3, 0.6):
+        means = {row.policy: row.followed.mean for row in rows if row.tolerance == tolerance}
+        assert means[OMS] <= min(means[SINGLE_STEP], means[MTM], means["balanced packing"]) + 1e-12
+        assert means[MTM] <= 1.02 * means[SINGLE_STEP]
+        assert means[SINGLE_STEP] <= means["balanced packing"] <= means["even split"]
+    kept = [row for row in rows if row.policy in (SINGLE_STEP, MTM, OMS, "balanced packing")]
+    assert not any(row.followed.broken.any() for row in kept)
+
+
+def test_every_policy_of_the_comparison_is_there(rows: list[Row]) -> None:
+    """Rules with their violations, planners with their savings and how they were prepared."""
+    assert set(ORDER) < {row.policy for row in rows}
+    for row in rows:
+        assert row.followed.moved_share.shape == (60,)
+        assert (row.saving is not None) == (row.policy in (MTM, OMS))
+        assert row.note.startswith("exact") or row.saving is None
+    assert any(row.followed.broken_share > 0 for row in rows if row.policy == "consistent hashing")
+
+
+def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series: MigrationSeries) -> None:
+    """The guard decides, and says so."""
+    model = policy_model(series.tasks(12), series.transition_matrix(), 0.5, 0.8)
+    prepared = prepare(model, most_states=10)
+    assert prepared.how.startswith(("fitted", "restricted", "SSM"))
+    course = Course(model.tasks, series.migrations(10), 0.5)
+    assert not follow_replies(MTM, prepared.reply, course).broken.any()
+
+
+def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSeries) -> None:
+    """The search is no better than the optimum, and close to it here."""
+    course = Course(series.tasks(12), series.migrations(12), 0.5)
+    exact, searched = plan(course), plan(course, most_states=10)
+    assert (exact.how[:5], searched.how) == ("exact", "search without proof")
+    best, found = exact.follow(course), searched.follow(course)
+    assert best.mean <= found.mean + 1e-12
+    assert found.mean <= 1.05 * best.mean
+
+
+def test_more_tasks_cost_less(series: MigrationSeries) -> None:
+    """Fig. 12: finer tasks leave more room."""
+    grid = list(task_grid([series], (32, 128), migrations=40))
+    assert grid[1].followed.mean < grid[0].followed.mean
+    assert all(claim.holds for claim in task_claims(grid))
+
+
+def test_rules_move_nothing_when_nothing_changes() -> None:
+    """A course that stays where it is."""
+    course = Course(Tasks.of(np.ones(16), np.ones(16)), np.array([4, 4, 4]), 0.2)
+    for run in (follow_rule(EvenSplit(), course), follow_rule(Sticky(), course), follow_hashing(course, 3)):
+        assert run.mean == 0
+    assert saving(cost(0.0), cost(0.0)).value == 0
+
+
+def test_savings_come_with_an_interval_that_holds_them() -> None:
+    """Noise widens it; equal costs make it a point."""
+    flat = saving(cost(0.05), cost(0.1))
+    assert (flat.value, flat.low, flat.high) == pytest.approx((0.5, 0.5, 0.5))
+    generator = np.random.default_rng(0)
+    noise = generator.random(100) * 0.1
+    noisy = Followed("noisy", 0.05 + noise, np.zeros(100), np.zeros(100))
+    base = Followed("base", 0.1 + generator.random(100) * 0.1, np.zeros(100), np.zeros(100))
+    estimate = saving(noisy, base)
+    assert estimate.low < estimate.value < estimate.high
+    assert saving(noisy, base) == estimate
+
+
+def test_claims_tell_what_does_not_hold(rows: list[Row]) -> None:
+    """With figures; a planner that breaks the limit is caught."""
+    claims = {claim.sentence: claim for claim in tolerance_claims(rows)}
+    assert claims["SSM, MTM-aware migration and OMS never break the load limit"].holds
+    spoiled = Followed(MTM, np.full(60, 0.9), np.ones(60), np.zeros(60))
+    base = next(row.followed for row in rows if row.policy == SINGLE_STEP)
+    bad = [*rows, Row("toy", 0.3, 16, 0.8, spoiled, saving(spoiled, base))]
+    caught = {claim.sentence: claim for claim in tolerance_claims(bad)}
+    assert not caught["SSM, MTM-aware migration and OMS never break the load limit"].holds
+    assert not caught["MTM-aware migration is nowhere worse than SSM beyond noise"].holds
+
+
+def test_figures_and_tables_are_made_of_the_rows(
+    series: MigrationSeries, rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything that `edrp validate migration` prints and draws, on the small series."""
+    discounts = list(discount_grid([series], (0.5, 0.8), tasks=16, migrations=30))
+    assert len(list(discount_claims(discounts))) == 1
+    monkeypatch.setattr(migration_report, "real_series", lambda data: (series,))
+    monkeypatch.setattr(migration_report, "tolerance_grid", lambda *_, **__: iter(rows))
+    monkeypatch.setattr(migration_report, "discount_grid", lambda *_, **__: iter(discounts))
+    console = Console(width=80, record=True, file=StringIO())
+    made = migration_report.run(console, out=tmp_path / "figures", migrations=20, task_numbers=(64,))
+    assert set(made) == {"tolerance", "tasks", "discount"}
+    for name in migration_report.FIGURES.values():
+        assert (tmp_path / "figures" / name).stat().st_size > 10_000
+    printed = console.export_text()
+    assert "consistent hashing" in printed
+    assert "holds" in printed
+    assert max(map(len, printed.splitlines())) <= 80

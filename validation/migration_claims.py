@@ -1,0 +1,84 @@
+"""What the state-migration paper says of its figures, as sentences that hold of ours or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from edrp.validation.claims import Claim
+from edrp.validation.migration_experiments import TOLERANCE, Row
+from edrp.validation.migration_policies import MTM, OMS, SINGLE_STEP
+
+ORDER = ("even split", "consistent hashing", SINGLE_STEP, MTM, OMS)
+"""Costs fall in this order."""
+
+LEAST_SAVING = 0.05
+LONGEST_DECISION = 2e-3
+"""Seconds: "never exceeds 2 ms"."""
+
+
+def tolerance_claims(rows: Sequence[Row]) -> Iterator[Claim]:
+    """Of Figs. 9 and 10."""
+    present = [policy for policy in ORDER if any(row.policy == policy for row in rows)]
+    wrong = [
+        f"{series}, τ = {tolerance:g}: {before} {100 * costs[before]:.1f} %, {after} {100 * costs[after]:.1f} %"
+        for (series, tolerance), costs in _costs(rows).items()
+        for before, after in pairwise([each for each in present if each in costs])
+        if costs[before] <= costs[after]
+    ]
+    yield Claim(
+        f"costs fall in the order {', '.join(present)}", not wrong, "; ".join(wrong) or f"in all {len(_costs(rows))} settings"
+    )
+    ratio = min(costs["even split"] / costs[SINGLE_STEP] for costs in _costs(rows).values())
+    yield Claim("the even split costs more than twice as much as SSM", ratio > 2, f"at least {ratio:.1f} times")
+    savings = [(row, row.saving) for row in rows if row.policy == MTM and row.saving is not None]
+    at_default = [f"{row.series} {interval}" for row, interval in savings if row.tolerance == TOLERANCE]
+    mean = _mean(interval.value for row, interval in savings if row.tolerance == TOLERANCE)
+    yield Claim(
+        f"at τ = {TOLERANCE:g} MTM-aware migration saves at least {100 * LEAST_SAVING:g} % of SSM's cost on average",
+        mean >= LEAST_SAVING,
+        f"{100 * mean:.1f} %: {', '.join(at_default)}",
+    )
+    worse = [f"{row.series}, τ = {row.tolerance:g}: {interval}" for row, interval in savings if interval.high < 0]
+    yield Claim(
+        "MTM-aware migration is nowhere worse than SSM beyond noise", not worse, "; ".join(worse) or f"{len(savings)} settings"
+    )
+    yield _falls("SSM's cost falls with τ", rows, SINGLE_STEP, "tolerance")
+    slowest = max((row.followed.median_seconds for row in rows if row.policy == SINGLE_STEP), default=0.0)
+    yield Claim("SSM decides within 2 ms", slowest <= LONGEST_DECISION, f"medians up to {1e6 * slowest:.0f} µs")
+    broken = [row for row in rows if row.policy in (SINGLE_STEP, MTM, OMS) and row.followed.broken.any()]
+    yield Claim("SSM, MTM-aware migration and OMS never break the load limit", not broken, f"broken in {len(broken)} settings")
+
+
+def task_claims(rows: Sequence[Row]) -> Iterator[Claim]:
+    """Of Fig. 12."""
+    yield _falls("SSM's cost falls with the number of tasks", rows, SINGLE_STEP, "tasks")
+
+
+def discount_claims(rows: Sequence[Row]) -> Iterator[Claim]:
+    """Of Fig. 14."""
+    yield _falls("the cost of MTM-aware migration falls with γ", rows, MTM, "discount")
+
+
+def _falls(sentence: str, rows: Sequence[Row], policy: str, quantity: str) -> Claim:
+    """Whether the cost at the largest value is below that at the smallest, in every series."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row.policy == policy:
+            curves.setdefault(row.series, []).append((getattr(row, quantity), row.followed.mean))
+    ordered = {name: [cost for _, cost in sorted(curve)] for name, curve in curves.items()}
+    found = "; ".join(f"{name} {', '.join(f'{100 * cost:.1f}' for cost in costs)} %" for name, costs in ordered.items())
+    return Claim(sentence, all(costs[-1] < costs[0] for costs in ordered.values()), found)
+
+
+def _costs(rows: Sequence[Row]) -> dict[tuple[str, float], dict[str, float]]:
+    """Cost of each policy by series and τ."""
+    found: dict[tuple[str, float], dict[str, float]] = {}
+    for row in rows:
+        found.setdefault((row.series, row.tolerance), {})[row.policy] = row.followed.mean
+    return found
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0

@@ -1,0 +1,137 @@
+"""Costs of migration policies on real series: the grids behind Figs. 9, 10, 12 and 14 (state migration, section 6).
+
+The paper's "τ = 1.2" is read as 1 + τ, that is τ = 0.2 of Definition 3.1; the grid goes on to τ = 1.2.
+Every interval of a partition holds a task, in all policies on partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from edrp.heuristics.migration import BalancedPacking, EvenSplit, Sticky, StickyByWork
+from edrp.validation.migration_policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
+from edrp.validation.migration_runs import (
+    Course,
+    Estimate,
+    Followed,
+    follow_hashing,
+    follow_replies,
+    follow_rule,
+    saving,
+)
+from edrp.validation.migration_series import MigrationSeries
+
+TOLERANCES = (0.2, 0.3, 0.4, 0.5, 0.8, 1.2)
+TASK_NUMBERS = (64, 128, 256, 512, 1024)
+DISCOUNTS = (0.2, 0.4, 0.6, 0.8, 0.9)
+TOLERANCE, TASKS, DISCOUNT = 0.2, 64, 0.8
+"""Defaults of the paper, in our reading."""
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One policy in one setting.
+
+    Attributes
+    ----------
+    series
+        Name.
+    tolerance, tasks, discount
+        Of the setting; no discount for policies that know none.
+    followed
+        What it did.
+    saving
+        Share of SSM's cost that it saves on the same migrations; None for SSM itself and for rules that may
+        break the limit.
+    prepare_seconds
+        Spent before the first decision.
+    note
+        How it was prepared.
+    """
+
+    series: str
+    tolerance: float
+    tasks: int
+    discount: float | None
+    followed: Followed
+    saving: Estimate | None = None
+    prepare_seconds: float = 0.0
+    note: str = ""
+
+    @property
+    def policy(self) -> str:
+        """Name of the policy."""
+        return self.followed.name
+
+
+def tolerance_grid(
+    series: Iterable[MigrationSeries],
+    tolerances: Sequence[float] = TOLERANCES,
+    *,
+    tasks: int = TASKS,
+    migrations: int = 100,
+    hashing_runs: int = 100,
+    tell: Told = lambda words: None,
+) -> Iterator[Row]:
+    """All policies against τ: Figs. 9 and 10."""
+    for each in series:
+        for tolerance in tolerances:
+            course = Course(each.tasks(tasks), each.migrations(migrations), tolerance)
+            tell(f"{each.name}, τ = {tolerance:g}: rules")
+            runs = [follow_rule(EvenSplit(matching), course) for matching in (False, True)]
+            runs.append(follow_hashing(course, hashing_runs))
+            runs += [follow_rule(rule, course) for rule in (Sticky(), StickyByWork(), BalancedPacking(allow_empty=False))]
+            base = _single_step(course)
+            yield from (Row(each.name, tolerance, tasks, None, run) for run in (*runs, base))
+            yield _mtm_aware(each, course, DISCOUNT, base, tell)
+            tell(f"{each.name}, τ = {tolerance:g}: the future known")
+            planned = plan(course)
+            run = planned.follow(course)
+            yield Row(each.name, tolerance, tasks, None, run, saving(run, base), planned.seconds, planned.how)
+
+
+def task_grid(
+    series: Iterable[MigrationSeries],
+    numbers: Sequence[int] = TASK_NUMBERS,
+    *,
+    migrations: int = 100,
+    tell: Told = lambda words: None,
+) -> Iterator[Row]:
+    """SSM against the number of tasks that the same keys are hashed to: Fig. 12."""
+    for each in series:
+        for number in numbers:
+            tell(f"{each.name}: {number} tasks")
+            course = Course(each.tasks(number), each.migrations(migrations), TOLERANCE)
+            yield Row(each.name, TOLERANCE, number, None, _single_step(course))
+
+
+def discount_grid(
+    series: Iterable[MigrationSeries],
+    discounts: Sequence[float] = DISCOUNTS,
+    *,
+    tasks: int = TASKS,
+    migrations: int = 100,
+    tell: Told = lambda words: None,
+) -> Iterator[Row]:
+    """MTM-aware migration against γ; SSM is γ = 0: Fig. 14."""
+    for each in series:
+        course = Course(each.tasks(tasks), each.migrations(migrations), TOLERANCE)
+        base = _single_step(course)
+        yield Row(each.name, TOLERANCE, tasks, None, base)
+        for discount in discounts:
+            yield _mtm_aware(each, course, discount, base, tell)
+
+
+def _single_step(course: Course) -> Followed:
+    return follow_replies(SINGLE_STEP, single_step(course.tasks, course.tolerance), course)
+
+
+def _mtm_aware(series: MigrationSeries, course: Course, discount: float, base: Followed, tell: Told) -> Row:
+    tell(f"{series.name}, τ = {course.tolerance:g}, γ = {discount:g}: projected costs")
+    prepared = prepare(policy_model(course.tasks, series.transition_matrix(), course.tolerance, discount))
+    run = follow_replies(MTM, prepared.reply, course)
+    setting = (series.name, course.tolerance, course.tasks.work.size, discount)
+    return Row(*setting, run, saving(run, base), prepared.seconds, prepared.how)

@@ -1,0 +1,128 @@
+"""Policies on partitions, ready to be followed: SSM, MTM-aware migration, and OMS, which knows the future."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+
+import numpy as np
+
+from edrp.documents.intervals import Interval
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.mdp import oms_course
+from edrp.mdp.fitted.method import recommend
+from edrp.mdp.oms_enumerated import enumerate_path
+from edrp.mdp.oms_heuristic import Pools, search_path
+from edrp.mdp.pmc import Threads, iterate
+from edrp.mdp.policy import MigrationPolicy
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
+from edrp.mdp.transition_matrix import TransitionMatrix
+from edrp.problems.migration import migration_clashes
+from edrp.validation.migration_runs import Course, Followed, Reply, judge_path
+
+SINGLE_STEP, MTM, OMS = "SSM", "MTM-aware", "OMS"
+
+MOST_STATES = 600_000
+"""Partitions up to which MTM-aware migration and OMS are exact.
+
+Beyond, projected costs are fitted, and used only if simulation recommends it; OMS is a search without proof.
+"""
+
+SEARCH_SECONDS = 20.0
+"""For OMS where partitions cannot be enumerated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A policy for an uncertain future, ready to decide; `how` in words."""
+
+    reply: Reply
+    seconds: float
+    how: str
+
+
+def prepare(model: PolicyModel, most_states: int = MOST_STATES, seed: int = 0) -> Prepared:
+    """Exact where the partitions can be enumerated, else fitted and guarded by simulation against SSM."""
+    began = perf_counter()
+    states = sum(model.size.states)
+    if states <= most_states:
+        costs = iterate(model, Threads(os.cpu_count() or 1)).to_costs(model)
+        policy = MigrationPolicy(model, costs)
+
+        def reply(before: Boundaries, nodes: int) -> Boundaries:
+            return _boundaries(policy.decide(tuple(pairwise(before.tolist())), nodes).intervals)
+
+        return Prepared(reply, perf_counter() - began, f"exact, {states} partitions")
+    chosen = recommend(model, seed)
+    if chosen.name == "ssm":
+        return Prepared(single_step(model.tasks, model.tolerance), perf_counter() - began, "SSM, on the guard's advice")
+    targets = {nodes: target for target, nodes in enumerate(model.counts)}
+    found = f"{chosen.name}, {float(states):.2g} partitions"
+    return Prepared(lambda before, nodes: chosen.policy.reply(before, targets[nodes]), perf_counter() - began, found)
+
+
+def single_step(tasks: Tasks, tolerance: float) -> Reply:
+    """SSM as a policy.
+
+    Raises
+    ------
+    InvalidInstanceError
+        By the policy, for a number of nodes whose every partition breaks the load limit.
+    """
+
+    def reply(before: Boundaries, nodes: int) -> Boundaries:
+        held = before.size - 1
+        old = OldNodes(before, np.arange(held), np.empty(0, dtype=np.int64))
+        found = best_migration(tasks, old, held, nodes, tolerance, False)
+        if found is None:
+            why = "; ".join(migration_clashes(tasks.work.tolist(), nodes, tolerance, allow_empty=False))
+            raise InvalidInstanceError([Fault("tolerance", f"{tolerance:g}", why)])
+        return _boundaries(found[1])
+
+    return reply
+
+
+def policy_model(tasks: Tasks, transitions: TransitionMatrix, tolerance: float, discount: float) -> PolicyModel:
+    """The process that a transition matrix describes."""
+    counts = tuple(int(n) for n in transitions.node_counts)
+    return PolicyModel(tasks, counts, tolerance, False, transitions.probabilities, discount)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Partitions after each migration of a course; `how` in words."""
+
+    path: oms_course.Path
+    seconds: float
+    how: str
+
+    def follow(self, course: Course) -> Followed:
+        """What the plan does; deciding takes no time any more."""
+        return judge_path(OMS, [course.start(), *self.path], course, np.zeros(len(self.path)))
+
+
+def plan(course: Course, most_states: int = MOST_STATES) -> Planned:
+    """OMS: the best partitions for all migrations to come, which no policy can know.
+
+    Exact where the partitions can be enumerated, else the best that a search finds within 20 s.
+    """
+    began = perf_counter()
+    counts = [int(n) for n in course.counts[1:]]
+    known = oms_course.Course.constant(course.tasks, course.start(), counts, [course.tolerance] * len(counts), allow_empty=False)
+    states = sum({id(step.members): step.members.count for step in known.steps}.values())
+    if states <= most_states:
+        path = enumerate_path(known, threads=os.cpu_count() or 1)[1]
+        how = f"exact, {states} partitions"
+    else:
+        path = search_path(known, Pools(known), out_of_time=lambda: perf_counter() - began > SEARCH_SECONDS)[1]
+        how = "search without proof"
+    return Planned(path, perf_counter() - began, how)
+
+
+def _boundaries(intervals: Iterable[Interval | None]) -> Boundaries:
+    return np.unique([end for each in intervals if each is not None for end in each]).astype(np.int64)

@@ -1,0 +1,177 @@
+"""Policies followed through a sequence of node counts, and what can be said of them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.intervals import load_limit
+from edrp.heuristics.migration import BalancedPacking, Change, ConsistentHashing, Rule, outcome
+from edrp.mdp.matching import gain_between
+from edrp.mdp.tasks import Boundaries, Tasks
+
+Counts = NDArray[np.int64]
+Values = NDArray[np.float64]
+Reply = Callable[[Boundaries, int], Boundaries]
+"""From a partition and the number of nodes to come, the partition to take."""
+
+RESAMPLES = 2000
+BLOCK = 10
+"""Neighbouring migrations that are drawn together, since the cost of one depends on those before it."""
+
+CONFIDENCE = 0.95
+
+
+class Course(NamedTuple):
+    """Node counts to go through.
+
+    Attributes
+    ----------
+    tasks
+        Work and state; they stay the same.
+    counts : shape (p + 1,)
+        The first is held at the start.
+    tolerance
+        τ of every migration.
+    """
+
+    tasks: Tasks
+    counts: Counts
+    tolerance: float
+
+    def start(self) -> Boundaries:
+        """Partition to start from: equal shares of the work, with the least largest load."""
+        nodes = int(self.counts[0])
+        held = BalancedPacking(allow_empty=False).initial(self.tasks.work, nodes)
+        return np.searchsorted(held, np.arange(nodes + 1)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a policy did on a course, migration by migration; means over the runs of a random one.
+
+    Attributes
+    ----------
+    name
+        Of the policy.
+    moved_share : shape (p,)
+        State that moved, as a share of all.
+    broken : shape (p,)
+        1 where the load limit was broken, 0 where not.
+    seconds : shape (p,)
+        To decide.
+    """
+
+    name: str
+    moved_share: Values
+    broken: Values
+    seconds: Values
+
+    @property
+    def mean(self) -> float:
+        """Share of the state that a migration moves."""
+        return float(self.moved_share.mean())
+
+    @property
+    def broken_share(self) -> float:
+        """Share of the migrations that break the load limit."""
+        return float(self.broken.mean())
+
+    @property
+    def median_seconds(self) -> float:
+        """To decide."""
+        return float(np.median(self.seconds))
+
+
+def follow_rule(rule: Rule, course: Course) -> Followed:
+    """A rule on tasks, from its own initial assignment."""
+    work, state_size = course.tasks.work, course.tasks.state_size
+    held = rule.initial(work, int(course.counts[0]))
+    moved, broken, seconds = [], [], []
+    for before, after in zip(course.counts[:-1].tolist(), course.counts[1:].tolist(), strict=True):
+        change = Change(held, before, after, work, state_size, course.tolerance)
+        began = perf_counter()
+        answer = rule(change)
+        seconds.append(perf_counter() - began)
+        result = outcome(change, answer)
+        moved.append(result.moved_share)
+        broken.append(float(result.breaks_limit))
+        held = answer.node_of_task
+    return Followed(rule.name, np.array(moved), np.array(broken), np.array(seconds))
+
+
+def follow_hashing(course: Course, runs: int = 100, virtual_nodes: int = 100) -> Followed:
+    """Consistent hashing, averaged over hash functions as the paper does."""
+    each = [follow_rule(ConsistentHashing(virtual_nodes, seed), course) for seed in range(runs)]
+    return Followed(
+        each[0].name,
+        np.mean([run.moved_share for run in each], axis=0),
+        np.mean([run.broken for run in each], axis=0),
+        np.mean([run.seconds for run in each], axis=0),
+    )
+
+
+def follow_replies(name: str, reply: Reply, course: Course) -> Followed:
+    """A policy on partitions, which are all that later costs depend on (state migration, Lemma 4.1)."""
+    held = course.start()
+    path, seconds = [held], []
+    for nodes in course.counts[1:].tolist():
+        began = perf_counter()
+        held = np.asarray(reply(held, nodes), dtype=np.int64)
+        seconds.append(perf_counter() - began)
+        path.append(held)
+    return judge_path(name, path, course, np.array(seconds))
+
+
+def judge_path(name: str, path: Sequence[Boundaries], course: Course, seconds: Values) -> Followed:
+    """A sequence of partitions, the start first; for plans that know the future."""
+    tasks = course.tasks
+    total = float(tasks.state_before[-1])
+    gains = [gain_between(tasks.state_before, a, b) for a, b in pairwise(path)]
+    broken = [
+        float(
+            np.diff(tasks.work_before[after]).max() > load_limit(float(tasks.work_before[-1]), after.size - 1, course.tolerance)
+        )
+        for after in path[1:]
+    ]
+    return Followed(name, 1 - np.array(gains) / total, np.array(broken), seconds)
+
+
+class Estimate(NamedTuple):
+    """An estimate and the ends of its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
+
+
+def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
+    """Share of another policy's cost that a policy saves on the same course, by a circular block bootstrap.
+
+    Examples
+    --------
+    >>> def cost(value):
+    ...     return Followed("", np.full(50, value), np.zeros(50), np.zeros(50))
+    >>> str(saving(cost(0.09), cost(0.1)))
+    '10.0 % (10.0 to 10.0)'
+    """
+    costs = np.stack([policy.moved_share, against.moved_share])
+    migrations = costs.shape[1]
+    block = min(BLOCK, migrations)
+    generator = np.random.default_rng(seed)
+    begins = generator.integers(0, migrations, (RESAMPLES, -(-migrations // block)))
+    drawn = (begins[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :migrations] % migrations
+    ours, theirs = costs[:, drawn].sum(axis=2)
+    resampled = 1 - ours / np.where(theirs > 0, theirs, np.inf)
+    low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    base = costs[1].sum()
+    return Estimate(float(1 - costs[0].sum() / base) if base > 0 else 0.0, float(low), float(high))
