@@ -7,17 +7,22 @@ from typing import Any, overload
 
 from edrp.errors import EdrpError, UnsupportedProblemError
 from edrp.formulations.formulation import Formulation
+from edrp.formulations.migration import MigrationFormulation, formulate_migration
 from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
 from edrp.problems.edrp import EdrpProblem
+from edrp.problems.migration import MigrationProblem
 
 PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "edrp": dict.fromkeys(PLACEMENT_BUILDERS, formulate_placement),
+    "migration": {"intervals": formulate_migration},
 }
 """By kind of problem, what formulates each program; the first program is the default."""
 
 
 @overload
 def formulate(problem: EdrpProblem, program: str | None = None) -> PlacementFormulation: ...
+@overload
+def formulate(problem: MigrationProblem, program: str | None = None) -> MigrationFormulation: ...
 @overload
 def formulate(problem: Any, program: str | None = None) -> Formulation: ...
 def formulate(problem: Any, program: str | None = None) -> Formulation:
@@ -29,7 +34,7 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
         What to decide.
     program
         For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
-        section 7.2); None for the first that there is for the kind of problem.
+        section 7.2); for migrations "intervals"; None for the first that there is for the kind of problem.
 
     Raises
     ------
