@@ -10,8 +10,8 @@ from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
 from edrp.metrics.response_time import PathPart
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem, named_resources
+from edrp.problems.edrp_solution import EdrpSolution
 from edrp.second_best import SecondBest, second_best
-from edrp.solution import Solution
 from edrp.wording import suggestion
 
 
@@ -88,7 +88,7 @@ class Explanation:
 
 
 def explain(
-    problem: EdrpProblem, answer: Solution | Deployment, *, runner_up: bool = True, time_limit: float | None = 60.0
+    problem: EdrpProblem, answer: EdrpSolution | Deployment, *, runner_up: bool = True, time_limit: float | None = 60.0
 ) -> Explanation:
     """Take a deployment apart.
 
@@ -122,9 +122,9 @@ def explain(
     >>> explanation.margins[0].used, explanation.second_best.deployment
     (0.8, None)
     """
-    deployment = answer.deployment if isinstance(answer, Solution) else answer
+    deployment = answer.deployment if isinstance(answer, EdrpSolution) else answer
     if deployment is None:
-        clashes = answer.clashes if isinstance(answer, Solution) else ()
+        clashes = answer.clashes if isinstance(answer, EdrpSolution) else ()
         return Explanation(None, None, (), (), (), (), (), clashes)
     refuse_misfit(problem, deployment)
     evaluation = problem.evaluate(deployment)

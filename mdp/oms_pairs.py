@@ -70,7 +70,7 @@ class Pairs(NamedTuple):
     low: Integers
     high: Integers
     offset: Integers
-    count: int
+    count: int  # type: ignore[assignment] # hides that of tuples, which nobody needs
 
     @classmethod
     def of(cls, left: Side, right: Side) -> Pairs:

@@ -18,7 +18,7 @@ from edrp.kernels import inner_loop
 from edrp.mdp.tasks import Boundaries, Values
 from edrp.memory import refuse_beyond_memory
 
-Partitions = NDArray[np.int16] | NDArray[np.int32]
+Partitions = NDArray[np.int16] | NDArray[np.int32] | NDArray[np.int64]
 """Boundaries of many partitions, one row each, in lexicographic order."""
 
 

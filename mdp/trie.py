@@ -50,7 +50,7 @@ class Trie(NamedTuple):
     """
 
     nodes: int
-    count: int
+    count: int  # type: ignore[assignment] # hides that of tuples, which nobody needs
     boundary: Integers
     level: Integers
     arc_start: Integers

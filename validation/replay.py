@@ -9,13 +9,13 @@ from time import perf_counter
 from edrp.documents import Action, Deployment
 from edrp.errors import EdrpError
 from edrp.problems.edrp import EdrpProblem
-from edrp.solution import Solution
+from edrp.problems.edrp_solution import EdrpSolution
 from edrp.solve import solve
 
 ProblemAt = Callable[[int, float, Deployment | None], EdrpProblem]
 """The problem of a step: its number, its source rate in tuples/s, the deployment to reconfigure."""
 
-Solver = Callable[[EdrpProblem], Solution]
+Solver = Callable[[EdrpProblem], EdrpSolution]
 
 StepProgress = Callable[[int, int], None]
 """Called with the steps done and their number."""
@@ -128,7 +128,7 @@ def place_first(problem: EdrpProblem, decide: Solver) -> Deployment:
 def solver(method: str, program: str = "compact") -> Solver:
     """Solve with a method of the registry, to proven optimality."""
 
-    def decide(problem: EdrpProblem) -> Solution:
+    def decide(problem: EdrpProblem) -> EdrpSolution:
         return solve(problem, method, program=program)
 
     return decide
@@ -158,7 +158,7 @@ def _names(nodes: tuple[str, ...]) -> str:
     return " and ".join(distinct)
 
 
-def _decided(number: int, rate: float, problem: EdrpProblem, solution: Solution) -> Step:
+def _decided(number: int, rate: float, problem: EdrpProblem, solution: EdrpSolution) -> Step:
     assert problem.current is not None
     if solution.deployment is None or solution.objective is None:
         return _kept(number, rate, problem, problem.current, solved=False)

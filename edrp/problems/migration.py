@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from edrp.documents.base import Name, NonNegative
 from edrp.documents.intervals import Assignment, Interval, Move, TaskIntervals, load_limit, moves_between, uncovered
 from edrp.problems.base import Evaluation, Problem
 from edrp.solution import Solution
 
-METRIC_UNITS = {"unit": "moved_state B, others 1"}
+METRIC_UNITS: dict[str, JsonValue] = {"unit": "moved_state B, others 1"}
 
 
 class MigrationSolution(Solution):

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from edrp.documents.base import Faults, Name, NonNegative
 from edrp.documents.intervals import Assignment, Move, TaskIntervals, moves_between
 from edrp.problems.base import Evaluation, Problem
-from edrp.problems.migration import METRIC_UNITS, evaluate_migration, migration_clashes
+from edrp.problems.migration import evaluate_migration, migration_clashes
 from edrp.problems.projected_costs import ProjectedCosts
 from edrp.solution import Solution
 
@@ -49,7 +49,7 @@ class MigrationPolicySolution(Solution):
     bound: float | None = Field(description="proven: nothing is better than this", json_schema_extra={"unit": "B"})
     metrics: dict[Name, float] = Field(
         description="every metric as re-evaluated",
-        json_schema_extra={"unit": METRIC_UNITS["unit"].replace("moved_state", "moved_state and projected_cost")},
+        json_schema_extra={"unit": "moved_state and projected_cost B, others 1"},
     )
     intervals: Assignment | None = Field(
         description="tasks [first, end) of each node, null where it is removed; new nodes after the old",

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.mdp.fitted.guard import Guarded, guard
 from edrp.mdp.fitted.iteration import fit, restrict
-from edrp.mdp.fitted.policies import SingleStep
+from edrp.mdp.fitted.policies import Replies, SingleStep
 from edrp.mdp.fitted.trajectories import draw_classes, follow
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.policy_model import PolicyModel
@@ -96,7 +96,7 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
     generator = np.random.default_rng(samples)
     fitted = fit(model, generator, **{name: parameters[name] for name in ("rounds", "samples") if name in parameters})
     restricted = restrict(fitted, generator, **{name: parameters[name] for name in ("kept",) if name in parameters})
-    candidates = {"fitted": fitted, "restricted": restricted}
+    candidates: dict[str, Replies] = {"fitted": fitted, "restricted": restricted}
     return guard(model, candidates, int(simulation.generate_state(1)[0]))
 
 
