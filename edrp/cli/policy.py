@@ -1,0 +1,172 @@
+"""`edrp policy`: projected costs computed beforehand, and decisions made with them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from edrp.cli.exit import ExitCode
+from edrp.cli.solution_tables import print_solution
+from edrp.cli.solve import TimeLimit, finite
+from edrp.cli.stages import stages
+from edrp.cli.terminal import errors, output, say
+from edrp.cli.trace import Memory
+from edrp.errors import Fault, InvalidInstanceError, ProblemTooLargeError
+from edrp.files import read_whole
+from edrp.instances import load
+from edrp.mdp.methods import too_many_states
+from edrp.mdp.pmc import ACCURACY, Engine, Iteration, Threads
+from edrp.mdp.pmc_forecast import sweep_seconds
+from edrp.mdp.pmc_spark import Spark
+from edrp.mdp.policy import MigrationPolicy
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy_parameters import parameters_of
+from edrp.mdp.policy_store import load_policy, precompute_policy
+from edrp.memory import memory_limit
+from edrp.problems.migration_policy import MigrationPolicyProblem
+from edrp.solution import Answer
+from edrp.solve import checked_solution
+from edrp.spark import spark_session
+
+policy = typer.Typer(help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True)
+
+
+class EngineName(StrEnum):
+    """What runs the sweeps."""
+
+    local = "local"
+    spark = "spark"
+
+
+@policy.command("precompute")
+def precompute(
+    problem: Annotated[Path, typer.Argument(help="A problem of kind migration-policy.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the policy.")],
+    spark: Annotated[str | None, typer.Option("--spark", help="Master, such as local[2]; without it, threads.")] = None,
+    engine: Annotated[EngineName | None, typer.Option(help="What runs the sweeps; spark if --spark is given.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Of the local engine; default: all cores.")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Of a sweep on Spark.")] = None,
+    memory: Memory = "2g",
+    accuracy: Annotated[
+        float, typer.Option(min=0, callback=finite, help="Proven error of costs, relative to all state, to stop at.")
+    ] = ACCURACY,
+    time_limit: TimeLimit = None,
+) -> None:
+    """Compute the projected cost of every partition, and keep it in a folder.
+
+    Interrupted, killed or out of time, the same command goes on after the last finished sweep.
+    """
+    model = _model(problem)
+    local = engine is EngineName.local or (engine is None and spark is None)
+    if local and spark is not None:
+        raise InvalidInstanceError([Fault("--engine", "local", "runs no Spark; leave out --spark")])
+    states = f"{sum(model.size.states):,} states, {model.size.pairs:,} pairs a sweep"
+    say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_seconds(model):.1f} core-seconds a sweep")
+    try:
+        with _engine(local, spark or "local[2]", memory, threads, tasks) as runs:
+            found = precompute_policy(
+                model,
+                runs,
+                out,
+                accuracy=accuracy,
+                time_limit=time_limit,
+                after_sweep=lambda now: say(errors(), _sweep_line(now)),
+            )
+    except OSError as error:
+        raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
+    except KeyboardInterrupt:
+        say(errors(), f"interrupted; the same command goes on from the last sweep that {out} holds")
+        raise
+    figures = f"costs known to {found.error_bound:.3g} B after {found.sweeps} sweeps, {sum(found.seconds):.1f} s"
+    if found.error_bound > accuracy * model.total_state:
+        say(output(), f"{out}: not finished, {figures}; run the same command again to go on", "yellow")
+        raise typer.Exit(ExitCode.NOTHING_FOUND)
+    say(output(), f"{out}: {states}; {figures}")
+
+
+@policy.command("decide")
+def decide(
+    folder: Annotated[Path, typer.Argument(help="Of the policy.", show_default=False)],
+    before: Annotated[str, typer.Option("--from", help="Intervals of the nodes as JSON, [[0,8],[8,64]], or a file of it.")],
+    nodes: Annotated[int, typer.Option(min=1, help="How many there are to be.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the solution.")] = None,
+) -> None:
+    """Decide a migration with a precomputed policy: least state moved now and, discounted, expected later."""
+    with stages(f"opening {folder}"):
+        known = load_policy(folder)
+    wanted = MigrationPolicyProblem(**parameters_of(known.model), intervals=_intervals(before), nodes=nodes)
+    solution = checked_solution(wanted, "policy", *_decided(known, wanted))
+    print_solution(output(), str(folder), wanted, solution)
+    if out is not None:
+        try:
+            solution.save(out)
+        except OSError as error:
+            raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
+
+
+def _model(source: Path) -> PolicyModel:
+    problem = load(source)
+    if not isinstance(problem, MigrationPolicyProblem):
+        raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration-policy")], str(source))
+    model = PolicyModel.of(problem, problem.reachable_counts)
+    if 0 in model.size.states:
+        for clash in problem.clashes():
+            say(errors(), f"{source}: {clash}", "red")
+        raise typer.Exit(ExitCode.INFEASIBLE)
+    if model.size.memory > memory_limit():
+        raise ProblemTooLargeError(too_many_states(model))
+    return model
+
+
+@contextmanager
+def _engine(local: bool, master: str, memory: str, threads: int | None, tasks: int | None) -> Iterator[Engine]:
+    if local:
+        yield Threads(threads or os.cpu_count() or 1)
+        return
+    with spark_session(master, memory=memory) as session:
+        yield Spark(session, tasks)
+
+
+def _sweep_line(now: Iteration) -> str:
+    return f"sweep {now.sweeps}: costs known to {now.error_bound:.3g} B, {now.seconds[-1]:.1f} s"
+
+
+def _intervals(text: str) -> Any:
+    if not text.lstrip().startswith("["):
+        text = read_whole(text)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        why = f"is no JSON ({error}); give the tasks of each node as [[first, end], …]"
+        raise InvalidInstanceError([Fault("--from", repr(text[:60]), why)]) from None
+
+
+def _decided(known: MigrationPolicy, wanted: MigrationPolicyProblem) -> tuple[Answer, float]:
+    """The answer, and the seconds that deciding takes once the policy is open."""
+    began = perf_counter()
+    known.decide(wanted.intervals, wanted.nodes)
+    opened = perf_counter()
+    decision = known.decide(wanted.intervals, wanted.nodes)
+    seconds = perf_counter() - opened
+    # The decision minimises a value that is off by at most `error` everywhere, and so is its own.
+    error = known.costs.error_bound * wanted.discount
+    proven = 2 * error <= 1e-9 * max(decision.objective, 1e-12)
+    answer = Answer(
+        "optimal" if proven else "feasible",
+        "finished",
+        decision,
+        decision.objective,
+        max(0.0, decision.objective - 2 * error),
+        {"states": known.costs.states},
+        opened - began,
+        notes=(f"decided in {1e6 * seconds:.0f} µs with the policy open",),
+    )
+    return answer, perf_counter() - began

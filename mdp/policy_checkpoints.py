@@ -1,0 +1,104 @@
+"""Value iteration that survives its process: where it stood after each sweep, as Parquet."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+from pyarrow import parquet
+
+from edrp.errors import InvalidInstanceError
+from edrp.files import write_whole
+from edrp.mdp.pmc import Iteration
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy_parameters import fingerprint, parameters_of
+from edrp.mdp.policy_tables import lists_of, refuse_changed, rows_of, write_classes
+
+log = logging.getLogger("edrp.pmc")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The last sweep of an iteration, in a folder of its own: `sweep-0003.parquet` and, written last, `sweep-0003.json`.
+
+    The table holds C and the replies of every state, so that the iteration goes on with the very numbers it had.
+
+    Attributes
+    ----------
+    folder
+        Where they lie.
+    model
+        The process that is iterated.
+    """
+
+    folder: Path
+    model: PolicyModel
+
+    def save(self, now: Iteration) -> None:
+        """Write a checkpoint, then remove the one before.
+
+        Raises
+        ------
+        OSError
+            When the folder cannot be written to; the checkpoint before stays.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        table = self.folder / f"sweep-{now.sweeps:04d}.parquet"
+        digest = write_classes(table, [lambda index=index: self._columns(now, index) for index in range(len(self.model.counts))])
+        head = {
+            "fingerprint": fingerprint(parameters_of(self.model)),
+            "sweeps": now.sweeps,
+            "error_bound": now.error_bound,
+            "seconds": now.seconds,
+            "sha256": digest,
+        }
+        write_whole(table.with_suffix(".json"), json.dumps(head) + "\n")
+        for other in self.folder.glob("sweep-*"):
+            if other.stem != table.stem:
+                other.unlink()
+
+    def latest(self) -> Iteration | None:
+        """The last checkpoint that is whole and of this model, or None."""
+        for head in sorted(self.folder.glob("sweep-*.json"), reverse=True):
+            try:
+                return self._read(head)
+            except (InvalidInstanceError, ValueError, KeyError, OSError, pyarrow.ArrowException) as error:
+                log.warning("checkpoint %s is passed over: %s", head, error)
+        return None
+
+    def remove(self) -> None:
+        """Remove all checkpoints, and their folder if nothing else is in it."""
+        for file in self.folder.glob("sweep-*"):
+            file.unlink()
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _columns(self, now: Iteration, index: int) -> dict[str, Any]:
+        assert now.replies is not None, "a checkpoint is written after a sweep"
+        nodes = np.full(self.model.size.states[index], self.model.counts[index], np.int32)
+        return {"nodes": nodes, "cost": now.values[index], "replies": lists_of(now.replies[index].astype(np.int32))}
+
+    def _read(self, path: Path) -> Iteration:
+        head = json.loads(path.read_text(encoding="utf-8"))
+        if head["fingerprint"] != fingerprint(parameters_of(self.model)):
+            raise ValueError("it is of other parameters")
+        refuse_changed(path.with_suffix(".parquet"), head["sha256"])
+        file = parquet.ParquetFile(path.with_suffix(".parquet"))
+        groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
+        widths = [self.model.followers(source).size for source in range(len(self.model.counts))]
+        values = [group.column("cost").to_numpy() for group in groups]
+        replies = [rows_of(group.column("replies"), width) for group, width in zip(groups, widths, strict=True)]
+        if tuple(each.size for each in values) != self.model.size.states:
+            raise ValueError("it has another number of states")
+        return Iteration(
+            [np.array(each) for each in values],
+            [each.astype(np.int64) for each in replies],
+            int(head["sweeps"]),
+            float(head["error_bound"]),
+            [float(each) for each in head["seconds"]],
+        )

@@ -1,0 +1,215 @@
+"""Policies in folders: computed once, with whatever engine, and opened when a migration has to be decided.
+
+A folder holds `parameters.json`, `costs.parquet` (one row a partition: its number of nodes, its boundaries, its projected
+cost in bytes) and, written last, `manifest.json` with checksums; while it is being computed, a checkpoint in `sweeps/`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+from pyarrow import parquet
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.files import read_whole, write_whole
+from edrp.mdp.pmc import ACCURACY, Engine, Iteration, iterate
+from edrp.mdp.policy import MigrationPolicy
+from edrp.mdp.policy_checkpoints import Checkpoints
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy_parameters import differences, fingerprint, model_of, parameters_of
+from edrp.mdp.policy_tables import lists_of, refuse_changed, rows_of, write_classes
+from edrp.problems.migration_policy import MigrationPolicyProblem
+from edrp.problems.projected_costs import ProjectedCosts
+
+log = logging.getLogger("edrp.pmc")
+PARAMETERS, COSTS, MANIFEST, SWEEPS = "parameters.json", "costs.parquet", "manifest.json", "sweeps"
+FORMAT = 1
+
+
+def precompute_policy(
+    model: PolicyModel,
+    engine: Engine,
+    folder: str | Path,
+    *,
+    accuracy: float = ACCURACY,
+    max_sweeps: int = 1000,
+    time_limit: float | None = None,
+    after_sweep: Callable[[Iteration], None] | None = None,
+) -> Iteration:
+    """Compute projected costs into a folder, going on from where an earlier call was killed.
+
+    The policy is written once C is known to `accuracy`. Stopped by a limit, the folder keeps its checkpoint for the next
+    call. A folder that holds the finished policy already is left as it is, unless it is damaged.
+
+    Parameters
+    ----------
+    model, engine, accuracy, max_sweeps, time_limit
+        As for `edrp.mdp.pmc.iterate`.
+    folder
+        Made if there is none.
+    after_sweep
+        Called after each sweep, once its checkpoint is written.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When the folder belongs to other parameters.
+    OSError
+        When the folder cannot be written to.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from edrp.mdp.pmc import Threads
+    >>> from edrp.mdp.tasks import Tasks
+    >>> tasks = Tasks.of(np.ones(6), np.ones(6))
+    >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)
+    >>> with TemporaryDirectory() as folder:
+    ...     found = precompute_policy(model, Threads(1), folder)
+    ...     round(load_policy(folder).costs.cost_of((0, 3, 6)), 6)
+    2.0
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    parameters = parameters_of(model)
+    if (place / PARAMETERS).exists():
+        _refuse_others(place, _read_json(place / PARAMETERS), parameters)
+    finished = _finished(place, accuracy * model.total_state)
+    if finished is not None:
+        return finished
+    write_whole(place / PARAMETERS, json.dumps(parameters, indent=1) + "\n")
+    checkpoints = Checkpoints(place / SWEEPS, model)
+
+    def keep(now: Iteration) -> None:
+        checkpoints.save(now)
+        if after_sweep is not None:
+            after_sweep(now)
+
+    found = iterate(
+        model,
+        engine,
+        state=checkpoints.latest(),
+        accuracy=accuracy,
+        max_sweeps=max_sweeps,
+        time_limit=time_limit,
+        after_sweep=keep,
+    )
+    if found.error_bound <= accuracy * model.total_state:
+        save_policy(model, found, place)
+        checkpoints.remove()
+    return found
+
+
+def _finished(place: Path, error: float) -> Iteration | None:
+    """What a finished, sound and sufficiently exact policy knows, or None."""
+    if not (place / MANIFEST).exists():
+        return None
+    try:
+        policy, manifest = load_policy(place), _read_json(place / MANIFEST)
+    except InvalidInstanceError as damaged:
+        log.warning("computed anew: %s", damaged)
+        return None
+    if policy.costs.error_bound > error:
+        return None
+    return Iteration(list(policy.costs.values.values()), None, manifest["sweeps"], policy.costs.error_bound, manifest["seconds"])
+
+
+def save_policy(model: PolicyModel, found: Iteration, folder: str | Path) -> None:
+    """Write a policy; until the manifest is there, which comes last, `load_policy` refuses the folder.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written to.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / MANIFEST).unlink(missing_ok=True)
+    parameters = parameters_of(model)
+    write_whole(place / PARAMETERS, json.dumps(parameters, indent=1) + "\n")
+
+    def columns(index: int) -> dict[str, Any]:
+        nodes = np.full(model.size.states[index], model.counts[index], np.int32)
+        return {"nodes": nodes, "partition": lists_of(model.partitions[index]), "cost": found.values[index]}
+
+    digest = write_classes(place / COSTS, [lambda index=index: columns(index) for index in range(len(model.counts))])
+    manifest = {
+        "format": FORMAT,
+        "fingerprint": fingerprint(parameters),
+        "states": sum(model.size.states),
+        "error_bound": found.error_bound,
+        "sweeps": found.sweeps,
+        "seconds": found.seconds,
+        "sha256": digest,
+    }
+    write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+
+
+def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = None) -> MigrationPolicy:
+    """Open a policy that `precompute_policy` or `edrp policy precompute` has written.
+
+    Parameters
+    ----------
+    folder
+        Of the policy.
+    problem
+        If given, the policy must be one for its work, state sizes, node counts, transitions, discount and tolerance.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When the folder holds no policy, one half written, damaged or of another format, or one for other parameters.
+    """
+    place = Path(folder)
+    if not (place / MANIFEST).is_file():
+        unfinished = "is half written; run `edrp policy precompute` again, it goes on where it was"
+        why = unfinished if (place / PARAMETERS).is_file() else "holds no policy; make one with `edrp policy precompute`"
+        raise InvalidInstanceError([Fault("policy", str(place), why)])
+    manifest, parameters = _read_json(place / MANIFEST), _read_json(place / PARAMETERS)
+    if manifest.get("format") != FORMAT:
+        raise InvalidInstanceError([Fault("format", str(manifest.get("format")), f"must be {FORMAT}; compute the policy anew")])
+    if fingerprint(parameters) != manifest.get("fingerprint"):
+        why = "do not belong to the costs beside them; compute the policy anew"
+        raise InvalidInstanceError([Fault(PARAMETERS, str(place), why)])
+    model = model_of(parameters)
+    if problem is not None:
+        _refuse_others(place, parameters, parameters_of(PolicyModel.of(problem, problem.reachable_counts)))
+    refuse_changed(place / COSTS, manifest["sha256"])
+    return MigrationPolicy(model, _read_costs(place / COSTS, model, float(manifest["error_bound"])))
+
+
+def _read_costs(path: Path, model: PolicyModel, error_bound: float) -> ProjectedCosts:
+    """The table, whose partitions must be those of the model in their order."""
+    try:
+        file = parquet.ParquetFile(path)
+        groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
+        for group, count, partitions in zip(groups, model.counts, model.partitions, strict=True):
+            if not np.array_equal(rows_of(group.column("partition"), count + 1), partitions):
+                raise ValueError(f"its partitions into {count} intervals are not those of the parameters")
+        values = {count: np.array(group.column("cost").to_numpy()) for group, count in zip(groups, model.counts, strict=True)}
+    except (ValueError, KeyError, pyarrow.ArrowException) as error:
+        raise InvalidInstanceError([Fault(COSTS, str(path), f"cannot be used: {error}; compute the policy anew")]) from None
+    return ProjectedCosts(dict(zip(model.counts, model.partitions, strict=True)), values, error_bound)
+
+
+def _refuse_others(place: Path, stored: dict[str, Any], wanted: dict[str, Any]) -> None:
+    others = differences(stored, wanted)
+    if others:
+        why = f"belongs to a policy of other {', '.join(others)}; name another folder, or compute the policy anew"
+        raise InvalidInstanceError([Fault("policy", str(place), why)])
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(read_whole(path))
+    except json.JSONDecodeError as error:
+        raise InvalidInstanceError([Fault(path.name, str(path), f"is no JSON: {error}; compute the policy anew")]) from None
+    if not isinstance(content, dict):
+        raise InvalidInstanceError([Fault(path.name, str(path), "must hold an object; compute the policy anew")])
+    return content

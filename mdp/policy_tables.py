@@ -1,0 +1,90 @@
+"""Values of all partitions as Parquet: one row a state, one row group a class."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from edrp.errors import Fault, InvalidInstanceError
+
+
+def lists_of(rows: NDArray[Any]) -> pyarrow.Array:
+    """An array of shape (rows, width) as one list per row.
+
+    >>> lists_of(np.array([[0, 1, 4], [0, 2, 4]], dtype=np.int16)).to_pylist()
+    [[0, 1, 4], [0, 2, 4]]
+    """
+    count, width = rows.shape
+    offsets = np.arange(count + 1, dtype=np.int32) * width
+    return pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), pyarrow.array(rows.ravel()))
+
+
+def rows_of(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
+    """The inverse of `lists_of`.
+
+    Raises
+    ------
+    ValueError
+        When the lists are not all of that width.
+    """
+    flat = pyarrow.chunked_array([chunk.flatten() for chunk in lists.chunks], lists.type.value_type).to_numpy()
+    if flat.size != len(lists) * width:
+        raise ValueError(f"holds {flat.size} entries for {len(lists)} rows of {width}")
+    return np.asarray(flat.reshape(-1, width))
+
+
+def write_classes(path: Path, classes: Sequence[Callable[[], dict[str, Any]]]) -> str:
+    """Write columns class by class beside `path`, then move the file there; returns its SHA-256.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    classes
+        What makes the columns of each class, so that only one class is in memory twice.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written to; what was at `path` stays.
+    """
+    partial = path.with_name(path.name + ".partial")
+    try:
+        first = pyarrow.table(classes[0]())
+        with parquet.ParquetWriter(partial, first.schema) as writer:
+            writer.write_table(first, row_group_size=max(1, first.num_rows))
+            for make in classes[1:]:
+                table = pyarrow.table(make(), schema=first.schema)
+                writer.write_table(table, row_group_size=max(1, table.num_rows))
+        digest = sha256_of(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return digest
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def refuse_changed(path: Path, digest: str) -> None:
+    """Refuse a file that is missing or is not the one that was written.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming the file.
+    """
+    if not path.is_file():
+        raise InvalidInstanceError([Fault(path.name, str(path), "is missing; compute the policy anew")])
+    if sha256_of(path) != digest:
+        raise InvalidInstanceError([Fault(path.name, str(path), "is damaged: its checksum is another; compute the policy anew")])

@@ -1,0 +1,242 @@
+"""Policies in folders: nothing is lost when a job dies, and nothing wrong is ever opened."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.errors import InvalidInstanceError
+from edrp.mdp.pmc import Threads, iterate
+from edrp.mdp.policy import MigrationPolicy
+from edrp.mdp.policy_checkpoints import Checkpoints
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy_store import load_policy, precompute_policy, save_policy
+from edrp.mdp.tasks import Tasks
+
+TRANSITIONS = np.array([[0.0, 0.7, 0.3], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])
+
+
+def model_with(tasks: int = 14, discount: float = 0.8, seed: int = 5) -> PolicyModel:
+    """A few hundred states that need several sweeps."""
+    generator = np.random.default_rng(seed)
+    work, state = generator.lognormal(0, 0.3, tasks), generator.lognormal(0, 1, tasks) * 1e6
+    return PolicyModel(Tasks.of(work, state), (2, 3, 5), 0.6, False, TRANSITIONS, discount)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return model_with()
+
+
+@pytest.fixture(scope="module")
+def found(model):
+    """The uninterrupted iteration."""
+    result = iterate(model, Threads(1))
+    assert result.sweeps >= 5
+    return result
+
+
+class Dying:
+    """An engine whose process ends before a sweep."""
+
+    def __init__(self, before: int) -> None:
+        self.left = before - 1
+
+    def sweep(self, model, values, replies):
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return Threads(1).sweep(model, values, replies)
+
+
+@pytest.fixture
+def folder(model, found, tmp_path):
+    """A finished policy."""
+    save_policy(model, found, tmp_path / "policy")
+    return tmp_path / "policy"
+
+
+def test_a_policy_survives_its_folder(model, found, folder):
+    policy = load_policy(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["costs.parquet", "manifest.json", "parameters.json"]
+    assert policy.costs.error_bound == found.error_bound
+    for count, partitions, values in zip(model.counts, model.partitions, found.values, strict=True):
+        np.testing.assert_array_equal(policy.costs.boundaries[count], partitions)
+        np.testing.assert_array_equal(policy.costs.values[count], values)
+    intervals = [(0, 6), (6, 14)]
+    expected = MigrationPolicy(model, found.to_costs(model)).decide(intervals, 5)
+    assert policy.decide(intervals, 5).intervals == expected.intervals
+
+
+def test_killed_after_its_third_sweep_a_job_goes_on_there_with_the_same_numbers(model, found, tmp_path):
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        precompute_policy(model, Dying(before=4), tmp_path, after_sweep=lambda now: done.append(now.sweeps))
+    assert done == [1, 2, 3]
+    with pytest.raises(InvalidInstanceError, match="half written; run `edrp policy precompute` again"):
+        load_policy(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "sweeps").iterdir()) == ["sweep-0003.json", "sweep-0003.parquet"]
+    result = precompute_policy(model, Threads(1), tmp_path, after_sweep=lambda now: done.append(now.sweeps))
+    assert done == list(range(1, found.sweeps + 1))
+    assert len(result.seconds) == found.sweeps
+    for before, after in zip(found.values, load_policy(tmp_path).costs.values.values(), strict=True):
+        np.testing.assert_array_equal(before, after)
+    assert not (tmp_path / "sweeps").exists()
+
+
+def test_a_checkpoint_half_written_or_damaged_or_of_another_model_is_passed_over(model, tmp_path):
+    kept = []
+    iterate(model, Threads(1), max_sweeps=3, after_sweep=kept.append)
+    checkpoints = Checkpoints(tmp_path, model)
+    assert checkpoints.latest() is None
+    checkpoints.save(kept[1])
+    (tmp_path / "sweep-0003.parquet").write_bytes(b"PAR1 half of a table")
+    assert checkpoints.latest().sweeps == 2
+    (tmp_path / "sweep-0003.json").write_text((tmp_path / "sweep-0002.json").read_text())
+    assert checkpoints.latest().sweeps == 2
+    assert Checkpoints(tmp_path, model_with(seed=6)).latest() is None
+    checkpoints.save(kept[2])
+    again = checkpoints.latest()
+    assert (again.sweeps, again.error_bound, again.seconds) == (3, kept[2].error_bound, kept[2].seconds)
+    for one, other in zip(again.replies, kept[2].replies, strict=True):
+        np.testing.assert_array_equal(one, other)
+    checkpoints.remove()
+    assert not tmp_path.exists()
+
+
+def test_a_finished_policy_is_not_computed_again_but_a_damaged_one_is(model, found, folder):
+    assert precompute_policy(model, Dying(before=1), folder).sweeps == found.sweeps
+    (folder / "costs.parquet").unlink()
+    assert precompute_policy(model, Threads(1), folder).sweeps == found.sweeps
+    assert load_policy(folder).costs.states == sum(model.size.states)
+
+
+def test_a_limit_leaves_a_checkpoint_and_no_policy(model, tmp_path):
+    assert precompute_policy(model, Threads(1), tmp_path, max_sweeps=2).sweeps == 2
+    assert not (tmp_path / "manifest.json").exists()
+    assert precompute_policy(model, Threads(1), tmp_path, accuracy=1.0).sweeps == 2
+    assert load_policy(tmp_path).costs.error_bound <= model.total_state
+
+
+def changed(path, **entries):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda folder: (folder / "manifest.json").unlink(), "half written"),
+        (lambda folder: changed(folder / "manifest.json", format=9), "must be 1"),
+        (lambda folder: (folder / "manifest.json").write_text("{"), "is no JSON"),
+        (lambda folder: (folder / "manifest.json").write_text("[]"), "must hold an object"),
+        (lambda folder: changed(folder / "parameters.json", discount=0.9), "do not belong to the costs"),
+        (lambda folder: (folder / "costs.parquet").unlink(), "is missing"),
+        (lambda folder: (folder / "costs.parquet").write_bytes((folder / "costs.parquet").read_bytes()[:-9]), "is damaged"),
+    ],
+)
+def test_damaged_folders_are_refused(folder, damage, said):
+    damage(folder)
+    with pytest.raises(InvalidInstanceError, match=said):
+        load_policy(folder)
+
+
+def test_a_table_of_other_partitions_is_refused_even_with_the_right_checksum(model, found, folder, tmp_path):
+    other = model_with(seed=6)
+    save_policy(other, iterate(other, Threads(1)), tmp_path / "other")
+    (folder / "costs.parquet").write_bytes((tmp_path / "other" / "costs.parquet").read_bytes())
+    changed(folder / "manifest.json", sha256=json.loads((tmp_path / "other" / "manifest.json").read_text())["sha256"])
+    with pytest.raises(InvalidInstanceError, match="cannot be used"):
+        load_policy(folder)
+
+
+def test_a_folder_of_other_parameters_is_refused_and_the_difference_named(model, found, folder):
+    with pytest.raises(InvalidInstanceError, match=r"belongs to a policy of other discount; name another folder"):
+        precompute_policy(model_with(discount=0.7), Threads(1), folder)
+    problem = edrp.MigrationPolicyProblem(
+        work=model.tasks.work.tolist(),
+        state_size=[1.0] * 14,
+        intervals=[[0, 14]],
+        nodes=2,
+        tolerance=0.5,
+        node_counts=model.counts,
+        transitions=TRANSITIONS.tolist(),
+        discount=0.8,
+    )
+    with pytest.raises(InvalidInstanceError, match="other allow_empty, state_size, tolerance"):
+        load_policy(folder, problem)
+    assert load_policy(folder, problem.replace(state_size=model.tasks.state_size, tolerance=0.6, allow_empty=False))
+
+
+def test_precompute_and_decide_on_the_command_line(run, examples, tmp_path):
+    source, folder = examples / "migration_policy.json", tmp_path / "policy"
+    done = run("policy", "precompute", source, "--out", folder, "--threads", "1")
+    assert done.code == 0, done.err
+    assert "sweep 2: costs known to" in done.err
+    again = run("policy", "precompute", source, "--out", folder, "--engine", "local")
+    assert (again.code, "sweep" in again.err.split("\n", 1)[1]) == (0, False)
+    (tmp_path / "now.json").write_text("[[0, 8], [8, 16]]")
+    decided = run("policy", "decide", folder, "--from", tmp_path / "now.json", "--nodes", "4", "--out", tmp_path / "plan.json")
+    assert decided.code == 0, decided.err
+    assert "optimal: proven" in decided.out
+    plan = edrp.load_solution(tmp_path / "plan.json")
+    problem = edrp.load(source).replace(intervals=[[0, 8], [8, 16]], nodes=4)
+    assert plan.objective == pytest.approx(edrp.solve(problem, "pmc").objective, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "[[0,8],[9,16]]", "--nodes", "4"], "task 8 is held by no node"),
+        (["--from", "[[0,8],[8,16]", "--nodes", "4"], "is no JSON"),
+        (["--from", "[[0,8],[8,16]]", "--nodes", "7"], "not among node_counts"),
+        (["--from", "nowhere.json", "--nodes", "4"], "cannot be read"),
+    ],
+)
+def test_decide_refuses_bad_input(run, examples, tmp_path, arguments, said):
+    problem = edrp.load(examples / "migration_policy.json")
+    model = PolicyModel.of(problem)
+    save_policy(model, iterate(model, Threads(1)), tmp_path)
+    done = run("policy", "decide", tmp_path, *arguments)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_precompute_refuses_what_it_cannot_do(run, examples, tmp_path, write, monkeypatch):
+    source = examples / "migration_policy.json"
+    for arguments, code, said in (
+        ([source, "--spark", "local[1]", "--engine", "local"], 2, "runs no Spark"),
+        ([examples / "migration.json"], 2, "must be migration-policy"),
+        ([write({**json.loads(source.read_text()), "tolerance": 0.0}, "tight.json")], 3, "tolerance"),
+    ):
+        done = run("policy", "precompute", *arguments, "--out", tmp_path / "out")
+        assert (done.code, said in done.err) == (code, True), done.err
+    stopped = run("policy", "precompute", source, "--out", tmp_path / "out", "--time-limit", "0")
+    assert (stopped.code, "run the same command again" in stopped.out) == (4, True)
+    monkeypatch.setattr("edrp.cli.policy.memory_limit", lambda: 10.0)
+    done = run("policy", "precompute", source, "--out", tmp_path / "other")
+    assert (done.code, "fitted" in done.err) == (2, True)
+
+
+def test_a_killed_process_is_resumed(tmp_path):
+    """A real one, ended by the system in the midst of its work."""
+    code = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_policy_store import model_with, precompute_policy, Threads
+def after(now):
+    if now.sweeps == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+precompute_policy(model_with(), Threads(1), {str(tmp_path)!r}, after_sweep=after)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    done = []
+    precompute_policy(model_with(), Threads(1), tmp_path, after_sweep=lambda now: done.append(now.sweeps))
+    assert done[0] == 4

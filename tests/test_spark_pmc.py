@@ -1,0 +1,102 @@
+"""PMC on Spark gives what threads give, to the last bit, and goes on after it was killed."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from edrp.errors import BackendUnavailableError
+from edrp.mdp import pmc_spark
+from edrp.mdp.pmc import Threads, iterate
+from edrp.mdp.pmc_spark import Spark
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy_store import load_policy, precompute_policy
+from edrp.mdp.tasks import Tasks
+from edrp.spark import spark_session
+
+pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
+
+TRANSITIONS = np.array([[0.1, 0.6, 0.3], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """The one session of the tests."""
+    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    with spark_session("local[2]", memory="1g") as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Some thousand states in classes of different sizes, with different numbers of followers."""
+    generator = np.random.default_rng(1)
+    work, state = generator.lognormal(0, 0.3, 24), generator.lognormal(0, 1, 24) * 1e6
+    return PolicyModel(Tasks.of(work, state), (3, 4, 5), 0.6, False, TRANSITIONS, 0.7)
+
+
+@pytest.fixture(scope="module")
+def expected(model):
+    return iterate(model, Threads(2))
+
+
+def test_a_killed_job_resumes_on_spark_and_agrees_with_threads_to_the_last_bit(spark, model, expected, tmp_path):
+    done = []
+
+    def after(now):
+        done.append(now.sweeps)
+        if now.sweeps == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        precompute_policy(model, Spark(spark), tmp_path, after_sweep=after)
+    found = precompute_policy(model, Spark(spark, tasks=5), tmp_path, after_sweep=lambda now: done.append(now.sweeps))
+    assert done == list(range(1, expected.sweeps + 1))
+    assert found.error_bound == expected.error_bound
+    for one, other in zip(load_policy(tmp_path).costs.values.values(), expected.values, strict=True):
+        np.testing.assert_array_equal(one, other)
+    table = spark.read.parquet(str(tmp_path / "costs.parquet"))
+    assert table.where("nodes = 4").count() == model.size.states[1]
+
+
+def test_answers_too_many_for_one_job_come_in_several(spark, model, expected, monkeypatch):
+    monkeypatch.setattr(pmc_spark, "COLLECTED_AT_ONCE", model.size.pairs * 12 // 3)
+    found = Spark(spark).sweep(model, expected.values, None)
+    whole = Threads(1).sweep(model, expected.values, None)
+    for one, other in zip(found.costs, whole.costs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_workers_answer_in_chunks_and_keep_their_tables(model, expected):
+    values = [np.zeros(count) for count in model.size.states]
+    whole = Threads(1).sweep(model, values, None)
+    for source, first, end in pmc_spark._chunks(model):
+        job = pmc_spark._job(model, source, first, end, None)
+        (answer,) = pmc_spark.answer_of(model, values, "sweep of this test", job).to_pylist()
+        rows = model.orders[source][first:end]
+        np.testing.assert_array_equal(np.frombuffer(answer["costs"]), whole.costs[source][rows].ravel())
+        np.testing.assert_array_equal(np.frombuffer(answer["replies"], np.int32), whole.replies[source][rows].ravel())
+    kept = pmc_spark._kept.ahead
+    pmc_spark._prepared(model, values, "sweep of this test")
+    assert pmc_spark._kept.ahead is kept
+    pmc_spark._prepared(model, expected.values, "next")
+    assert pmc_spark._kept.ahead is not kept
+
+
+def test_precompute_on_the_command_line(spark, run, examples, tmp_path):
+    done = run("policy", "precompute", examples / "migration_policy.json", "--spark", "local[2]", "--out", tmp_path / "policy")
+    assert done.code == 0, done.err
+    assert load_policy(tmp_path / "policy").costs.states == 58
+
+
+def test_a_master_that_is_none_is_bad_input(spark, run, examples, tmp_path, monkeypatch):
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda self: (_ for _ in ()).throw(RuntimeError("no such master")))
+    with pytest.raises(BackendUnavailableError, match="does not start on 'nowhere'\n  no such master"), spark_session("nowhere"):
+        pass
+    done = run("policy", "precompute", examples / "migration_policy.json", "--spark", "nowhere", "--out", tmp_path / "policy")
+    assert (done.code, "does not start on 'nowhere'" in done.err) == (2, True)
