@@ -132,11 +132,12 @@ def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series
 def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSeries) -> None:
     """The search is no better than the optimum, and close to it here."""
     course = Course(series.tasks(12), series.migrations(12), 0.5)
-    exact, searched = plan(course), plan(course, most_states=10)
+    base = follow_replies(SINGLE_STEP, single_step(course.tasks, 0.5), course)
+    exact, searched = plan(course), plan(course, [base], most_states=10)
     assert (exact.how[:5], searched.how) == ("exact", "search without proof")
     best, found = exact.follow(course), searched.follow(course)
     assert best.mean <= found.mean + 1e-12
-    assert found.mean <= 1.05 * best.mean
+    assert found.mean <= min(base.mean, 1.05 * best.mean)
 
 
 def test_more_tasks_cost_less(series: MigrationSeries) -> None:

@@ -86,9 +86,10 @@ def tolerance_grid(
             runs += [follow_rule(rule, course) for rule in (Sticky(), StickyByWork(), BalancedPacking(allow_empty=False))]
             base = _single_step(course)
             yield from (Row(each.name, tolerance, tasks, None, run) for run in (*runs, base))
-            yield _mtm_aware(each, course, DISCOUNT, base, tell)
+            prepared = _mtm_aware(each, course, DISCOUNT, base, tell)
+            yield prepared
             tell(f"{each.name}, τ = {tolerance:g}: the future known")
-            planned = plan(course)
+            planned = plan(course, (base, prepared.followed))
             run = planned.follow(course)
             yield Row(each.name, tolerance, tasks, None, run, saving(run, base), planned.seconds, planned.how)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
@@ -15,7 +15,7 @@ from edrp.errors import Fault, InvalidInstanceError
 from edrp.mdp import oms_course
 from edrp.mdp.fitted.method import recommend
 from edrp.mdp.oms_enumerated import enumerate_path
-from edrp.mdp.oms_heuristic import Pools, search_path
+from edrp.mdp.oms_heuristic import Pools, improved, search_path
 from edrp.mdp.pmc import Threads, iterate
 from edrp.mdp.policy import MigrationPolicy
 from edrp.mdp.policy_model import PolicyModel
@@ -106,22 +106,34 @@ class Planned:
         return judge_path(OMS, [course.start(), *self.path], course, np.zeros(len(self.path)))
 
 
-def plan(course: Course, most_states: int = MOST_STATES) -> Planned:
+def plan(course: Course, known_ways: Sequence[Followed] = (), most_states: int = MOST_STATES) -> Planned:
     """OMS: the best partitions for all migrations to come, which no policy can know.
 
     Exact where the partitions can be enumerated, else the best that a search finds within 20 s.
+
+    Parameters
+    ----------
+    course
+        To plan for.
+    known_ways
+        What policies on partitions did; a search takes their ways into account and ends with none worse.
+    most_states
+        Partitions up to which the plan is exact.
     """
     began = perf_counter()
-    counts = [int(n) for n in course.counts[1:]]
+    counts = course.counts[1:].tolist()
     known = oms_course.Course.constant(course.tasks, course.start(), counts, [course.tolerance] * len(counts), allow_empty=False)
     states = sum({id(step.members): step.members.count for step in known.steps}.values())
     if states <= most_states:
         path = enumerate_path(known, threads=os.cpu_count() or 1)[1]
-        how = f"exact, {states} partitions"
-    else:
-        path = search_path(known, Pools(known), out_of_time=lambda: perf_counter() - began > SEARCH_SECONDS)[1]
-        how = "search without proof"
-    return Planned(path, perf_counter() - began, how)
+        return Planned(path, perf_counter() - began, f"exact, {states} partitions")
+    pools = Pools(known)
+    ways = [improved(known, each.path[1:]) for each in known_ways]
+    for way in ways:
+        pools.add_path(way)
+    ways.append(search_path(known, pools, out_of_time=lambda: perf_counter() - began > SEARCH_SECONDS)[1])
+    path = min(ways, key=lambda way: float(known.costs(way).sum()))
+    return Planned(path, perf_counter() - began, "search without proof")
 
 
 def _boundaries(intervals: Iterable[Interval | None]) -> Boundaries:

@@ -66,12 +66,15 @@ class Followed:
         1 where the load limit was broken, 0 where not.
     seconds : shape (p,)
         To decide.
+    path
+        The p + 1 partitions that it went through; empty for rules on tasks.
     """
 
     name: str
     moved_share: Values
     broken: Values
     seconds: Values
+    path: tuple[Boundaries, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -140,7 +143,7 @@ def judge_path(name: str, path: Sequence[Boundaries], course: Course, seconds: V
         )
         for after in path[1:]
     ]
-    return Followed(name, 1 - np.array(gains) / total, np.array(broken), seconds)
+    return Followed(name, 1 - np.array(gains) / total, np.array(broken), seconds, tuple(path))
 
 
 class Estimate(NamedTuple):
