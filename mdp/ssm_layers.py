@@ -10,8 +10,7 @@ where that node begins at a). All transitions into a cell read windows of the la
   the old node's end, so pairs are aggregated in two stacks.
 
 A layer therefore costs O(m), all of them O(m·n′). Values are pairs: gain, then moves (pieces that change their node);
-gains that differ by no more than `slack` are equal. Which boundaries a layer has to know at all follows from the loads:
-those from which k intervals reach the end, and which n′ − k intervals reach from the first task.
+gains that differ by no more than `slack` are equal. `ssm_bands` says which boundaries a layer has to know at all.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.kernels import inlined, inner_loop, kernel
+from edrp.mdp.ssm_bands import Bands
 from edrp.mdp.tasks import Boundaries, Values
 
 Counts = NDArray[np.int32]
@@ -63,22 +63,6 @@ def line_of(work_before: Values, state_before: Values, old_boundaries: Boundarie
     return Line(work_before, state_before, old[: count + 1], own)
 
 
-class Bands(NamedTuple):
-    """What the load limit allows.
-
-    Attributes
-    ----------
-    reach : shape (m + 1,)
-        Greatest end of an interval that begins at a boundary.
-    low, high : shape (n′ + 1,)
-        Least and greatest boundary in layer k, which is followed by k intervals.
-    """
-
-    reach: Boundaries
-    low: Boundaries
-    high: Boundaries
-
-
 class Room(NamedTuple):
     """Working arrays of one layer.
 
@@ -104,6 +88,13 @@ class Room(NamedTuple):
 
 
 @kernel
+def mirrored(line: Line) -> Line:
+    """The same tasks and nodes, read from the last to the first."""
+    work, state = line.work_before[-1] - line.work_before[::-1], line.state_before[-1] - line.state_before[::-1]
+    return line_of(work, state, line.own.size - line.old[::-1])
+
+
+@kernel
 def room_for(tasks: int) -> Room:
     """Working arrays for that many tasks."""
     size = tasks + 2
@@ -117,41 +108,6 @@ def room_for(tasks: int) -> Room:
         np.empty(size, np.int32),
         np.empty(1),
     )
-
-
-@kernel
-def room_for_bands(tasks: int, nodes: int) -> Bands:
-    """Arrays that `set_bands` fills."""
-    return Bands(np.empty(tasks + 1, np.int64), np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64))
-
-
-@inner_loop
-def set_bands(bands: Bands, work_before: Values, limit: float, allow_empty: bool) -> bool:
-    """Fill the bands for a load limit, in O(m + n′); False where no partition keeps to it."""
-    reach, low, high = bands
-    tasks, nodes = work_before.size - 1, low.size - 1
-    end = 0
-    for first in range(tasks + 1):
-        while end < tasks and work_before[end + 1] - work_before[first] <= limit:
-            end += 1
-        if end <= first < tasks:
-            return False
-        reach[first] = end
-    high[nodes] = 0
-    for k in range(nodes - 1, -1, -1):
-        high[k] = reach[high[k + 1]]
-    low[0] = tasks
-    for k in range(nodes):
-        first = low[k]
-        while first > 0 and reach[first - 1] >= low[k]:
-            first -= 1
-        low[k + 1] = first
-    for k in range(nodes + 1):
-        if not allow_empty:
-            low[k], high[k] = max(low[k], nodes - k), min(high[k], tasks - k)
-        if low[k] > high[k]:
-            return False
-    return True
 
 
 @inlined

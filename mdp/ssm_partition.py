@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.kernels import inlined, inner_loop, kernel
-from edrp.mdp.ssm_layers import OPEN, TAKEN, Bands, Counts, Line, Room, set_layer
+from edrp.mdp.ssm_bands import Bands, tighten, trim
+from edrp.mdp.ssm_layers import OPEN, TAKEN, Counts, Line, Room, set_layer
 from edrp.mdp.tasks import Boundaries, Values
 
 STORED_CELLS = 5_000_000
@@ -22,14 +23,24 @@ def _set_first_layer(bands: Bands, gain: Values, moves: Counts) -> None:
 
 
 @inner_loop
-def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, gain: Values, moves: Counts) -> float:
-    """Gain of the best partition; `gain` and `moves` are room of shape (2, 2, m + 1) for two layers."""
+def largest_gain(
+    line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, gain: Values, moves: Counts, most_lost: float
+) -> float:
+    """Gain of the best partition, or minus infinity where each loses more state than `most_lost`.
+
+    The bands are trimmed to what partitions that lose no more need. `gain` and `moves` are room of shape (2, 2, m + 1),
+    for two layers.
+    """
     nodes = bands.low.size - 1
     _set_first_layer(bands, gain[0], moves[0])
     nothing_left = 0.0 if allow_empty else -np.inf
     for k in range(1, nodes + 1):
         old, new = (k - 1) % 2, k % 2
+        if not tighten(bands, k):
+            return -np.inf
         set_layer(line, bands, k, gain[old], moves[old], gain[new], moves[new], nothing_left, slack, room)
+        if not trim(bands, k, line.state_before, gain[new, OPEN], most_lost):
+            return -np.inf
     return gain[nodes % 2, OPEN, 0]
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from edrp.documents.intervals import Assignment, load_limit
 from edrp.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
-from edrp.mdp.ssm_layers import Bands, Line, Room, line_of, room_for, room_for_bands, set_bands
+from edrp.mdp.ssm_bands import Bands, narrow, room_for_bands, set_bands
+from edrp.mdp.ssm_layers import Counts, Line, Room, line_of, mirrored, room_for
 from edrp.mdp.ssm_partition import STORED_CELLS, largest_gain, partition_into
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
 
@@ -94,7 +95,7 @@ def settle(
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
     if least_load:
-        set_bands(bands, work_before, _least_load(line, bands, limit, allow_empty, slack, room), allow_empty)
+        _lower_the_limit(line, bands, limit, allow_empty, slack, room)
     partition_into(line, bands, allow_empty, slack, room, boundaries, STORED_CELLS)
     match_into(state_before, old_boundaries, boundaries, *room_for_matching(nodes + old_boundaries.size + 1), matched)
     gain = 0.0
@@ -107,25 +108,56 @@ def settle(
 
 
 @kernel
-def _least_load(line: Line, bands: Bands, limit: float, allow_empty: bool, slack: float, room: Room) -> float:
-    """The least load limit that leaves the gain as large as `limit` does; `bands` must be set for that."""
+def _lower_the_limit(line: Line, bands: Bands, limit: float, allow_empty: bool, slack: float, room: Room) -> None:
+    """Leave the bands of the least load limit under which the gain is as large as under `limit`, for which they are set."""
     tasks, nodes = line.own.size, bands.low.size - 1
     work, equal = line.work_before, EQUAL_LOADS * line.work_before[-1]
     gain, moves = np.empty((2, 2, tasks + 1)), np.empty((2, 2, tasks + 1), np.int32)
+    best = largest_gain(line, bands, allow_empty, slack, room, gain, moves, np.inf)
+    most_lost = line.state_before[-1] - best + 2 * slack
+    set_bands(bands, work, limit, allow_empty)
+    low, high = _needed(line, bands, limit + equal, allow_empty, slack, room, gain, moves, most_lost)
     heaviest = 0.0
     for task in range(tasks):
         heaviest = max(heaviest, work[task + 1] - work[task])
     fails, holds = max(heaviest, work[-1] / nodes) - 2 * equal, limit
-    trial, feasible, wanted = limit, True, -np.inf
-    while not np.isnan(trial):
-        found = largest_gain(line, bands, allow_empty, slack, room, gain, moves) if feasible else -np.inf
-        if found >= wanted:
-            holds, wanted = trial, max(wanted, found - slack)
+    while True:
+        trial = _load_between(work, fails + equal, holds - equal)
+        load = holds if np.isnan(trial) else trial
+        kept = set_bands(bands, work, min(load + equal, limit), allow_empty) and narrow(bands, low, high)
+        kept = kept and largest_gain(line, bands, allow_empty, slack, room, gain, moves, most_lost) >= best - slack
+        if np.isnan(trial):
+            return
+        if kept:
+            holds = trial
         else:
             fails = trial
-        trial = _load_between(work, fails + equal, holds - equal)
-        feasible = set_bands(bands, work, min(trial + equal, limit), allow_empty)
-    return min(holds + equal, limit)
+
+
+@kernel
+def _needed(
+    line: Line,
+    bands: Bands,
+    limit: float,
+    allow_empty: bool,
+    slack: float,
+    room: Room,
+    gain: Values,
+    moves: Counts,
+    most_lost: float,
+) -> tuple[Boundaries, Boundaries]:
+    """Least and greatest boundary in each layer, before and behind which no more than `most_lost` is lost.
+
+    A smaller limit loses no less, so these hold for all trials. What is lost before a boundary, the mirror image knows.
+    """
+    tasks = line.own.size
+    largest_gain(line, bands, allow_empty, slack, room, gain, moves, most_lost)
+    image, back = mirrored(line), room_for_bands(tasks, bands.low.size - 1)
+    set_bands(back, image.work_before, limit, allow_empty)
+    narrow(back, tasks - bands.high[::-1], tasks - bands.low[::-1])
+    largest_gain(image, back, allow_empty, slack, room, gain, moves, most_lost)
+    narrow(bands, tasks - back.high[::-1], tasks - back.low[::-1])
+    return bands.low.copy(), bands.high.copy()
 
 
 @inner_loop

@@ -10,7 +10,8 @@ import numpy as np
 
 from edrp.kernels import inlined, inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS
-from edrp.mdp.ssm_layers import OPEN, TAKEN, Bands, Line, line_of, room_for_bands, set_bands
+from edrp.mdp.ssm_bands import Bands, room_for_bands, set_bands
+from edrp.mdp.ssm_layers import OPEN, TAKEN, Line, line_of
 from edrp.mdp.tasks import Boundaries, Values
 
 

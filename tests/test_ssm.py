@@ -14,7 +14,8 @@ from edrp.documents.intervals import load_limit
 from edrp.kernels import kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
 from edrp.mdp.ssm import ssm
-from edrp.mdp.ssm_layers import line_of, room_for, room_for_bands, set_bands
+from edrp.mdp.ssm_bands import room_for_bands, set_bands
+from edrp.mdp.ssm_layers import line_of, room_for
 from edrp.mdp.ssm_partition import partition_into
 from edrp.mdp.ssm_ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks

@@ -1,0 +1,98 @@
+"""Which boundaries a layer of SSM has to know: those that the loads allow, and that a given cost allows.
+
+Layer k holds boundaries which are followed by k intervals. The loads leave those from which k intervals reach the last task
+and to which n′ − k intervals reach from the first: neighbours, from `low[k]` to `high[k]`. Once the least cost is known, those
+at both ends of a layer drop out behind which more state is lost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.kernels import inlined, inner_loop, kernel
+from edrp.mdp.tasks import Boundaries, Values
+
+
+class Bands(NamedTuple):
+    """Boundaries by layer.
+
+    Attributes
+    ----------
+    reach : shape (m + 1,)
+        Greatest end of an interval that begins at a boundary.
+    low, high : shape (n′ + 1,)
+        Least and greatest boundary in layer k.
+    """
+
+    reach: Boundaries
+    low: Boundaries
+    high: Boundaries
+
+
+@kernel
+def room_for_bands(tasks: int, nodes: int) -> Bands:
+    """Arrays that `set_bands` fills."""
+    return Bands(np.empty(tasks + 1, np.int64), np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64))
+
+
+@inner_loop
+def set_bands(bands: Bands, work_before: Values, limit: float, allow_empty: bool) -> bool:
+    """Fill the bands for a load limit, in O(m + n′); False where no partition keeps to it."""
+    reach, low, high = bands
+    tasks, nodes = work_before.size - 1, low.size - 1
+    end = 0
+    for first in range(tasks + 1):
+        while end < tasks and work_before[end + 1] - work_before[first] <= limit:
+            end += 1
+        if end <= first < tasks:
+            return False
+        reach[first] = end
+    high[nodes] = 0
+    for k in range(nodes - 1, -1, -1):
+        high[k] = reach[high[k + 1]]
+    low[0] = tasks
+    for k in range(nodes):
+        first = low[k]
+        while first > 0 and reach[first - 1] >= low[k]:
+            first -= 1
+        low[k + 1] = first
+    for k in range(nodes + 1):
+        if not allow_empty:
+            low[k], high[k] = max(low[k], nodes - k), min(high[k], tasks - k)
+        if low[k] > high[k]:
+            return False
+    return True
+
+
+@inner_loop
+def narrow(bands: Bands, low: Boundaries, high: Boundaries) -> bool:
+    """Drop what lies outside of other bands; False where nothing is left of a layer."""
+    left = True
+    for k in range(low.size):
+        bands.low[k], bands.high[k] = max(bands.low[k], low[k]), min(bands.high[k], high[k])
+        left = left and bands.low[k] <= bands.high[k]
+    return left
+
+
+@inlined
+def tighten(bands: Bands, k: int) -> bool:
+    """Drop what no longer reaches into the layer before; False where nothing is left."""
+    reach, low, high = bands
+    behind = high[k - 1]
+    high[k] = min(high[k], behind if behind == reach.size - 1 else behind - 1)
+    while low[k] <= high[k] and reach[low[k]] < low[k - 1]:
+        low[k] += 1
+    return bool(low[k] <= high[k])
+
+
+@inlined
+def trim(bands: Bands, k: int, state_before: Values, gain: Values, most_lost: float) -> bool:
+    """Drop boundaries at both ends behind which more state is lost; `gain` is the layer's best; False if nothing is left."""
+    low, high, total = bands.low, bands.high, state_before[-1]
+    while low[k] <= high[k] and total - state_before[low[k]] - gain[low[k]] > most_lost:
+        low[k] += 1
+    while low[k] <= high[k] and total - state_before[high[k]] - gain[high[k]] > most_lost:
+        high[k] -= 1
+    return bool(low[k] <= high[k])
