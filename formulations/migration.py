@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,7 +236,8 @@ def _add_path(program: Program, columns: Index, arcs: Arcs, tasks: int) -> None:
     keys, rows = np.unique(np.concatenate([[origin, target], leaves, arrives]), return_inverse=True)
     balance = np.zeros(keys.size)
     balance[rows[:2]] = 1.0, -1.0
-    entries = [(rows[2 : 2 + columns.size], columns, 1.0), (rows[2 + columns.size :], columns, -1.0)]
+    entries: list[tuple[Any, Any, float]] = [(rows[2 : 2 + columns.size], columns, 1.0)]
+    entries.append((rows[2 + columns.size :], columns, -1.0))
     if not columns.size:  # solvers do not call a program without columns infeasible
         entries.append((0, program.add_columns("nothing", 1, upper=0.0), 1.0))
     program.add_rows("path", keys.size, entries, lower=balance, upper=balance)

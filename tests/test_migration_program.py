@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import edrp
 from edrp.documents.intervals import moves_between
 from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.migration import formulate_matching, formulate_migration
@@ -96,6 +97,19 @@ def test_rows_of_a_user_keep_the_answer_whole() -> None:
     assert all(end % 2 == 0 for interval in solution.intervals for end in interval)
     free = solve_formulation(formulate_migration(problem))
     assert solution.objective > free.objective
+
+
+def test_ties_are_broken_by_moves() -> None:
+    """SSM lowers the maximal load first, so the program may do with fewer moves, never with more."""
+    for seed in range(12):
+        drawn = random_migration(seed, 12)
+        problem = drawn.replace(state_size=np.random.default_rng(seed).integers(0, 3, len(drawn.work)))
+        solution = edrp.solve(problem, "highs", tie_break=True)
+        other = edrp.solve(problem, "ssm")
+        assert solution.status == other.status
+        if solution.status == "optimal":
+            assert solution.objective == pytest.approx(other.objective)
+            assert len(solution.moves) <= len(other.moves)
 
 
 def test_matching_of_a_fixed_partition() -> None:

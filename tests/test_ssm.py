@@ -283,6 +283,30 @@ def test_the_least_load_and_then_the_fewest_moves_decide_between_equal_costs() -
     assert best_migration(tasks, OldNodes.of([(0, 1), (1, 4)]), 2, 2, 0.5, True) == (0.0, ((0, 2), (2, 4)))
 
 
+def test_no_smaller_load_keeps_as_much_at_sizes_beyond_enumeration() -> None:
+    """Just below the maximal load that was found, SSM keeps less; at it, SSM finds the same partition."""
+    rng = np.random.default_rng(12)
+    checked = 0
+    for _ in range(300):
+        m, nodes, allow_empty = int(rng.integers(20, 130)), int(rng.integers(2, 20)), bool(rng.random() < 0.5)
+        whole = rng.random() < 0.5
+        work, state = (rng.integers(0, 6, m) if whole else rng.exponential(1.0, m) for _ in range(2))
+        tasks, old = Tasks.of(work, state), OldNodes.of(list(pairwise([0, *np.sort(rng.integers(0, m, 12)), m])))
+        tolerance = float(rng.choice([0.2, 0.5, 1.2]))
+        found = best_migration(tasks, old, len(old.nodes) + len(old.idle), nodes, tolerance, allow_empty)
+        if found is None:
+            continue
+        checked += 1
+        held = [each for each in found[1] if each is not None and each[0] < each[1]]
+        load = max(tasks.work_before[end] - tasks.work_before[first] for first, end in held)
+        gain, boundaries, _ = ssm(tasks, old.boundaries, nodes, load * (1 + 1e-12), allow_empty)
+        assert gain == pytest.approx(found[0], rel=1e-12)
+        assert sorted(held) == [pair for pair in pairwise(boundaries.tolist()) if pair[0] < pair[1]]
+        below = ssm(tasks, old.boundaries, nodes, load * (1 - 1e-9), allow_empty)
+        assert below is None or below[0] < gain * (1 - 1e-12)
+    assert checked > 100
+
+
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_the_cost_between_partitions_is_a_metric(seed: int) -> None:
