@@ -1,0 +1,134 @@
+"""Policies beyond enumeration: exact for what they fit, never better than possible, and not used unless they save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.mdp.fitted.guard import guard
+from edrp.mdp.fitted.iteration import fit, restrict
+from edrp.mdp.fitted.method import recommend
+from edrp.mdp.fitted.policies import Fitted, SingleStep
+from edrp.mdp.fitted.priced import PricedClass, arc_intervals
+from edrp.mdp.fitted.trajectories import draw_classes, follow, random_partitions, visit
+from edrp.mdp.pmc import Threads, iterate
+from edrp.mdp.policy import MigrationPolicy
+from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.tasks import Boundaries, Tasks
+from edrp.problems.projected_costs import migration_costs
+
+
+@cache
+def process(tasks: int = 24, discount: float = 0.9, allow_empty: bool = False) -> PolicyModel:
+    generator = np.random.default_rng(2)
+    work = generator.lognormal(0, 0.3, tasks)
+    transitions = np.array([[0.0, 0.8, 0.2], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])
+    return PolicyModel(Tasks.of(work, 10 * work), (3, 4, 5), 0.5, allow_empty, transitions, discount)
+
+
+@cache
+def exact() -> MigrationPolicy:
+    return MigrationPolicy(process(), iterate(process(), Threads(2)).to_costs(process()))
+
+
+@cache
+def fitted() -> Fitted:
+    return fit(process(), np.random.default_rng(0), rounds=8, samples=60)
+
+
+@pytest.mark.parametrize("allow_empty", [False, True])
+def test_priced_replies_are_the_best_of_all(allow_empty):
+    model = process(12, allow_empty=allow_empty)
+    generator = np.random.default_rng(4)
+    for target, rows in enumerate(model.partitions):
+        graph = model.graphs[target]
+        price = generator.normal(0, 5, graph.arc_target.size)
+        first, end = arc_intervals(graph)
+        position = np.repeat(np.searchsorted(graph.level, np.arange(graph.boundary.size), side="right"), np.diff(graph.arc_start))
+        by_arc = dict(zip(zip(position, first, end, strict=True), price, strict=True))
+        values = [sum(by_arc[k + 1, row[k], row[k + 1]] for k in range(len(row) - 1)) for row in rows.tolist()]
+        befores = random_partitions(model, (target + 1) % 3, 20, generator)
+        found, chosen = PricedClass(graph, price, 7.0).replies(model.tasks.state_before, befores)
+        for before, value, reply in zip(befores, found, chosen, strict=True):
+            totals = migration_costs(before, rows, model.tasks.state_size) + np.array(values) + 7.0
+            assert value == pytest.approx(totals.min(), rel=1e-9, abs=1e-9)
+            at = np.flatnonzero((rows == reply).all(axis=1))
+            assert totals[at[0]] == pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+def test_nothing_fitted_is_the_single_step():
+    model = process()
+    nothing = Fitted(model, tuple(np.zeros(1 + 25 + 12) for _ in model.counts))
+    start = random_partitions(model, 0, 1, np.random.default_rng(0))[0]
+    classes = draw_classes(model, 0, 1, np.random.default_rng(1))
+    assert follow(nothing, model, start, classes)[1] == pytest.approx(follow(SingleStep(model), model, start, classes)[1])
+
+
+def test_the_restricted_process_costs_no_less_than_the_whole():
+    """It has fewer choices: its C bounds the exact one from above, and comes close."""
+    restricted = restrict(fitted(), np.random.default_rng(1), kept=120)
+    ratios = []
+    for nodes, rows, values in zip(process().counts, restricted.partitions, restricted.values, strict=True):
+        truth = np.array([exact().costs.cost_of(row.tolist()) for row in rows])
+        assert (values >= truth - 1e-6).all(), nodes
+        ratios.append(float((values / truth).mean()))
+    assert max(ratios) < 1.15
+
+
+def test_most_of_the_exact_saving_is_found():
+    policies = {"fitted": fitted(), "restricted": restrict(fitted(), np.random.default_rng(1), kept=200), "exact": exact()}
+    savings = guard(process(), policies, 7, runs=20, steps=60).savings
+    assert savings["exact"].low > 0
+    assert savings["restricted"].mean > 0.6 * savings["exact"].mean
+    assert savings["fitted"].mean <= savings["exact"].mean * 1.05
+
+
+@dataclass(frozen=True)
+class Random:
+    """Goes anywhere."""
+
+    model: PolicyModel
+
+    def reply(self, before: Boundaries, target: int) -> Boundaries:
+        return random_partitions(self.model, target, 1, np.random.default_rng(int(before.sum())))[0]
+
+
+def test_a_policy_that_loses_is_not_used():
+    recommended = guard(process(), {"random": Random(process())}, 0)
+    assert recommended.name == "ssm"
+    assert recommended.savings["random"].high < 0
+
+
+def test_a_policy_that_saves_nothing_is_not_used():
+    recommended = guard(process(), {"the same": SingleStep(process())}, 0)
+    assert recommended.name == "ssm"
+
+
+def test_the_same_seed_gives_the_same_recommendation():
+    parameters = {"rounds": 3, "samples": 30, "kept": 40}
+    first, second = recommend(process(), 5, **parameters), recommend(process(), 5, **parameters)
+    assert first.name == second.name
+    assert first.savings == second.savings
+
+
+def test_visits_reach_every_class_also_where_the_chain_rarely_goes():
+    model = replace(process(), transitions=np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]))
+    visited = visit(SingleStep(model), model, 10, 0.2, np.random.default_rng(0))
+    assert [len(each) for each in visited] == [10, 10, 10]
+
+
+def test_partitions_beyond_counting_are_no_obstacle():
+    generator = np.random.default_rng(0)
+    work = generator.lognormal(0, 0.5, 400).tolist()
+    problem = edrp.MigrationPolicyProblem(
+        work=work, state_size=work, intervals=[(0, 130), (130, 270), (270, 400)], nodes=20, tolerance=1.0, allow_empty=False,
+        node_counts=[20, 24], transitions=[[0, 1], [1, 0]], discount=0.5,
+    )  # fmt: skip
+    solution = edrp.solve(problem, "fitted", rounds=1, samples=20, kept=20)
+    assert solution.status == "feasible"
+    assert solution.bound <= solution.metrics["moved_state"] + 1e-9
+    assert any("saving of restricted" in note for note in solution.notes)
