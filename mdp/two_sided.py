@@ -52,7 +52,7 @@ def two_sided(
     >>> tasks, ends = np.arange(21.0), np.array([0, 13, 20])
     >>> cost, boundaries = two_sided(tasks, tasks, ends, tasks, ends, 3, 9.0, True)
     >>> cost, boundaries.tolist()
-    (8.0, [0, 4, 13, 20])
+    (8.0, [0, 2, 11, 20])
     """
     boundaries = np.empty(nodes + 1, np.int64)
     gain = meet(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)
