@@ -136,7 +136,7 @@ def _cost(row: Row | None) -> str:
 def _savings(rows: Sequence[Row]) -> Table:
     table = _table(f"What planning ahead saves of SSM's cost, 95 % confidence (γ = {DISCOUNT:g})", "Series", "τ", "Policy")
     for heading in ("Saving", "Over all migrations", "Prepared in", "How"):
-        table.add_column(heading, no_wrap=heading != "How")
+        table.add_column(heading)
     for row in rows:
         if row.saving is not None:
             over_all = "" if row.long_saving is None else str(row.long_saving)
@@ -158,7 +158,7 @@ def _tasks(rows: Sequence[Row]) -> Table:
 def _discounts(rows: Sequence[Row]) -> Table:
     table = _table(f"Fig. 14: MTM-aware migration against γ, τ = {TOLERANCE:g}", "Series")
     for heading in ("γ", "Moved [%]", "Saving", "Over all migrations", "Prepared in"):
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right")
     for row in rows:
         moved = f"{100 * row.followed.mean:.2f}"
         if row.policy == MTM:

@@ -19,7 +19,8 @@ class Sticky:
 
     The newest nodes leave. Nodes with the most tasks get the larger shares; a node with more than its share
     keeps its first tasks and gives up the others, which fill the nodes that have too few. Neither work nor
-    state is looked at.
+    state is looked at. (The same number of tasks everywhere, the fewest moved: this is what section 6 of the
+    state-migration paper takes consistent hashing to aim for. A hash ring comes close to it.)
 
     Examples
     --------
