@@ -49,11 +49,11 @@ def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
     """
     source = str(path)
     try:
-        if _is_csv(source):
-            return spark.read.option("header", True).option("mode", "PERMISSIVE").csv(source)
-        return spark.read.parquet(source)
+        frame = spark.read.option("header", True).csv(source) if _is_csv(source) else spark.read.parquet(source)
+        _ = frame.columns  # over Spark Connect nothing is looked at before somebody asks
     except Exception as error:  # what Java throws reaches us as PySpark's, py4j's or gRPC's error
         raise unreadable(error, source) from None
+    return frame
 
 
 def unreadable(error: Exception, source: str) -> InvalidInstanceError:

@@ -101,7 +101,9 @@ def _summed_up(
         bytes=sums.get("bytes"),
         node_counts=rule(sums[measure]),
         work=by_task[measure],
-        state_size=_state_of_window(settings, by_task) if keys is None else keys * settings.bytes_each,
+        state_size=_state_of_window(settings, by_task)
+        if keys is None
+        else np.multiply(keys, settings.bytes_each, dtype=np.float64),
         keys=keys,
         transitions=transitions,
         malformed=malformed,
@@ -111,7 +113,7 @@ def _summed_up(
 
 def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
     """The first interval, sums of each from there to the last, and the number of unreadable events by what is wrong."""
-    found = interval_loads(loads).limit(MOST_INTERVALS + 1).toPandas()
+    found: Any = interval_loads(loads).limit(MOST_INTERVALS + 1).toPandas()
     wrong = found[found["interval"].isna()]
     malformed = {UNREADABLE[int(task)]: int(count) for task, count in zip(wrong["task"], wrong["events"], strict=True)}
     found = found.dropna(subset="interval")
@@ -162,7 +164,7 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
 
 def _dense(table: DataFrame, index: str, size: int) -> Sums:
     """Columns of a small table as arrays over all values of `index`; 0 where a value has no row."""
-    found = table.toPandas()
+    found: Any = table.toPandas()
     dense = {}
     for name in found.columns.drop(index):
         dense[name] = np.zeros(size)
@@ -171,14 +173,14 @@ def _dense(table: DataFrame, index: str, size: int) -> Sums:
 
 
 def _matrix(loads: DataFrame, measure: str, first: int, intervals: int, tasks: int) -> NDArray[np.float64]:
-    found = loads.where("task >= 0").select("interval", "task", measure).toPandas()
+    found: Any = loads.where("task >= 0").select("interval", "task", measure).toPandas()
     matrix = np.zeros((intervals, tasks))
     matrix[found["interval"].to_numpy(np.int64) - first, found["task"].to_numpy(np.int64)] = found[measure].to_numpy(np.float64)
     return matrix
 
 
 def _transitions(table: DataFrame) -> TransitionCounts:
-    found = table.toPandas()
+    found: Any = table.toPandas()
     source, target = found["source"].to_numpy(np.int64), found["target"].to_numpy(np.int64)
     known = np.union1d(source, target)
     counts = np.zeros((known.size, known.size), np.int64)

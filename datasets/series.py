@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow
 from numpy.typing import NDArray
 
 from edrp.datasets.node_counts import NodeRule
 from edrp.datasets.rates import taxi_rates
-from edrp.datasets.zipf_stream import uniform_column, zipf_key
+from edrp.datasets.zipf_stream import EVENTS_PER_PARTITION, uniform_column, zipf_key
 from edrp.errors import Fault, InvalidInstanceError
 
 if TYPE_CHECKING:
@@ -74,9 +75,11 @@ class LoadSeries:
         """
         import pyspark.sql.functions as sf
 
-        table = spark.createDataFrame(list(enumerate(self.counts.astype(int).tolist())), "step long, number long")
-        within = sf.explode(sf.sequence(sf.lit(1).cast("bigint"), "number")).alias("within")
-        rows = table.where("number > 0").select("step", within)
+        steps = np.flatnonzero(self.counts)
+        numbers = self.counts[steps].astype(np.int64)
+        table = spark.createDataFrame(pyarrow.table({"step": steps, "number": numbers}))
+        table = table.repartition(max(2, int(numbers.sum()) // EVENTS_PER_PARTITION))
+        rows = table.select("step", sf.explode(sf.sequence(sf.lit(1).cast("bigint"), "number")).alias("within"))
         time = (sf.col("step") + uniform_column(seed, sf.col("step"), sf.col("within"))) * sf.lit(self.step)
         key = zipf_key(uniform_column(seed + 1, sf.col("step"), sf.col("within")), keys, exponent)
         return rows.select(time.alias("time"), key.alias("key"))

@@ -138,7 +138,7 @@ class Trace:
     @property
     def start_times(self) -> NDArray[np.float64]:
         """Seconds at which each interval begins, shape (T,)."""
-        return (self.first + np.arange(self.events.size)) * self.settings.interval
+        return np.arange(self.first, self.first + self.events.size, dtype=np.float64) * self.settings.interval
 
     @property
     def changes(self) -> NDArray[np.int64]:

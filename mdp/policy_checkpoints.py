@@ -49,7 +49,7 @@ class Checkpoints:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         table = self.folder / f"sweep-{now.sweeps:04d}.parquet"
-        digest = write_classes(table, [lambda index=index: self._columns(now, index) for index in range(len(self.model.counts))])
+        digest = write_classes(table, (self._columns(now, index) for index in range(len(self.model.counts))))
         head = {
             "fingerprint": fingerprint(parameters_of(self.model)),
             "sweeps": now.sweeps,

@@ -138,7 +138,7 @@ def save_policy(model: PolicyModel, found: Iteration, folder: str | Path) -> Non
         nodes = np.full(model.size.states[index], model.counts[index], np.int32)
         return {"nodes": nodes, "partition": lists_of(model.partitions[index]), "cost": found.values[index]}
 
-    digest = write_classes(place / COSTS, [lambda index=index: columns(index) for index in range(len(model.counts))])
+    digest = write_classes(place / COSTS, (columns(index) for index in range(len(model.counts))))
     manifest = {
         "format": FORMAT,
         "fingerprint": fingerprint(parameters),

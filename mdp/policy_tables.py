@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def rows_of(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
     return np.asarray(flat.reshape(-1, width))
 
 
-def write_classes(path: Path, classes: Sequence[Callable[[], dict[str, Any]]]) -> str:
+def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
     """Write columns class by class beside `path`, then move the file there; returns its SHA-256.
 
     Parameters
@@ -48,7 +49,7 @@ def write_classes(path: Path, classes: Sequence[Callable[[], dict[str, Any]]]) -
     path
         Of the file.
     classes
-        What makes the columns of each class, so that only one class is in memory twice.
+        Columns of each class; from a generator, so that only one class is in memory twice.
 
     Raises
     ------
@@ -57,11 +58,10 @@ def write_classes(path: Path, classes: Sequence[Callable[[], dict[str, Any]]]) -
     """
     partial = path.with_name(path.name + ".partial")
     try:
-        first = pyarrow.table(classes[0]())
+        tables = (pyarrow.table(columns) for columns in classes)
+        first = next(tables)
         with parquet.ParquetWriter(partial, first.schema) as writer:
-            writer.write_table(first, row_group_size=max(1, first.num_rows))
-            for make in classes[1:]:
-                table = pyarrow.table(make(), schema=first.schema)
+            for table in chain([first], tables):
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
         digest = sha256_of(partial)
         partial.replace(path)

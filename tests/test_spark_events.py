@@ -297,9 +297,17 @@ def test_trace_prepare_writes_the_trace_and_the_problems(spark, run, tmp_path):
     assert json.loads((out / "trace.json").read_text())["loads"] is True
 
 
+def test_trace_prepare_spreads_counted_tweets_into_events(spark, run, tmp_path):
+    (tmp_path / "twitter_volume_GOOG.csv").write_text("timestamp,value\n2015-02-26 21:42:53,30\n2015-02-26 21:57:53,70\n")
+    done = run("trace", "prepare", "twitter:GOOG", "--data", tmp_path, "--interval", "300", "--tasks", "4")
+    assert done.code == 0, done.err
+    assert "8 … 16, 2 changes" in done.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["twitter:EDRP", "--data", "."], "must be one of AAPL"),
         (["zipf:many"], "must give a number of events"),
         (["nothing.csv"], "PATH_NOT_FOUND"),
         (["zipf:1000", "--tasks", "0", "--low", "0"], "must be at least 1"),

@@ -16,6 +16,7 @@ from edrp.cli.terminal import output, say, table
 from edrp.datasets.event_input import EventColumns, keyed_events, read_events
 from edrp.datasets.events import prepare_trace
 from edrp.datasets.flights import flight_events
+from edrp.datasets.series import taxi_series, twitter_series
 from edrp.datasets.trace import Trace, TraceSettings
 from edrp.datasets.trace_files import save_trace
 from edrp.datasets.zipf_stream import zipf_events
@@ -48,14 +49,15 @@ SparkMaster = Annotated[str, typer.Option("--spark", help="Master: local[cores],
 Memory = Annotated[str, typer.Option("--memory", help="Of the Spark driver.")]
 
 
-@trace.callback()
-def _group() -> None:
-    """Sum up logs of events."""
-
-
 @trace.command("prepare")
 def prepare(
-    events: Annotated[str, typer.Argument(help="Parquet or CSV, flights, flights:aircraft, or zipf:EVENTS.", show_default=False)],
+    events: Annotated[
+        str,
+        typer.Argument(
+            help="Parquet or CSV; flights or flights:aircraft; zipf:EVENTS; with --data taxi or twitter:AAPL (AMZN, GOOG).",
+            show_default=False,
+        ),
+    ],
     tasks: Annotated[int, typer.Option(help="Tasks that keys are hashed to.")] = 64,
     interval: Annotated[float, typer.Option(callback=finite, help="Seconds; one number of nodes for each.")] = 3600.0,
     low: Annotated[int, typer.Option(help="Least number of nodes.")] = 8,
@@ -79,6 +81,7 @@ def prepare(
     tolerance: Annotated[float, typer.Option(min=0, callback=finite, help="Of the problems that are written.")] = 0.2,
     discount: Annotated[float, typer.Option(min=0, callback=finite, help="Of the policy problem that is written.")] = 0.8,
     loads: Annotated[bool, typer.Option("--loads", help="Also write the work by interval and task.")] = False,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder of the taxi and Twitter series.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the trace and the problems made of it.")] = None,
     spark: SparkMaster = "local[2]",
     memory: Memory = "2g",
@@ -107,7 +110,7 @@ def prepare(
     with stages(f"preparing {events}") as tell:
         tell("starting Spark")
         with spark_session(spark, memory=memory) as session:
-            source = _source(session, events, columns)
+            source = _source(session, events, columns, data)
             begin = perf_counter()
             found = prepare_trace(source, settings, keep_loads=loads, progress=tell)
             seconds = perf_counter() - begin
@@ -116,8 +119,12 @@ def prepare(
         _write(found, out, tolerance, discount)
 
 
-def _source(session: SparkSession, events: str, columns: EventColumns) -> DataFrame:
+def _source(session: SparkSession, events: str, columns: EventColumns, data: Path | None) -> DataFrame:
     name, _, detail = events.partition(":")
+    if events == "taxi":
+        return taxi_series(data).events(session)
+    if name == "twitter":
+        return twitter_series(detail, data).events(session)
     if name == "flights" and detail in ("", "route", "aircraft"):
         return flight_events(session, "aircraft" if detail == "aircraft" else "route")
     if name == "zipf":
