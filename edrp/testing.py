@@ -6,29 +6,26 @@ A package that registers a method (entry point `edrp.methods`) tests it with `ch
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
 from time import perf_counter
+from typing import Any
 
-from edrp.datasets import layered
-from edrp.documents import Deployment
 from edrp.methods import Method, Options
-from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer
 from edrp.solve import checked
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.validation.contract_problems import CONTRACT_PROBLEMS, ContractProblems
 
 TOLERANCE = 1e-9
-FEASIBLE_SEEDS = (0, 1, 2, 4, 6, 9, 11, 13, 18, 20, 22)
-INFEASIBLE_SEEDS = (3, 7, 10, 19)
 TIME_LIMIT = 0.5
 GRACE = 5.0
 """Seconds beyond the limit for starting a solver and for what cannot be interrupted."""
 
+CHANGING = 3
+"""Problems of each kind on which the checks that need no optimum are made."""
+
 
 def check_method(method: Method) -> None:
-    """Run every check of the contract on a method.
+    """Run every check of the contract on a method, for every kind of problem that it takes.
 
     Raises
     ------
@@ -45,61 +42,64 @@ def check_method(method: Method) -> None:
 
 
 def check_described(method: Method) -> None:
-    """It has a name, a summary and kinds, and takes at least some problems."""
+    """It has a name, a summary and kinds, and takes at least some problems of each kind."""
     assert method.name, "a method needs a name"
     assert method.summary, f"{method.name} needs a summary"
-    assert "edrp" in method.kinds, f"{method.name} must list the kinds that it takes"
-    assert any(method.refusal(_drawn(seed)) is None for seed in FEASIBLE_SEEDS), f"{method.name} refuses every ordinary problem"
+    assert method.kinds, f"{method.name} must list the kinds that it takes"
+    for kind in method.kinds:
+        assert kind in CONTRACT_PROBLEMS, f"{method.name} takes problems of an unknown kind {kind!r}"
+        taken = [method.refusal(problem) is None for problem in CONTRACT_PROBLEMS[kind].feasible().values()]
+        assert any(taken), f"{method.name} refuses every ordinary problem of kind {kind!r}"
 
 
 def check_feasible_problems(method: Method) -> None:
     """Answers hold what they claim, are never better than brute force, and proven ones are optimal."""
-    for seed in FEASIBLE_SEEDS:
-        _check_against_brute_force(method, _drawn(seed), f"seed {seed}")
+    for family in _families(method):
+        for label, problem in family.feasible().items():
+            _check_against_brute_force(method, family, problem, label)
 
 
 def check_infeasible_problems(method: Method) -> None:
     """Infeasibility is proven, or the method says honestly that it holds nothing."""
-    for seed in INFEASIBLE_SEEDS:
-        problem = _drawn(seed)
-        if method.refusal(problem) is None:
-            status = _run(method, problem).status
-            allowed = ("infeasible",) if method.exact else ("infeasible", "none")
-            assert status in allowed, f"{method.name} says {status!r} of the infeasible problem of seed {seed}"
+    for family in _families(method):
+        for label, problem in family.infeasible().items():
+            if method.refusal(problem) is None:
+                status = _run(method, problem).status
+                allowed = ("infeasible",) if method.exact else ("infeasible", "none")
+                assert status in allowed, f"{method.name} says {status!r} of the infeasible problem {label!r}"
 
 
 def check_degenerate_problems(method: Method) -> None:
-    """One node, one operator, no traffic and equal costs are ordinary problems."""
-    for name, problem in degenerate_problems().items():
-        _check_against_brute_force(method, problem, name)
+    """Problems at the edge of the model are ordinary problems."""
+    for family in _families(method):
+        for label, problem in family.degenerate().items():
+            _check_against_brute_force(method, family, problem, label)
 
 
 def check_time_limit(method: Method) -> None:
     """It stops at its time limit with an honest answer."""
-    problem = layered(15, 0)
-    if method.refusal(problem) is None:
-        _run(method, _drawn(FEASIBLE_SEEDS[0]))  # compiles kernels, imports solvers
-        start = perf_counter()
-        _run(method, problem, time_limit=TIME_LIMIT)
-        seconds = perf_counter() - start
-        assert seconds <= TIME_LIMIT + GRACE, f"{method.name} took {seconds:.1f} s with a limit of {TIME_LIMIT} s"
+    for family in _families(method):
+        problem = family.large()
+        if method.refusal(problem) is None:
+            _run(method, next(iter(family.feasible().values())))  # compiles kernels, imports solvers
+            start = perf_counter()
+            _run(method, problem, time_limit=TIME_LIMIT)
+            seconds = perf_counter() - start
+            assert seconds <= TIME_LIMIT + GRACE, f"{method.name} took {seconds:.1f} s with a limit of {TIME_LIMIT} s"
 
 
 def check_repeatable(method: Method) -> None:
     """The same seed gives the same answer."""
-    for seed in FEASIBLE_SEEDS[:3]:
-        problem = _drawn(seed)
-        if method.refusal(problem) is None:
-            first, second = (_run(method, problem, seed=17) for _ in range(2))
-            assert first.decision == second.decision, f"{method.name} gives two answers for one seed (seed {seed})"
-            assert first.objective == second.objective, f"{method.name} gives two objectives for one seed (seed {seed})"
+    for _, problem in _some(method):
+        first, second = (_run(method, problem, seed=17) for _ in range(2))
+        assert pickle.dumps(first.decision) == pickle.dumps(second.decision), f"{method.name} gives two answers for one seed"
+        assert first.objective == second.objective, f"{method.name} gives two objectives for one seed"
 
 
 def check_leaves_input_alone(method: Method) -> None:
-    """Problem and starting deployment are the same before and after."""
-    problem = _drawn(FEASIBLE_SEEDS[0])
-    if method.refusal(problem) is None:
-        start = Deployment({name: nodes[:1] for name, nodes in _optimum(problem)[1].root.items()})
+    """Problem and starting decision are the same before and after."""
+    for family, problem in _some(method):
+        start = family.start(problem)
         before = pickle.dumps((problem, start))
         _run(method, problem, start=start)
         assert pickle.dumps((problem, start)) == before, f"{method.name} changes its input"
@@ -107,11 +107,12 @@ def check_leaves_input_alone(method: Method) -> None:
 
 def check_pickles(method: Method) -> None:
     """Method and answer can be sent to another process."""
-    problem = _drawn(FEASIBLE_SEEDS[0])
-    if method.refusal(problem) is None:
+    for _, problem in _some(method):
         copy = pickle.loads(pickle.dumps(method))
         answer = _run(copy, problem)
-        assert pickle.loads(pickle.dumps(answer)) == answer, f"the answers of {method.name} change when pickled"
+        again = pickle.loads(pickle.dumps(answer))
+        assert again.objective == answer.objective, f"the answers of {method.name} change when pickled"
+        assert checked(problem, again)[1] == "", f"the answers of {method.name} change when pickled"
 
 
 CHECKS: dict[str, Callable[[Method], None]] = {
@@ -130,62 +131,38 @@ CHECKS: dict[str, Callable[[Method], None]] = {
 """Every clause of the contract by name."""
 
 
-def degenerate_problems() -> dict[str, EdrpProblem]:
-    """Small problems at the edge of the model, by what is special about them."""
-    queue = {"model": "mm1", "service_rate": 10.0}
-    work = {"name": "work", "latency": queue, "external_rate": 8.0, "cost": 1.0, "max_replicas": 2}
-    sink = {"name": "sink", "latency": queue, "cost": 1.0, "max_replicas": 2}
-    link = {"source": "a", "target": "b", "delay": 0.1, "cost": 0.01}
-    one, two = {"nodes": [{"name": "a"}]}, {"nodes": [{"name": "a"}, {"name": "b"}], "links": [link]}
-    pair = {"operators": [work, sink], "streams": [{"source": "work", "target": "sink"}]}
-    silent = {"operators": [{**work, "external_rate": 0.0}, sink], "streams": [{"source": "work", "target": "sink", "rate": 0.0}]}
-    limits = {"response_time": 2.0, "cost": 10.0}
-    equal = {"nodes": [{"name": name} for name in "abc"], "links": []}
-    return {
-        "one node": EdrpProblem(application=pair, network=one, limits=limits),
-        "one operator": EdrpProblem(application={"operators": [work]}, network=two, limits=limits),
-        "no traffic": EdrpProblem(application=silent, network=two, limits=limits),
-        "equal costs": EdrpProblem(application={"operators": [work]}, network=equal, weights={"cost": 1.0}, limits=limits),
-        "no room to spare": EdrpProblem(
-            application=pair, network={"nodes": [{"name": "a", "resources": 2}]}, weights={"cost": 1.0}, limits={"cost": 2.0}
-        ),
-    }
+def _families(method: Method) -> Iterator[ContractProblems]:
+    for kind in method.kinds:
+        yield CONTRACT_PROBLEMS[kind]
 
 
-@cache
-def _drawn(seed: int) -> EdrpProblem:
-    return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
+def _some(method: Method) -> Iterator[tuple[ContractProblems, Any]]:
+    """A few ordinary problems of each kind that the method takes."""
+    for family in _families(method):
+        taken = [problem for problem in family.feasible().values() if method.refusal(problem) is None]
+        yield from ((family, problem) for problem in taken[:CHANGING])
 
 
-def _optimum(problem: EdrpProblem) -> tuple[float, Deployment]:
-    objective, deployments = brute_force(problem)
-    assert objective is not None
-    return objective, deployments[0]
-
-
-def _check_against_brute_force(method: Method, problem: EdrpProblem, label: str) -> None:
+def _check_against_brute_force(method: Method, family: ContractProblems, problem: Any, label: str) -> None:
     if method.refusal(problem) is not None:
         return
     answer = _run(method, problem)
-    optimum, _ = _optimum(problem)
+    optimum = family.optimum(problem)
+    assert optimum is not None
     slack = TOLERANCE * max(1.0, abs(optimum))
     if method.exact:
-        assert answer.status == "optimal", f"{method.name} says {answer.status!r} of the feasible problem of {label}"
-    assert answer.status in ("optimal", "feasible", "none"), (
-        f"{method.name} calls the feasible problem of {label} {answer.status}"
-    )
+        assert answer.status == "optimal", f"{method.name} says {answer.status!r} of the feasible problem {label!r}"
+    assert answer.status in ("optimal", "feasible", "none"), f"{method.name} calls the feasible problem {label!r} {answer.status}"
     if answer.decision is not None and answer.status != "none":
-        objective = problem.evaluate(answer.decision).objective
-        assert objective >= optimum - slack, f"{method.name} beats brute force on {label}: {objective!r} < {optimum!r}"
+        value = family.value(problem, answer.decision)
+        assert value >= optimum - slack, f"{method.name} beats brute force on {label!r}: {value!r} < {optimum!r}"
         if answer.status == "optimal":
-            assert objective <= optimum + slack, f"{method.name} proves {objective!r} on {label}, brute force finds {optimum!r}"
+            assert value <= optimum + slack, f"{method.name} proves {value!r} on {label!r}, brute force finds {optimum!r}"
     if answer.bound is not None:
-        assert answer.bound <= optimum + slack, f"{method.name} bounds {label} by {answer.bound!r}, but {optimum!r} exists"
+        assert answer.bound <= optimum + slack, f"{method.name} bounds {label!r} by {answer.bound!r}, but {optimum!r} exists"
 
 
-def _run(
-    method: Method, problem: EdrpProblem, *, time_limit: float | None = None, seed: int = 0, start: Deployment | None = None
-) -> Answer:
+def _run(method: Method, problem: Any, *, time_limit: float | None = None, seed: int = 0, start: Any = None) -> Answer:
     answer = method.run(problem, Options(time_limit=time_limit, seed=seed, start=start))
     _, disagreement = checked(problem, answer)
     assert not disagreement, f"{method.name}: {disagreement}"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.intervals import Assignment, Interval, load_limit
+from edrp.documents.intervals import Assignment, Interval, give_out, load_limit
 from edrp.formulations.formulation import Formulation, Values
 from edrp.memory import refuse_beyond_memory
 from edrp.problems.migration import MigrationProblem
@@ -90,23 +90,15 @@ class MigrationFormulation(Formulation):
     arcs: Arcs
 
     def decode(self, values: Values) -> Assignment:
-        """Interval of each node: kept intervals, then others for free old nodes and new nodes in their order."""
+        """Interval of each node."""
         problem: MigrationProblem = self.problem
-        after: list[Interval | None] = [None] * max(len(problem.intervals), problem.nodes)
-        waiting: list[Interval] = []
         chosen = np.flatnonzero(values[self.program["interval"]] > 0.5)
-        for column in chosen[np.argsort(self.arcs.first[chosen])]:
-            interval, node = (int(self.arcs.first[column]), int(self.arcs.end[column])), int(self.arcs.node[column])
-            if node == NOBODY:
-                waiting.append(interval)
-            else:
-                after[node] = interval
-        tasks = len(problem.work)
-        waiting.extend([(tasks, tasks)] * (problem.nodes - chosen.size))
-        free = [node for node, each in enumerate(after) if each is None]
-        for node, given in zip(free, waiting, strict=False):
-            after[node] = given
-        return tuple(after)
+        chosen = chosen[np.argsort(self.arcs.first[chosen])]
+        ends = zip(self.arcs.first[chosen].tolist(), self.arcs.end[chosen].tolist(), strict=True)
+        held = list(zip(self.arcs.node[chosen].tolist(), ends, strict=True))
+        kept = {node: interval for node, interval in held if node != NOBODY}
+        others = [interval for node, interval in held if node == NOBODY]
+        return give_out(kept, others, len(problem.intervals), problem.nodes, len(problem.work))
 
     def encode(self, decision: Sequence[Interval | None]) -> Values | None:
         """A starting point; None for intervals that the program does not know, such as too heavy ones."""

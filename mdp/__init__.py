@@ -5,6 +5,7 @@ Single steps and sequences are solved through `edrp.solve`; what this room offer
 """
 
 from edrp.mdp.mini_migrations import mini_migrations
+from edrp.mdp.plan import MigrationPlan, plan_migration
 from edrp.mdp.policy import MigrationPolicy
 from edrp.mdp.policy_model import PolicyModel
 from edrp.mdp.policy_store import load_policy, precompute_policy
@@ -13,6 +14,7 @@ from edrp.mdp.transfers import TransferSchedule, schedule_transfers
 from edrp.mdp.transition_matrix import TransitionMatrix
 
 __all__ = [
+    "MigrationPlan",
     "MigrationPolicy",
     "PolicyModel",
     "TransferSchedule",
@@ -20,6 +22,7 @@ __all__ = [
     "load_policy",
     "mini_migrations",
     "nodes_of_tasks",
+    "plan_migration",
     "precompute_policy",
     "roles",
     "schedule_transfers",

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from edrp.documents.intervals import Assignment, Interval
+from edrp.documents.intervals import Assignment, give_out
 from edrp.kernels import inlined, inner_loop, kernel
 from edrp.mdp.tasks import Boundaries, OldNodes, Values
 
@@ -170,8 +170,7 @@ def _shared(pieces: Boundaries, p: int, count: int) -> int:
 def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Boundaries, nodes_after: int) -> Assignment:
     """The interval of each node after a migration to a partition.
 
-    Nodes keep the intervals they are matched to. The other intervals that hold tasks go to free old nodes, in the
-    order of both, then to new nodes. If nodes are still missing, the next free old ones, then new ones, hold nothing.
+    Nodes keep the intervals they are matched to; `give_out` says who holds the others.
 
     Parameters
     ----------
@@ -195,17 +194,8 @@ def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Bo
     >>> assign(old, 2, np.array([0, 9, 11, 20]), np.array([0, -1, 1]), 3)
     ((0, 9), (11, 20), (9, 11))
     """
-    after: list[Interval | None] = [None] * max(nodes_before, nodes_after)
-    ends = boundaries.tolist()
-    waiting: list[Interval] = []
-    for interval, kept in zip(pairwise(ends), matched.tolist(), strict=True):
-        if kept >= 0:
-            after[old.nodes[kept]] = interval
-        elif interval[0] < interval[1]:
-            waiting.append(interval)
-    held = len(waiting) + sum(each is not None for each in after)
-    waiting.extend([(ends[-1], ends[-1])] * (nodes_after - held))
-    free = (node for node, each in enumerate(after) if each is None)
-    for node, interval in zip(list(free), waiting, strict=False):
-        after[node] = interval
-    return tuple(after)
+    intervals = list(pairwise(boundaries.tolist()))
+    owners = matched.tolist()
+    kept = {int(old.nodes[owner]): each for each, owner in zip(intervals, owners, strict=True) if owner >= 0}
+    others = [each for each, owner in zip(intervals, owners, strict=True) if owner < 0 and each[0] < each[1]]
+    return give_out(kept, others, nodes_before, nodes_after, int(boundaries[-1]))

@@ -9,11 +9,12 @@ import pytest
 import edrp
 from edrp.methods import Options, methods
 from edrp.solution import Answer
-from edrp.testing import CHECKS, check_method, degenerate_problems
+from edrp.testing import CHECKS, check_method
+from edrp.validation.contract_problems import CONTRACT_PROBLEMS
 
 
 @pytest.mark.parametrize("clause", CHECKS)
-@pytest.mark.parametrize("name", methods("edrp"))
+@pytest.mark.parametrize("name", methods())
 def test_method_keeps_the_contract(name, clause):
     CHECKS[clause](methods()[name])
 
@@ -52,7 +53,7 @@ def test_contract_catches_a_method_that_breaks_it(spoil, complaint):
 
 
 def test_degenerate_problems_are_what_they_are_called():
-    problems = degenerate_problems()
+    problems = CONTRACT_PROBLEMS["edrp"].degenerate()
     assert len(problems["one node"].network.nodes) == 1
     assert len(problems["one operator"].application.operators) == 1
     assert problems["no traffic"].application.load("sink") == 0.0

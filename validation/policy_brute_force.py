@@ -6,15 +6,11 @@ are costed by an assignment problem, and the Bellman equation of state migration
 
 from __future__ import annotations
 
-from itertools import combinations, combinations_with_replacement, pairwise
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from edrp.problems.migration_policy import MigrationPolicyProblem
-
-Partition = tuple[int, ...]
+from edrp.validation.plain_partitions import Partition, all_partitions, least_cost, partition_of
 
 
 class PolicyBruteForce:
@@ -28,7 +24,10 @@ class PolicyBruteForce:
 
     def __init__(self, problem: MigrationPolicyProblem) -> None:
         self._problem = problem
-        self._classes = {count: _partitions(problem, count) for count in problem.reachable_counts}
+        self._classes = {
+            count: all_partitions(problem.work, count, problem.tolerance, allow_empty=problem.allow_empty)
+            for count in problem.reachable_counts
+        }
         self.projected: dict[Partition, float] = {}
         if all(self._classes.values()):
             self._iterate()
@@ -41,14 +40,13 @@ class PolicyBruteForce:
 
     def objective(self, partition: Partition) -> float:
         """c(P, P′) + γ·C(P′) of the problem's own migration to a partition."""
-        before = tuple(sorted(each for each in self._problem.intervals if each[0] < each[1]))
-        start = (0, *(end for _, end in before))
-        return self._cost(start, partition) + self._problem.discount * self.projected[partition]
+        moved = least_cost(partition_of(self._problem.intervals), partition, self._problem.state_size)
+        return moved + self._problem.discount * self.projected[partition]
 
     def _iterate(self) -> None:
         states = [each for rows in self._classes.values() for each in rows]
         number = {each: index for index, each in enumerate(states)}
-        costs = np.array([[self._cost(a, b) for b in states] for a in states])
+        costs = np.array([[least_cost(a, b, self._problem.state_size) for b in states] for a in states])
         members = {count: [number[each] for each in rows] for count, rows in self._classes.items()}
         values = np.zeros(len(states))
         while True:
@@ -62,26 +60,3 @@ class PolicyBruteForce:
 
     def _expected(self, count: int, best: dict[int, NDArray[np.float64]], state: int) -> float:
         return sum(chance * float(best[target][state]) for target, chance in self._problem.row(count).items())
-
-    def _cost(self, before: Partition, after: Partition) -> float:
-        kept = np.array([[self._overlap(before, after, i, j) for j in range(len(after) - 1)] for i in range(len(before) - 1)])
-        rows, columns = linear_sum_assignment(kept, maximize=True)
-        return sum(self._problem.state_size) - float(kept[rows, columns].sum())
-
-    def _overlap(self, before: Partition, after: Partition, i: int, j: int) -> float:
-        first, end = max(before[i], after[j]), min(before[i + 1], after[j + 1])
-        return sum(self._problem.state_size[first:end]) if first < end else 0.0
-
-
-def _partitions(problem: MigrationPolicyProblem, count: int) -> list[Partition]:
-    tasks = len(problem.work)
-    limit = (1 + problem.tolerance) * sum(problem.work) / count * (1 + 1e-9)
-    inner = (
-        combinations_with_replacement(range(1, tasks + 1), count - 1)
-        if problem.allow_empty
-        else combinations(range(1, tasks), count - 1)
-    )
-    found = [(0, *each, tasks) for each in inner]
-    # Of partitions that differ only in where their empty intervals stand, the one that has them last is kept.
-    canonical = [each for each in found if all(a < b or a == tasks for a, b in pairwise(each))]
-    return [each for each in canonical if all(sum(problem.work[a:b]) <= limit for a, b in pairwise(each))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -73,6 +73,36 @@ def moves_between(
                 moves.append(Move(first=first, end=upto, source=source, target=target, size=sum(state_size[first:upto])))
             first = upto
     return tuple(moves)
+
+
+def give_out(
+    kept: Mapping[int, Interval], others: Sequence[Interval], nodes_before: int, nodes_after: int, tasks: int
+) -> Assignment:
+    """Complete an assignment of which only the intervals that old nodes keep are settled.
+
+    The others go to free old nodes, in the order of both, then to new nodes, which are numbered after the old ones.
+    If nodes are still missing, the next free old ones, then new ones, hold nothing. What is left over is removed.
+
+    Parameters
+    ----------
+    kept
+        By old node.
+    others
+        Intervals that hold tasks and are kept by nobody.
+    nodes_before, nodes_after, tasks
+        Numbers of each.
+
+    Examples
+    --------
+    >>> give_out({0: (0, 9), 1: (11, 20)}, [(9, 11)], 2, 4, 20)
+    ((0, 9), (11, 20), (9, 11), (20, 20))
+    """
+    after: list[Interval | None] = [kept.get(node) for node in range(max(nodes_before, nodes_after))]
+    waiting = [*others, *[(tasks, tasks)] * (nodes_after - len(kept) - len(others))]
+    free = [node for node, each in enumerate(after) if each is None]
+    for node, interval in zip(free, waiting, strict=False):
+        after[node] = interval
+    return tuple(after)
 
 
 def _held(assignment: Sequence[Interval | None]) -> list[tuple[int, int, int]]:

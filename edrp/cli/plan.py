@@ -1,0 +1,96 @@
+"""`edrp plan`: a migration as work to be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from edrp.cli.exit import code_of
+from edrp.cli.migration_tables import move_lines
+from edrp.cli.solve import Method, finite
+from edrp.cli.terminal import output, say, table
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.instances import load, load_solution
+from edrp.mdp.plan import MigrationPlan, plan_migration
+from edrp.problems.migration import MigrationProblem
+from edrp.problems.migration_policy import MigrationPolicyProblem
+from edrp.solve import solve
+
+SHOWN_PHASES = 40
+
+Rate = Annotated[float, typer.Option("--uplink", min=0, callback=finite, help="Bytes/s that a node sends at most.")]
+
+
+def plan_file(
+    file: Annotated[Path, typer.Argument(help="A migration.", show_default=False)],
+    solution_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False),
+    ] = None,
+    uplink: Rate = 1.25e8,
+    downlink: Annotated[
+        float | None, typer.Option(min=0, callback=finite, help="Bytes/s that a node receives at most; default: as uplink.")
+    ] = None,
+    most_move_ins: Annotated[
+        int | None, typer.Option(min=1, help="Tasks to move in per node and step; default: all at once.")
+    ] = None,
+    method: Method = "auto",
+) -> None:
+    """Plan a migration: what stays and moves on each node, in which steps, and transfers as fast as links allow."""
+    problem = load(file)
+    if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem)):
+        raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration or migration-policy")], str(file))
+    if solution_file is None:
+        solution = solve(problem, method)
+    else:
+        solution = load_solution(solution_file)
+        if solution.kind != f"{problem.kind}-solution":
+            raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {problem.kind}-solution")], str(solution_file))
+    if solution.intervals is None:
+        for clash in solution.clashes:
+            say(output(), f"• {clash}")
+        raise typer.Exit(code_of(solution))
+    plan = plan_migration(
+        problem.intervals,
+        solution.intervals,
+        problem.work,
+        problem.state_size,
+        uplink=uplink,
+        downlink=downlink,
+        most_move_ins=most_move_ins,
+    )
+    _print(str(file), plan)
+
+
+def _print(name: str, plan: MigrationPlan) -> None:
+    console = output()
+    say(console, name, "bold")
+    rows = [(str(node), *(_ranges(tasks) for tasks in role)) for node, role in enumerate(plan.roles)]
+    console.print(table(("node", "to stay", "to move out", "to move in"), rows))
+    for number, step in enumerate(plan.steps):
+        schedule = step.schedule
+        few = f"{len(schedule.phases)} phase" + "s" * (len(schedule.phases) != 1)
+        say(console, f"step {number}: {schedule.total_seconds:.6g} s in {few}; fullest node holds work {step.largest_load:.6g}")
+        for line in move_lines(step.moves):
+            say(console, line)
+        phases = [
+            (
+                f"{phase.start:.6g}",
+                f"{phase.duration:.6g}",
+                ", ".join(f"{t.source} → {t.target}: {t.size:.6g}" for t in phase.transfers),
+            )
+            for phase in schedule.phases[:SHOWN_PHASES]
+        ]
+        console.print(table(("start s", "lasts s", "bytes from → to"), phases, right=("start s", "lasts s")))
+        if len(schedule.phases) > SHOWN_PHASES:
+            say(console, f"… and {len(schedule.phases) - SHOWN_PHASES} more phases")
+    say(console, f"{plan.total_seconds:.6g} s in all; no schedule with one transfer at a time per link is shorter")
+
+
+def _ranges(tasks: np.ndarray) -> str:
+    """Task numbers with runs shortened: 0–3, 7."""
+    runs = np.split(tasks, np.flatnonzero(np.diff(tasks) > 1) + 1) if tasks.size else []
+    return ", ".join(str(run[0]) if run.size == 1 else f"{run[0]}–{run[-1]}" for run in runs)

@@ -1,0 +1,113 @@
+"""A migration as work to be done: who keeps, sends and receives which tasks, in which steps, and when (section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edrp.documents.intervals import Interval, Move
+from edrp.mdp.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer_roles import NodeRoles, nodes_of_tasks, roles, traffic_of
+from edrp.mdp.transfers import TransferSchedule, schedule_transfers
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One mini-migration.
+
+    Attributes
+    ----------
+    moves
+        In the order of the tasks.
+    schedule
+        When each transfer runs, counted from the begin of the step.
+    largest_load
+        Work of the fullest node after the step.
+    """
+
+    moves: tuple[Move, ...]
+    schedule: TransferSchedule
+    largest_load: float
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationPlan:
+    """A whole migration.
+
+    Attributes
+    ----------
+    roles : by node
+        Tasks to stay, to move out, to move in.
+    steps
+        In order; a single one unless move-ins are limited.
+    """
+
+    roles: tuple[NodeRoles, ...]
+    steps: tuple[PlanStep, ...]
+
+    @property
+    def total_seconds(self) -> float:
+        """Time that all transfers take, one step after the other."""
+        return sum(step.schedule.total_seconds for step in self.steps)
+
+
+def plan_migration(
+    before: Sequence[Interval | None],
+    after: Sequence[Interval | None],
+    work: ArrayLike,
+    state_size: ArrayLike,
+    *,
+    uplink: ArrayLike,
+    downlink: ArrayLike | None = None,
+    most_move_ins: int | None = None,
+) -> MigrationPlan:
+    """Plan how to get from one assignment to another (state migration, section 5).
+
+    Parameters
+    ----------
+    before, after
+        Interval of each node, None for one that does not exist.
+    work, state_size : shape (m,)
+        Amount of work, and bytes, of each task.
+    uplink, downlink : scalar or shape (nodes,)
+        Bytes per second that each node can send and receive; downlinks default to the uplinks.
+    most_move_ins
+        Tasks that may move in per node and step, so that few are suspended at a time; None for no limit.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When a task is held by no node or by several, and for links without a positive bandwidth.
+
+    Examples
+    --------
+    >>> plan = plan_migration([(0, 4)], [(0, 2), (2, 4)], [1] * 4, [8.0] * 4, uplink=4.0, most_move_ins=1)
+    >>> [[str(move) for move in step.moves] for step in plan.steps], plan.total_seconds
+    ([['task 2 from node 0 to node 1, 8 B'], ['task 3 from node 0 to node 1, 8 B']], 4.0)
+    """
+    sizes, amounts = np.asarray(state_size, np.float64), np.asarray(work, np.float64)
+    nodes = max(len(before), len(after))
+    old, new = nodes_of_tasks(before, sizes.size), nodes_of_tasks(after, sizes.size)
+    on_the_way = np.stack([old, new]) if most_move_ins is None else mini_migrations(old, new, most_move_ins, sizes, amounts)
+    steps = []
+    for left, right in pairwise(on_the_way):
+        moves = _moves(left, right, sizes)
+        schedule = schedule_transfers(traffic_of(moves, nodes), uplink, downlink)
+        steps.append(PlanStep(moves, schedule, float(loads(right[np.newaxis], amounts, nodes).max())))
+    return MigrationPlan(roles(old, new, nodes), tuple(steps))
+
+
+def _moves(left: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> tuple[Move, ...]:
+    """Runs of neighbouring tasks that go from one node to one other."""
+    code = np.where(left == right, -1, left * (1 + int(right.max())) + right)
+    starts = np.flatnonzero(np.diff(code, prepend=-2))
+    ends = np.append(starts[1:], code.size)
+    return tuple(
+        Move(first=int(a), end=int(b), source=int(left[a]), target=int(right[a]), size=float(sizes[a:b].sum()))
+        for a, b in zip(starts, ends, strict=True)
+        if code[a] >= 0
+    )

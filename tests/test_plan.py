@@ -1,0 +1,67 @@
+"""Plans: every byte that has to move moves once, in steps that hold few tasks, as fast as the links allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.mdp import nodes_of_tasks, plan_migration
+from edrp.validation.contract_problems import random_migration
+
+
+@given(st.integers(0, 500), st.sampled_from([None, 1, 2]))
+@settings(max_examples=40, deadline=None)
+def test_a_plan_leads_from_one_assignment_to_the_other(seed, most):
+    problem = random_migration(seed, tasks=30, nodes=6)
+    solution = edrp.solve(problem)
+    if solution.intervals is None:
+        return
+    plan = plan_migration(problem.intervals, solution.intervals, problem.work, problem.state_size, uplink=2.0, most_move_ins=most)
+    holder = nodes_of_tasks(problem.intervals, 30)
+    for step in plan.steps:
+        for move in step.moves:
+            assert (holder[move.first : move.end] == move.source).all()
+            holder[move.first : move.end] = move.target
+        sent = sum(transfer.size for phase in step.schedule.phases for transfer in phase.transfers)
+        assert sent == pytest.approx(sum(move.size for move in step.moves))
+        come = np.bincount([move.target for move in step.moves for _ in range(move.first, move.end)], minlength=1)
+        assert most is None or come.max() <= most
+    assert (holder == nodes_of_tasks(solution.intervals, 30)).all()
+    moved = sum(move.size for step in plan.steps for move in step.moves)
+    assert moved == pytest.approx(solution.metrics["moved_state"])
+
+
+def test_roles_say_what_stays_and_moves():
+    problem = edrp.MigrationProblem(work=[1] * 4, state_size=[1] * 4, intervals=[(0, 4)], nodes=2, tolerance=0)
+    plan = plan_migration([(0, 4)], edrp.solve(problem).intervals, problem.work, problem.state_size, uplink=1.0)
+    assert [[part.tolist() for part in role] for role in plan.roles] == [[[0, 1], [2, 3], []], [[], [], [2, 3]]]
+    assert plan.total_seconds == 2.0
+
+
+def test_command_prints_steps_and_phases(run, examples, tmp_path):
+    path = examples / "migration.json"
+    result = run("plan", path, "--uplink", "1e8", "--most-move-ins", "1")
+    assert result.code == 0
+    assert "step 1: 1 s in 1 phase" in result.out
+    assert "4 s in all" in result.out
+    run("solve", path, "-o", tmp_path / "solution.json")
+    again = run("plan", path, tmp_path / "solution.json", "--uplink", "1e8", "--most-move-ins", "1")
+    assert again.out == result.out
+
+
+def test_command_refuses_what_is_no_migration(run, examples, tmp_path):
+    assert run("plan", examples / "word_count.json").code == 2
+    run("solve", examples / "word_count.json", "-m", "greedy", "-o", tmp_path / "other.json")
+    result = run("plan", examples / "migration.json", tmp_path / "other.json")
+    assert result.code == 2
+    assert "must be migration-solution" in result.err
+
+
+def test_command_says_why_nothing_can_be_planned(run, write):
+    problem = {"kind": "migration", "work": [1, 9], "state_size": [1, 1], "intervals": [[0, 2]], "nodes": 2, "tolerance": 0.2}
+    result = run("plan", write(problem))
+    assert result.code == 3
+    assert "task 1 alone has work 9" in result.out
