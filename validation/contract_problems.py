@@ -126,8 +126,8 @@ class MigrationProblems(ContractProblems):
         }
 
     def large(self) -> Any:
-        """A thousand tasks."""
-        return random_migration(0, tasks=1000, nodes=64)
+        """As many tasks as a program can be built for in a moment."""
+        return random_migration(0, tasks=80, nodes=10)
 
     def optimum(self, problem: MigrationProblem) -> float | None:
         """Least state that moves."""
@@ -174,7 +174,7 @@ class PolicyProblems(ContractProblems):
 
     def feasible(self) -> dict[str, Any]:
         """Random problems."""
-        drawn = {f"seed {seed}": random_policy_problem(seed) for seed in range(14)}
+        drawn = {f"seed {seed}": random_policy_problem(seed) for seed in range(8)}
         return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
 
     def infeasible(self) -> dict[str, Any]:

@@ -64,10 +64,13 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
     generator
         Draws the trajectories.
     kept
-        Partitions of each class, before repetitions are dropped.
+        Partitions of each class, before repetitions are dropped; all of them, where there are no more than that.
     """
     model = policy.model
-    partitions = tuple(distinct([each]) for each in visit(policy, model, kept, RESTRICTED_NOISE, generator))
+    if max(model.size.states) <= kept:
+        partitions = tuple(each.astype(np.int64) for each in model.partitions)
+    else:
+        partitions = tuple(distinct(each) for each in visit(policy, model, kept, RESTRICTED_NOISE, generator))
     costs = [[_costs(model, a, b) for b in partitions] for a in partitions]
     values = [np.zeros(len(each)) for each in partitions]
     error = np.inf

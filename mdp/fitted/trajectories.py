@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,6 +78,6 @@ def single_step_start(model: PolicyModel, source: int, generator: np.random.Gene
     return follow(SingleStep(model), model, before, np.append(classes, source))[0][-1]
 
 
-def distinct(partitions: Sequence[Boundaries]) -> Boundaries:
+def distinct(partitions: Boundaries) -> Boundaries:
     """Partitions of one class without repetitions, in lexicographic order."""
-    return np.unique(np.concatenate(list(partitions)), axis=0)
+    return np.unique(partitions, axis=0)
