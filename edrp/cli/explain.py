@@ -9,21 +9,19 @@ import typer
 
 from edrp.cli.exit import ExitCode, code_of
 from edrp.cli.explanation_tables import print_explanation
+from edrp.cli.given import SolutionFile, solution_of
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, progress
-from edrp.errors import Fault, InvalidInstanceError, UnsupportedProblemError
+from edrp.errors import UnsupportedProblemError
 from edrp.explain import explain
-from edrp.instances import load, load_solution
+from edrp.instances import load
 from edrp.problems.edrp import EdrpProblem
 from edrp.solve import solve
 
 
 def explain_file(
     file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
-    solution_file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False),
-    ] = None,
+    solution_file: SolutionFile = None,
     method: Method = "auto",
     time_limit: TimeLimit = 60.0,
 ) -> None:
@@ -32,10 +30,7 @@ def explain_file(
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"only deployments (kind 'edrp') are explained; `edrp solve {file}` shows all of this one")
     if solution_file is not None:
-        solution = load_solution(solution_file)
-        wanted = f"{problem.kind}-solution"
-        if solution.kind != wanted:
-            raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(solution_file))
+        solution = solution_of(problem, solution_file)
     else:
         with progress(f"solving {file}") as update:
             solution = solve(problem, method, time_limit=time_limit, progress=update)

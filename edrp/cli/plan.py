@@ -9,11 +9,12 @@ import numpy as np
 import typer
 
 from edrp.cli.exit import code_of
+from edrp.cli.given import SolutionFile, solution_of
 from edrp.cli.migration_tables import move_lines
 from edrp.cli.solve import Method, finite
 from edrp.cli.terminal import output, say, table
 from edrp.errors import Fault, InvalidInstanceError
-from edrp.instances import load, load_solution
+from edrp.instances import load
 from edrp.mdp.plan import MigrationPlan, plan_migration
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
@@ -26,10 +27,7 @@ Rate = Annotated[float, typer.Option("--uplink", min=0, callback=finite, help="B
 
 def plan_file(
     file: Annotated[Path, typer.Argument(help="A migration.", show_default=False)],
-    solution_file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False),
-    ] = None,
+    solution_file: SolutionFile = None,
     uplink: Rate = 1.25e8,
     downlink: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="Bytes/s that a node receives at most; default: as uplink.")
@@ -43,12 +41,7 @@ def plan_file(
     problem = load(file)
     if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem)):
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration or migration-policy")], str(file))
-    if solution_file is None:
-        solution = solve(problem, method)
-    else:
-        solution = load_solution(solution_file)
-        if solution.kind != f"{problem.kind}-solution":
-            raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {problem.kind}-solution")], str(solution_file))
+    solution = solve(problem, method) if solution_file is None else solution_of(problem, solution_file)
     if solution.intervals is None:
         for clash in solution.clashes:
             say(output(), f"• {clash}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -36,13 +37,13 @@ class Problem(Document):
 
     kind: str
 
+    @abstractmethod
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision with plain code that shares nothing with any method."""
-        raise NotImplementedError
 
+    @abstractmethod
     def solution(self, decision: Any, fields: dict[str, Any]) -> Solution:
         """The solution that a checked decision (or None) makes; `fields` are those of every `Solution`."""
-        raise NotImplementedError
 
     def clashes(self) -> tuple[str, ...]:
         """Why no decision is feasible, in words; empty where the kind cannot tell without solving."""

@@ -1,0 +1,32 @@
+"""Solution documents that are given on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.instances import load_solution
+from edrp.problems.base import Problem
+
+SolutionFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False),
+]
+
+
+def solution_of(problem: Problem, path: Path) -> Any:
+    """Read a solution and refuse one of another kind of problem.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming the kind that would be right.
+    """
+    solution = load_solution(path)
+    wanted = f"{problem.kind}-solution"
+    if solution.kind != wanted:
+        raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(path))
+    return solution
