@@ -28,7 +28,7 @@ NO_JAVA = (
 
 
 @contextmanager
-def spark_session(master: str = "local[2]", *, memory: str = "2g") -> Iterator[SparkSession]:
+def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bool = False) -> Iterator[SparkSession]:
     """A session on `master` for as long as the block lasts; an active one is used as it is and left running.
 
     Workers run this interpreter unless `PYSPARK_PYTHON` says otherwise, with one thread each. What Java prints
@@ -40,6 +40,8 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g") -> Iterator[S
         `local[cores]`, `spark://host:port`, `yarn`, …; `sc://host:port` for a Spark Connect server.
     memory
         Of the driver, which with a local master is all there is ("2g", "512m").
+    in_python
+        Whether Python does the work, or there is little: Java then starts sooner and spends less on compiling itself.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g") -> Iterator[S
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(master)
-        for key, value in settings(master, memory).items():
+        for key, value in settings(master, memory, in_python=in_python).items():
             builder = builder.config(key, value)
         spark = _started(builder, master)
     try:
@@ -76,7 +78,7 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g") -> Iterator[S
         spark.stop()
 
 
-def settings(master: str, memory: str = "2g") -> dict[str, str]:
+def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dict[str, str]:
     """The configuration of our own sessions: quiet, few partitions of small tables, one thread per worker.
 
     >>> settings("local[2]")["spark.executorEnv.NUMBA_NUM_THREADS"]
@@ -95,6 +97,8 @@ def settings(master: str, memory: str = "2g") -> dict[str, str]:
     else:  # site-packages of a cluster are often read-only, and Numba keeps its cache beside the code
         cache = os.environ.get("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "edrp-numba"))
         chosen["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
+    if in_python:
+        chosen["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return chosen
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import UTC, date, datetime
 from functools import reduce
 
@@ -32,9 +31,8 @@ pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one wor
 
 @pytest.fixture(scope="session")
 def spark():
-    """The one session of the tests; Java does not spend more on compiling than such short jobs give back."""
-    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    with sessions.spark_session("local[2]", memory="1g") as session:
+    """The one session of the tests."""
+    with sessions.spark_session("local[2]", memory="1g", in_python=True) as session:
         yield session
 
 
@@ -278,7 +276,7 @@ def test_impossible_traces_are_refused(spark, log, tmp_path, monkeypatch):
         read_events(spark, tmp_path / "broken.parquet")
     monkeypatch.setattr("edrp.memory.memory_limit", lambda: 1.0)
     with pytest.raises(ProblemTooLargeError, match="lengthen the interval"):
-        prepare_trace(flight_events(spark), keep_loads=True)
+        prepare_trace(log(LOG), keep_loads=True)
 
 
 def test_trace_prepare_writes_the_trace_and_the_problems(spark, run, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -24,8 +22,7 @@ TRANSITIONS = np.array([[0.1, 0.6, 0.3], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
 @pytest.fixture(scope="session")
 def spark():
     """The one session of the tests."""
-    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    with spark_session("local[2]", memory="1g") as session:
+    with spark_session("local[2]", memory="1g", in_python=True) as session:
         yield session
 
 

@@ -131,7 +131,7 @@ def _engine(local: bool, master: str, memory: str, threads: int | None, tasks: i
     if local:
         yield Threads(threads or os.cpu_count() or 1)
         return
-    with spark_session(master, memory=memory) as session:
+    with spark_session(master, memory=memory, in_python=True) as session:
         yield Spark(session, tasks)
 
 
