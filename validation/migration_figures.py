@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from edrp.validation.canvas import blank_figure, quiet
 from edrp.validation.migration_experiments import Row
 from edrp.validation.migration_policies import MTM, OMS, SINGLE_STEP
+from edrp.validation.migration_runs import Estimate
 
 STYLES = {
     "even split": ("#8a8a8a", "-", "s"),
@@ -23,29 +25,36 @@ STYLES = {
 }
 """Colour, line and marker of each policy."""
 
+COST_TICKS = (1, 2, 5, 10, 20, 50, 100)
 SERIES_MARKERS = ("o", "s", "^", "D", "v")
 
 
 def draw_costs_against_tolerance(rows: Sequence[Row], path: Path) -> None:
-    """Fig. 9, one column per series: cost of every policy against τ, and below it how often the rules break the limit."""
+    """Fig. 9, one column per series, against τ: cost of every policy, savings of those that plan ahead, broken limits."""
     names = _unique(row.series for row in rows)
-    figure = blank_figure(4.2 * len(names) + 0.6, 6.0)
-    axes = figure.subplots(2, len(names), sharex=True, squeeze=False, gridspec_kw={"height_ratios": (2.4, 1)})
+    figure = blank_figure(4.2 * len(names) + 0.6, 8.2)
+    axes = figure.subplots(3, len(names), sharex=True, sharey="row", squeeze=False, gridspec_kw={"height_ratios": (2.4, 1.2, 1)})
+    floor = 0.8 * min(_percent(row) for row in rows if row.policy in (SINGLE_STEP, MTM, OMS))
     for column, name in enumerate(names):
+        cost, saved, broken = axes[:, column]
         of_series = [row for row in rows if row.series == name]
-        _draw_policies(axes[0, column], of_series, "mean")
-        _draw_policies(axes[1, column], [row for row in of_series if row.followed.broken.any()], "broken_share")
-        axes[0, column].set_yscale("log")
-        axes[0, column].yaxis.set_major_formatter("{x:g}")
-        axes[1, column].set_ylim(-4, 104)
-        axes[0, column].set_title(f"({'abcdefgh'[column]}) {name}", fontsize=10, loc="left")
-        axes[1, column].set_xlabel("τ", fontsize=9)
-    axes[0, 0].set_ylabel("state moved per migration [%]", fontsize=8.5)
-    axes[1, 0].set_ylabel("migrations that\nbreak the limit [%]", fontsize=8.5)
+        _draw_policies(cost, of_series, lambda row: _percent(row) or math.nan)  # a logarithm knows no 0
+        _draw_savings(saved, of_series)
+        breaking = {row.policy for row in of_series if row.followed.broken.any()}
+        _draw_policies(broken, [row for row in of_series if row.policy in breaking], lambda row: 100 * row.followed.broken_share)
+        cost.set_title(f"({'abcdefgh'[column]}) {name}", fontsize=10, loc="left")
+        broken.set_xlabel("τ", fontsize=9)
+    axes[0, 0].set_yscale("log")
+    axes[0, 0].set_yticks(COST_TICKS, [f"{tick:g}" for tick in COST_TICKS])
+    axes[0, 0].minorticks_off()
+    axes[0, 0].set_ylim(floor, 100)
+    axes[2, 0].set_ylim(-4, 104)
+    for ax, label in zip(axes[:, 0], ("state moved per migration [%]", "saved of SSM [%]", "limit broken [%]"), strict=True):
+        ax.set_ylabel(label, fontsize=8.5)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.05, 0.955), ncols=5, frameon=False, fontsize=8.5)
-    figure.suptitle("Load balancing against migration cost (state migration, Fig. 9)", fontsize=12, x=0.06, ha="left", y=0.985)
-    figure.subplots_adjust(left=0.07, right=0.985, top=0.82, bottom=0.09, hspace=0.1, wspace=0.16)
+    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.05, 0.965), ncols=5, frameon=False, fontsize=8.5)
+    figure.suptitle("Load balancing against migration cost (state migration, Fig. 9)", fontsize=12, x=0.06, ha="left", y=0.99)
+    figure.subplots_adjust(left=0.07, right=0.985, top=0.865, bottom=0.06, hspace=0.1, wspace=0.08)
     figure.savefig(path, dpi=130)
 
 
@@ -75,31 +84,57 @@ def draw_task_numbers(rows: Sequence[Row], path: Path) -> None:
 
 
 def draw_discounts(rows: Sequence[Row], path: Path) -> None:
-    """Fig. 14: cost and preparation of MTM-aware migration against γ; SSM stands at γ = 0."""
-    figure = blank_figure(9.6, 3.6)
-    cost, time = figure.subplots(1, 2)
+    """Fig. 14: cost, saving and preparation of MTM-aware migration against γ; SSM stands at γ = 0."""
+    figure = blank_figure(12.6, 3.6)
+    cost, saved, time = figure.subplots(1, 3)
     _draw_series(cost, rows, lambda row: row.discount or 0.0, _percent)
+    for marker, name in zip(SERIES_MARKERS, _unique(row.series for row in rows), strict=False):
+        points = [(row.discount or 0.0, row.long_saving) for row in rows if row.series == name]
+        _draw_estimates(saved, points, marker=marker, label=name)
     _draw_series(time, rows, lambda row: row.discount or 0.0, lambda row: row.prepare_seconds)
-    cost.set_xlabel("γ", fontsize=9)
-    cost.set_ylabel("state moved per migration [%]", fontsize=8.5)
+    for ax, label in ((cost, "state moved per migration [%]"), (saved, "saved of SSM, all migrations [%]")):
+        ax.set_xlabel("γ", fontsize=9)
+        ax.set_ylabel(label, fontsize=8.5)
     time.set_ylim(0, None)
     _finish(figure, time, "γ", "preparation [s]", "Discount factor (state migration, Fig. 14)", path)
 
 
-def _draw_policies(ax: Any, rows: Sequence[Row], quantity: str) -> None:
+def _draw_policies(ax: Any, rows: Sequence[Row], quantity: Callable[[Row], float]) -> None:
     for policy in _unique(row.policy for row in rows):
-        points = sorted((row.tolerance, 100 * getattr(row.followed, quantity)) for row in rows if row.policy == policy)
-        shown = [(tolerance, value) for tolerance, value in points if value > 0 or quantity != "mean"]
+        points = sorted((row.tolerance, quantity(row)) for row in rows if row.policy == policy)
         colour, line, marker = STYLES[policy]
-        ax.plot(*zip(*shown, strict=True), color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.4, label=policy)
-    quiet(ax)
+        ax.plot(
+            *zip(*points, strict=True), color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.4, label=policy
+        )
+    _frame(ax)
 
 
-def _draw_series(ax: Any, rows: Sequence[Row], horizontal: Any, vertical: Any) -> None:
+def _draw_savings(ax: Any, rows: Sequence[Row]) -> None:
+    for policy in (MTM, OMS):
+        colour, line, marker = STYLES[policy]
+        points = [(row.tolerance, row.saving) for row in rows if row.policy == policy]
+        _draw_estimates(ax, points, color=colour, linestyle=line, marker=marker)
+    ax.axhline(0, color="#8a8a8a", linewidth=0.8)
+    _frame(ax)
+
+
+def _draw_estimates(ax: Any, points: Sequence[tuple[float, Estimate | None]], **style: Any) -> None:
+    """Estimates in percent with their confidence intervals."""
+    known = sorted((place, estimate) for place, estimate in points if estimate is not None)
+    if not known:
+        return
+    values = [100 * estimate.value for _, estimate in known]
+    below = [100 * (estimate.value - estimate.low) for _, estimate in known]
+    above = [100 * (estimate.high - estimate.value) for _, estimate in known]
+    ax.errorbar([place for place, _ in known], values, (below, above), markersize=4, linewidth=1.4, capsize=2, **style)
+    _frame(ax)
+
+
+def _draw_series(ax: Any, rows: Sequence[Row], horizontal: Callable[[Row], float], vertical: Callable[[Row], float]) -> None:
     for marker, name in zip(SERIES_MARKERS, _unique(row.series for row in rows), strict=False):
         points = sorted((horizontal(row), vertical(row)) for row in rows if row.series == name)
         ax.plot(*zip(*points, strict=True), marker=marker, markersize=4, linewidth=1.4, label=name)
-    quiet(ax)
+    _frame(ax)
 
 
 def _percent(row: Row) -> float:
@@ -119,5 +154,10 @@ def _finish(figure: Any, ax: Any, horizontal: str, vertical: str, title: str, pa
     figure.savefig(path, dpi=130)
 
 
-def _unique(names: Any) -> list[str]:
+def _frame(ax: Any) -> None:
+    quiet(ax)
+    ax.spines["right"].set_visible(False)
+
+
+def _unique(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))

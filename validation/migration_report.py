@@ -135,8 +135,8 @@ def _cost(row: Row | None) -> str:
 
 def _savings(rows: Sequence[Row]) -> Table:
     table = _table(f"What planning ahead saves of SSM's cost, 95 % confidence (γ = {DISCOUNT:g})", "Series", "τ", "Policy")
-    for heading in ("Saving", "Over all migrations", "Prepared in", "How"):
-        table.add_column(heading)
+    for heading, width in (("Saving", 0), ("Over all migrations", 0), ("Prepared in", 0), ("How", len("restricted,"))):
+        table.add_column(heading, min_width=width)
     for row in rows:
         if row.saving is not None:
             over_all = "" if row.long_saving is None else str(row.long_saving)
