@@ -116,7 +116,7 @@ def test_every_policy_of_the_comparison_is_there(rows: list[Row]) -> None:
     for row in rows:
         assert row.followed.moved_share.shape == (60,)
         assert (row.saving is not None) == (row.policy in (MTM, OMS))
-        assert row.note.startswith("exact") or row.saving is None
+        assert row.note == "exact" or row.saving is None
     assert any(row.followed.broken_share > 0 for row in rows if row.policy == "consistent hashing")
 
 
@@ -124,7 +124,7 @@ def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series
     """The guard decides, and says so."""
     model = policy_model(series.tasks(12), series.transition_matrix(), 0.5, 0.8)
     prepared = prepare(model, most_states=10)
-    assert prepared.how.startswith(("fitted", "restricted", "SSM"))
+    assert prepared.how in ("fitted", "restricted", "SSM")
     course = Course(model.tasks, series.migrations(10), 0.5)
     assert not follow_replies(MTM, prepared.reply, course).broken.any()
 
@@ -134,7 +134,7 @@ def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSerie
     course = Course(series.tasks(12), series.migrations(12), 0.5)
     base = follow_replies(SINGLE_STEP, single_step(course.tasks, 0.5), course)
     exact, searched = plan(course), plan(course, [base], most_states=10)
-    assert (exact.how[:5], searched.how) == ("exact", "search without proof")
+    assert (exact.how, searched.how) == ("exact", "search")
     best, found = exact.follow(course), searched.follow(course)
     assert best.mean <= found.mean + 1e-12
     assert found.mean <= min(base.mean, 1.05 * best.mean)
@@ -198,3 +198,4 @@ def test_figures_and_tables_are_made_of_the_rows(
     assert "consistent hashing" in printed
     assert "holds" in printed
     assert max(map(len, printed.splitlines())) <= 80
+    assert "…" not in printed

@@ -39,7 +39,10 @@ SEARCH_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A policy for an uncertain future, ready to decide; `how` in words."""
+    """A policy for an uncertain future, ready to decide.
+
+    `how` says in a word where it comes from: "exact", "fitted", "restricted", or "SSM" where the guard advises that.
+    """
 
     reply: Reply
     seconds: float
@@ -57,13 +60,12 @@ def prepare(model: PolicyModel, most_states: int = MOST_STATES, seed: int = 0) -
         def reply(before: Boundaries, nodes: int) -> Boundaries:
             return _boundaries(policy.decide(tuple(pairwise(before.tolist())), nodes).intervals)
 
-        return Prepared(reply, perf_counter() - began, f"exact, {states} partitions")
+        return Prepared(reply, perf_counter() - began, "exact")
     chosen = recommend(model, seed)
     if chosen.name == "ssm":
-        return Prepared(single_step(model.tasks, model.tolerance), perf_counter() - began, "SSM, on the guard's advice")
+        return Prepared(single_step(model.tasks, model.tolerance), perf_counter() - began, "SSM")
     targets = {nodes: target for target, nodes in enumerate(model.counts)}
-    found = f"{chosen.name}, {float(states):.2g} partitions"
-    return Prepared(lambda before, nodes: chosen.policy.reply(before, targets[nodes]), perf_counter() - began, found)
+    return Prepared(lambda before, nodes: chosen.policy.reply(before, targets[nodes]), perf_counter() - began, chosen.name)
 
 
 def single_step(tasks: Tasks, tolerance: float) -> Reply:
@@ -95,7 +97,7 @@ def policy_model(tasks: Tasks, transitions: TransitionMatrix, tolerance: float, 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """Partitions after each migration of a course; `how` in words."""
+    """Partitions after each migration of a course; `how` is "exact", or "search" for one without proof."""
 
     path: oms_course.Path
     seconds: float
@@ -126,14 +128,14 @@ def plan(course: Course, known_ways: Sequence[Followed] = (), most_states: int =
     states = sum({id(step.members): step.members.count for step in known.steps}.values())
     if states <= most_states:
         path = enumerate_path(known, threads=os.cpu_count() or 1)[1]
-        return Planned(path, perf_counter() - began, f"exact, {states} partitions")
+        return Planned(path, perf_counter() - began, "exact")
     pools = Pools(known)
     ways = [improved(known, each.path[1:]) for each in known_ways]
     for way in ways:
         pools.add_path(way)
     ways.append(search_path(known, pools, out_of_time=lambda: perf_counter() - began > SEARCH_SECONDS)[1])
     path = min(ways, key=lambda way: float(known.costs(way).sum()))
-    return Planned(path, perf_counter() - began, "search without proof")
+    return Planned(path, perf_counter() - began, "search")
 
 
 def _boundaries(intervals: Iterable[Interval | None]) -> Boundaries:

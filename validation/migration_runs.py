@@ -154,7 +154,7 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{100 * self.value:.1f} % ({100 * self.low:.1f}…{100 * self.high:.1f})"
+        return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
 
 
 def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
@@ -165,7 +165,7 @@ def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
     >>> def cost(value):
     ...     return Followed("", np.full(50, value), np.zeros(50), np.zeros(50))
     >>> str(saving(cost(0.09), cost(0.1)))
-    '10.0 % (10.0…10.0)'
+    '10.0 % (10.0 to 10.0)'
     """
     costs = np.stack([policy.moved_share, against.moved_share])
     migrations = costs.shape[1]
