@@ -157,6 +157,26 @@ class Course:
         ]
         return np.maximum(0.0, moved)
 
+    def path_of(self, assignments: Sequence[Sequence[Interval | None]]) -> Path:
+        """The partitions of assignments, empty intervals last."""
+        path = []
+        for each in assignments:
+            held = sorted(interval for interval in each if interval is not None and interval[0] < interval[1])
+            empty = sum(interval is not None and interval[0] == interval[1] for interval in each)
+            ends = [end for _, end in held]
+            path.append(np.array([0, *ends, *[ends[-1]] * empty], dtype=np.int64))
+        return tuple(path)
+
+    def moved(self, assignments: Sequence[Sequence[Interval | None]], intervals: Sequence[Interval]) -> float:
+        """State that moves in all steps from the assignment `intervals` on, added task by task, in bytes."""
+        size = 0.0
+        before = _owners(intervals, self.steps[0].tasks.work.size)
+        for step, assignment in zip(self.steps, assignments, strict=True):
+            after = _owners(assignment, before.size)
+            size += float(step.tasks.state_size[before != after].sum())
+            before = after
+        return size
+
     def assignments(self, path: Sequence[Boundaries], intervals: Sequence[Interval]) -> tuple[Assignment, ...]:
         """The interval of every node after each step of a path that begins at the assignment `intervals`."""
         current: Assignment = tuple(intervals)
@@ -168,3 +188,12 @@ class Course:
             current = in_place(current, assign(old, len(present), boundaries, matched, step.members.nodes))
             found.append(current)
         return tuple(found)
+
+
+def _owners(assignment: Sequence[Interval | None], tasks: int) -> Integers:
+    """Node of each task."""
+    owners = np.empty(tasks, np.int64)
+    for node, each in enumerate(assignment):
+        if each is not None:
+            owners[each[0] : each[1]] = node
+    return owners

@@ -100,24 +100,21 @@ class Choices(NamedTuple):
         return cls(np.empty((states, 2)), np.empty((states, 2), np.int32))
 
 
-@inlined
-def _compatible(left: Side, right: Side, u: int, v: int) -> bool:
-    """Whether the intervals begun at both places can be open at the same time."""
-    a, c = left.boundary[u], right.boundary[v]
-    if a > c:
-        return bool(right.reach[v] >= a)
-    return bool(left.reach[u] > c or u == left.boundary.size - 1)
-
-
 @inner_loop
 def _lay_out(left: Side, right: Side, low: np.ndarray, high: np.ndarray, offset: np.ndarray) -> int:
-    count = 0
-    for u in range(left.boundary.size):
+    """Ranges of right places at each position; within a position places are sorted by boundary."""
+    count, last = 0, left.boundary.size - 1
+    for u in range(last + 1):
+        a, k, reached = left.boundary[u], 0, 0
+        furthest = left.boundary[last] if u == last else left.reach[u] - 1
         for v in range(right.boundary.size):
-            if _compatible(left, right, u, v):
-                k = right.level[v]
-                if high[u, k] == 0:
-                    low[u, k] = v
+            if v == 0 or right.level[v] != k:
+                k, reached = right.level[v], 0
+                low[u, k], high[u, k] = v, v
+            reached = max(reached, right.reach[v], right.boundary[v])
+            if reached < a:
+                low[u, k], high[u, k] = v + 1, v + 1
+            elif right.boundary[v] <= furthest:
                 high[u, k] = v + 1
         for k in range(low.shape[1]):
             offset[u, k] = count - low[u, k]

@@ -29,15 +29,12 @@ class Stage(NamedTuple):
     state_before : shape (m + 1,), bytes.
     trie, partitions : the numbered class, and its partitions.
     rows : which of the partitions are allowed, in the order in which to search from them.
-    reach_cost : shape (count,) or None
-        A lower bound on the cost of every path from the start to each partition.
     """
 
     state_before: Values
     trie: Trie
     partitions: Partitions
     rows: Integers
-    reach_cost: Values | None = None
 
 
 class OutOfTimeError(Exception):
@@ -87,8 +84,6 @@ def best_path(
         for here, there in zip(stages[-2::-1], stages[:0:-1], strict=True):
             pair = id(here.trie), id(there.trie)
             values, replies = _backwards(here, there, values, known.get(pair), pool, out_of_time)
-            if here.reach_cost is not None:
-                values[values + here.reach_cost >= below] = np.inf
             known[pair] = replies
             kept.append(replies)
     first, value, reply = stages[0], np.empty(1), np.full(1, -1)
