@@ -189,3 +189,7 @@ def _answer(
         method=f"oms: {way}",
         notes=(notes[way],),
     )
+
+
+METHODS = (Oms(),)
+"""For the registry."""
