@@ -28,6 +28,7 @@ from edrp.heuristics import METHODS as _SEARCHING
 from edrp.instances import load, load_solution, loads, save, schema
 from edrp.mdp.fitted.method import METHODS as _FITTING
 from edrp.mdp.methods import METHODS as _MIGRATING
+from edrp.mdp.oms_method import METHODS as _SEQUENCING
 from edrp.methods import Method, Options, methods, register
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem, Limits, Weights
@@ -38,7 +39,7 @@ from edrp.solution import Solution
 from edrp.solution import installed_versions as _installed_versions
 from edrp.solve import solve
 
-for _method in (*_FORMULATING, *_ELIMINATING, *_SEARCHING, *_MIGRATING, *_FITTING, *_CHOOSING):
+for _method in (*_FORMULATING, *_ELIMINATING, *_SEARCHING, *_MIGRATING, *_SEQUENCING, *_FITTING, *_CHOOSING):
     register(_method)
 
 __version__ = _installed_versions()["edrp"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edrp.errors import BackendUnavailableError
+from edrp.validation.canvas import blank_figure, quiet
 from edrp.validation.replay import Replay
 
 RESPONSE, RATE, REPLICAS, CHANGE, LIMIT = "#1f4e79", "#8a8a8a", "#c55a11", "#9dc3e6", "#b00020"
@@ -35,7 +35,7 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
     BackendUnavailableError
         When matplotlib is not installed.
     """
-    figure = _figure(11.0, 3.9 * ((len(replays) + 1) // 2))
+    figure = blank_figure(11.0, 3.9 * ((len(replays) + 1) // 2))
     outer = figure.add_gridspec(
         (len(replays) + 1) // 2, 2, hspace=0.32, wspace=0.24, left=0.07, right=0.93, top=0.87, bottom=0.08
     )
@@ -60,7 +60,7 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
 
 def draw_response(replay: Replay, ax: Any = None, *, minutes: float = 1.0) -> Any:
     """Response time in ms over time, its limit, and a mark at every reconfiguration; returns the axes."""
-    ax = _figure(6.0, 3.0).add_subplot() if ax is None else ax
+    ax = blank_figure(6.0, 3.0).add_subplot() if ax is None else ax
     times = [step.number * minutes for step in replay.steps]
     for step in replay.reconfigurations:
         ax.axvline(step.number * minutes, color=CHANGE, linewidth=1.2, zorder=1)
@@ -72,13 +72,13 @@ def draw_response(replay: Replay, ax: Any = None, *, minutes: float = 1.0) -> An
     ax.text(0.985, 0.05, note, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color="#333333", bbox=BOX)
     ax.set_ylabel("response time [ms]", fontsize=8.5)
     ax.set_xlim(times[0], times[-1])
-    _quiet(ax)
+    quiet(ax)
     return ax
 
 
 def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit: str = "min") -> Any:
     """Replicas of all operators and, on a second scale, the source rate over time; returns the axes."""
-    ax = _figure(6.0, 2.0).add_subplot() if ax is None else ax
+    ax = blank_figure(6.0, 2.0).add_subplot() if ax is None else ax
     times = [step.number * minutes for step in replay.steps]
     ax.step(times, replay.replicas, where="post", color=REPLICAS, linewidth=1.6)
     ax.set_ylim(min(replay.replicas) - 0.8, max(replay.replicas) + 0.8)
@@ -86,7 +86,7 @@ def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit:
     ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
     ax.yaxis.get_major_locator().set_params(integer=True)
     ax.xaxis.get_major_locator().set_params(steps=(1, 2, 3, 6, 10), nbins=9)
-    _quiet(ax)
+    quiet(ax)
     rate = ax.twinx()
     rate.plot(times, [step.rate for step in replay.steps], color=RATE, linewidth=1.2)
     rate.set_ylim(0, None)
@@ -103,24 +103,6 @@ def _response_range(replays: Mapping[str, Replay]) -> tuple[float, float]:
     top = max(values + limits)
     bottom = max(0.0, min(values) - 0.35 * (top - min(values)))
     return bottom, top + 0.06 * (top - bottom)
-
-
-def _quiet(ax: Any) -> None:
-    ax.tick_params(labelsize=8)
-    ax.grid(axis="y", color="#e6e6e6", linewidth=0.7)
-    ax.set_axisbelow(True)
-    ax.spines["top"].set_visible(False)
-
-
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BackendUnavailableError('figures need the package matplotlib: pip install "edrp[plot]"') from error
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _legend_handles() -> list[Any]:
