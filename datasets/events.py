@@ -123,7 +123,7 @@ def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
     index = found["interval"].to_numpy(np.int64)
     first, last = int(index.min()), int(index.max())
     if last - first >= MOST_INTERVALS:
-        why = f"is too many (more than {MOST_INTERVALS}); lengthen the interval, or leave out events with wrong times"
+        why = f"is too many (more than {MOST_INTERVALS}); give times in seconds, lengthen the interval, or leave out wrong times"
         raise InvalidInstanceError([Fault("intervals from first to last event", str(last - first + 1), why)])
     sums = {}
     for name in ("events", "bytes"):

@@ -17,6 +17,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow
 
+from edrp.errors import BackendUnavailableError
 from edrp.mdp.pmc import CHUNK, ByClass, Integers, Sweep, empty_sweep, look_aheads, sweep_rows
 from edrp.mdp.policy_model import PolicyModel
 from edrp.mdp.policy_parameters import fingerprint, parameters_of
@@ -33,6 +34,7 @@ ANSWERS = pyarrow.schema(
     [("source", pyarrow.int32()), ("first", pyarrow.int64()), ("costs", pyarrow.binary()), ("replies", pyarrow.binary())]
 )
 ANSWER_COLUMNS = "source int, first long, costs binary, replies binary"
+Search = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
 REPLY = np.int32
 COLLECTED_AT_ONCE = 2**28
 """Bytes of answers that one job brings to the driver; Spark refuses results above its limit, 1 GiB by default."""
@@ -63,7 +65,13 @@ class Spark:
     tasks: int | None = None
 
     def sweep(self, model: PolicyModel, values: ByClass, replies: list[Integers] | None) -> Sweep:
-        """One job for all states; several in a row where the answers are too many to collect at once."""
+        """One job for all states; several in a row where the answers are too many to collect at once.
+
+        Raises
+        ------
+        BackendUnavailableError
+            When the job fails, as it does where workers lack this package or memory; the last checkpoint stays.
+        """
         search = _search(model, values, uuid4().hex)
         found = empty_sweep(model)
         rounds = -(-model.size.pairs * 12 // COLLECTED_AT_ONCE)
@@ -73,11 +81,18 @@ class Spark:
         with cancelled_with_us(self.session):
             for turn in range(rounds):
                 jobs = pyarrow.Table.from_pylist([_job(model, *chunk, replies) for chunk in chunks[turn::rounds]], JOBS)
-                asked = self.session.createDataFrame(jobs).repartition(tasks)
-                answers = asked.mapInArrow(search, ANSWER_COLUMNS).toArrow()
-                for answer in answers.to_pylist():
+                for answer in self._answers(jobs, tasks, search).to_pylist():
                     _enter(model, answer, found)
         return found
+
+    def _answers(self, jobs: pyarrow.Table, tasks: int, search: Search) -> pyarrow.Table:
+        from pyspark.errors import PySparkException
+
+        try:
+            return self.session.createDataFrame(jobs).repartition(tasks).mapInArrow(search, ANSWER_COLUMNS).toArrow()
+        except PySparkException as error:
+            lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
+            raise BackendUnavailableError(f"a sweep failed on Spark: {lines[-1] if lines else error}") from error
 
     def _tasks(self, states: int) -> int:
         if self.tasks is not None:
@@ -108,9 +123,7 @@ def _enter(model: PolicyModel, answer: dict[str, Any], found: Sweep) -> None:
     found.replies[source][rows] = np.frombuffer(answer["replies"], REPLY).reshape(-1, width)
 
 
-def _search(
-    model: PolicyModel, values: ByClass, sweep: str
-) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
+def _search(model: PolicyModel, values: ByClass, sweep: str) -> Search:
     """The function that workers run; it takes the model's parameters and C along."""
 
     def search(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

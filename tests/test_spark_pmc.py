@@ -82,6 +82,17 @@ def test_workers_answer_in_chunks_and_keep_their_tables(model, expected):
     assert pmc_spark._kept.ahead is not kept
 
 
+def test_a_failed_job_says_what_the_workers_lack(spark, model, expected, monkeypatch):
+    def search(batches):
+        import module_of_the_driver_alone  # noqa: F401
+
+        return batches
+
+    monkeypatch.setattr(pmc_spark, "_search", lambda *_: search)
+    with pytest.raises(BackendUnavailableError, match=r"a sweep failed on Spark: .*No module named"):
+        Spark(spark).sweep(model, expected.values, None)
+
+
 def test_precompute_on_the_command_line(spark, run, examples, tmp_path):
     done = run("policy", "precompute", examples / "migration_policy.json", "--spark", "local[2]", "--out", tmp_path / "policy")
     assert done.code == 0, done.err
