@@ -119,7 +119,7 @@ def _pass_until_proven(
     pools = Pools(course, LARGEST_POOL)
     rounding = 1e-12 * sum(float(step.state_before[-1]) for step in course.steps)
     began, spent_on_paths = perf_counter(), 0.0
-    relaxation = Relaxation(course, threads, seed)
+    relaxation = Relaxation(course, threads, seed, out_of_time)
     gaps: list[float] = []
     while True:
         below = search.cost - max(gap * search.cost, rounding)
@@ -136,9 +136,7 @@ def _pass_until_proven(
         if len(gaps) > STALLED_PASSES and gaps[-1] > (1 - STALLED) * gaps[-1 - STALLED_PASSES]:
             search.ended = "iteration_limit"
             return
-        if out_of_time():
-            raise OutOfTimeError
-        relaxation.ascend(out_of_time)
+        relaxation.ascend()
         search.passes += 1
         begin = perf_counter()
         extend = spent_on_paths < 0.5 * (begin - began)  # proving must not wait for improving

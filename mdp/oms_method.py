@@ -81,16 +81,17 @@ class Oms:
         size = {"tasks": problem.tasks, "steps": len(problem.nodes)}
         if not course.feasible:
             return Answer("infeasible", "finished", size=size)
+        size["partitions"] = sum(step.members.count for step in course.steps)
         minima, memory = enumeration_size(course)
         way = parameters.way if parameters.way != "auto" else _affordable(course, minima, memory, options)
-        log.info("%s: %s steps, %.4g partitions", way, len(course.steps), minima)
+        log.info("%s: %s steps, %.4g partitions", way, len(course.steps), size["partitions"])
         if way == "enumerated":
             search = _enumerated(course, parameters, options)
         else:
             search = _incumbent(course, problem, parameters, options)
             if way == "prices" and search.ended != "interrupted":
                 search = _proven(course, search, options)
-        return _answer(course, problem, search, way, {**size, "partitions": minima, "passes": search.passes})
+        return _answer(course, problem, search, way, {**size, "passes": search.passes})
 
 
 def _affordable(course: Course, minima: int, memory: int, options: Options) -> Way:

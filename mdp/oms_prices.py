@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.oms_course import Course
 from edrp.mdp.oms_pairs import LEFT, RIGHT, Choices, Pairs, Side, arc_minima, least_pair, trace_pair
+from edrp.mdp.oms_program import OutOfTimeError
 from edrp.mdp.subtrie import only, without
 from edrp.mdp.tasks import Boundaries, Values
 from edrp.mdp.trie import Trie
@@ -48,6 +49,13 @@ class Relaxation:
         Parts of the course that are worked on at the same time.
     seed
         Of the strides.
+    out_of_time
+        Asked now and then; when it says so, any method may raise.
+
+    Raises
+    ------
+    OutOfTimeError
+        When `out_of_time` says so; the bound stays what it was.
 
     Attributes
     ----------
@@ -67,8 +75,12 @@ class Relaxation:
     True
     """
 
-    def __init__(self, course: Course, threads: int = 1, seed: int = 0) -> None:
+    def __init__(
+        self, course: Course, threads: int = 1, seed: int = 0, out_of_time: Callable[[], bool] = lambda: False
+    ) -> None:
         self.course = course
+        self.bound = 0.0
+        self._out_of_time = out_of_time
         self.threads = min(threads, max(1, len(course.steps) // 4))
         self._generator = np.random.default_rng(seed)
         self._take([only(course.start), *(step.members.graph for step in course.steps)])
@@ -97,13 +109,12 @@ class Relaxation:
         return sum(each.count for each in self._pairs)
 
     def _evaluate(self) -> None:
-        """The least cost of each migration by itself, and the bound."""
-        self._least = np.empty(len(self._pairs))
-        for t in range(len(self._pairs)):
-            self._least[t] = self._solve(t, self._rooms[0][0])
-        self.bound = float(self._least.sum())
+        """The least costs of all migrations, each by itself."""
+        self.bound = sum(self._solve(t, self._rooms[0][0]) for t in range(len(self._pairs)))
 
     def _solve(self, t: int, room: Choices) -> float:
+        if self._out_of_time():
+            raise OutOfTimeError
         state_before = self.course.steps[t].state_before
         return float(least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, room))
 
@@ -115,16 +126,15 @@ class Relaxation:
         arc_minima(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, *room, left, right)
         return left - least, right - least
 
-    def ascend(self, out_of_time: Callable[[], bool] = lambda: False) -> None:
-        """One pass forwards and one backwards; stops in between when `out_of_time` says so."""
+    def ascend(self) -> None:
+        """One pass forwards and one backwards."""
         last, stride = len(self._pairs) - 1, int(self._generator.integers(*STRIDES))
         for t, side in ((last - 1, RIGHT), (last, LEFT)):
             orders = [self._generator.permutation(stride) for _ in range(last + 1)]
 
             def hand_on(part: int, chosen: range, side: int = side, orders: list[Integers] = orders) -> None:
                 for t in chosen:
-                    if not out_of_time():
-                        self._hand_on(t, side, orders[t], self._rooms[part])
+                    self._hand_on(t, side, orders[t], self._rooms[part])
 
             forwards = range(t + 1) if side == RIGHT else range(t, 0, -1)
             self._in_parts(forwards, hand_on)
