@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -41,7 +41,7 @@ def plan_file(
     problem = load(file)
     if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem)):
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration or migration-policy")], str(file))
-    solution = solve(problem, method) if solution_file is None else solution_of(problem, solution_file)
+    solution: Any = solve(problem, method) if solution_file is None else solution_of(problem, solution_file)
     if solution.intervals is None:
         for clash in solution.clashes:
             say(output(), f"• {clash}")
