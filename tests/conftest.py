@@ -73,6 +73,15 @@ def infeasible() -> EdrpProblem:
     return load(EXAMPLES / "infeasible.json")
 
 
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of the large real series beside the checkout; without it, what needs it is skipped."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"there is no {folder}")
+    return folder
+
+
 @pytest.fixture
 def document() -> dict[str, Any]:
     """The word count as JSON, to be changed by a test."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +17,6 @@ from edrp.datasets.storm import HIGHEST_RATE, measured_latency
 from edrp.documents import Deployment
 from edrp.errors import BackendUnavailableError, InvalidInstanceError
 from edrp.validation.days import real_day
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-needs_taxi = pytest.mark.skipif(not (SHARED / TAXI_FILE).is_file(), reason=f"no {TAXI_FILE} in {SHARED}")
 
 
 def mean_delay(network):
@@ -230,14 +226,13 @@ def test_the_busiest_day_of_flights_is_spread_over_the_range_asked_for():
 
 
 @pytest.mark.data
-@needs_taxi
-def test_the_taxi_stream_is_read_from_a_folder_or_from_the_environment(monkeypatch):
-    rates = datasets.taxi_rates(SHARED)
+def test_the_taxi_stream_is_read_from_a_folder_or_from_the_environment(monkeypatch, shared_data):
+    rates = datasets.taxi_rates(shared_data)
     assert rates.shape == (525_533,)
     assert rates.sum() == 173_167_790
-    monkeypatch.setenv("EDRP_DATA", str(SHARED))
+    monkeypatch.setenv("EDRP_DATA", str(shared_data))
     assert (datasets.taxi_rates() == rates).all()
-    assert real_day(SHARED, low=20.0, high=300.0, minutes=60, days=4).rates.shape == (97,)
+    assert real_day(shared_data, low=20.0, high=300.0, minutes=60, days=4).rates.shape == (97,)
 
 
 def test_a_missing_or_broken_taxi_file_is_said_with_its_place(monkeypatch, tmp_path):

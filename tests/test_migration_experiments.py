@@ -17,8 +17,6 @@ from edrp.validation.migration_policies import MTM, OMS, SINGLE_STEP, plan, poli
 from edrp.validation.migration_runs import Course, Followed, follow_hashing, follow_replies, follow_rule, saving
 from edrp.validation.migration_series import MigrationSeries, departures, real_series, zipf_work
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
-
 
 @pytest.fixture(scope="module")
 def series() -> MigrationSeries:
@@ -71,9 +69,9 @@ def test_departures_ask_for_eight_to_sixteen_nodes() -> None:
 
 
 @pytest.mark.data
-def test_all_three_series_are_read() -> None:
+def test_all_three_series_are_read(shared_data: Path) -> None:
     """Taxi trips and tweets lie beside the checkout."""
-    found = real_series(DATA)
+    found = real_series(shared_data)
     assert [each.name for each in found] == ["flights", "taxi", "Twitter"]
     assert all(each.migrations().size == 101 for each in found)
 
