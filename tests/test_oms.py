@@ -9,14 +9,14 @@ import pytest
 from edrp.documents.intervals import load_limit
 from edrp.mdp import oms_layered, oms_method
 from edrp.mdp.matching import gain_between
-from edrp.mdp.oms_course import Course
-from edrp.mdp.oms_enumerated import enumerate_path
-from edrp.mdp.oms_heuristic import Pools, greedy_path, improved, search_path
-from edrp.mdp.oms_layered import search_by_prices
-from edrp.mdp.oms_method import Oms, OmsParameters
-from edrp.mdp.oms_pairs import Choices, Pairs, Side, arc_minima, least_pair, trace_pair
-from edrp.mdp.oms_prices import Relaxation
 from edrp.mdp.partitions import enumerate_partitions, sample_partitions
+from edrp.mdp.sequence.by_prices import search_by_prices
+from edrp.mdp.sequence.course import Course
+from edrp.mdp.sequence.enumerated import enumerate_path
+from edrp.mdp.sequence.heuristic import Pools, greedy_path, improved, search_path
+from edrp.mdp.sequence.method import Oms, OmsParameters
+from edrp.mdp.sequence.pairs import Choices, Pairs, Side, arc_minima, least_pair, trace_pair
+from edrp.mdp.sequence.prices import Relaxation
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, arcs_of
 from edrp.methods import Options
@@ -169,7 +169,7 @@ def test_prices_prove_what_enumeration_finds(seed: int) -> None:
 
 
 def test_more_partitions_than_can_be_listed() -> None:
-    """A billion partitions in eight steps, proven within seconds, whatever the number of threads and the incumbent."""
+    """A billion partitions in eight steps, proven within seconds, whatever the seed and however weak the incumbent."""
     course = skewed_course(1, 48, (6, 12), 8, 1.0)
     assert sum(step.members.count for step in course.steps) > 1e9
     weak = greedy_path(course)
