@@ -24,8 +24,8 @@ from rich.table import Table
 
 import edrp
 from edrp.documents.intervals import load_limit
-from edrp.mdp.ssm import ssm
-from edrp.mdp.ssm_ties import best_migration, settle
+from edrp.mdp.single_step.ssm import ssm
+from edrp.mdp.single_step.ties import best_migration, settle
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.problems.migration import MigrationProblem
 

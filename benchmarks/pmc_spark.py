@@ -17,9 +17,9 @@ from pmc import process
 from rich.console import Console
 from rich.table import Table
 
-from edrp.mdp.pmc import Engine, Iteration, Threads, iterate
-from edrp.mdp.pmc_spark import Spark
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import Engine, Iteration, Threads, iterate
+from edrp.mdp.policy.spark import Spark
 from edrp.spark import spark_session
 
 console = Console()

@@ -28,7 +28,7 @@ from edrp.heuristics import METHODS as _SEARCHING
 from edrp.instances import load, load_solution, loads, save, schema
 from edrp.mdp.fitted.method import METHODS as _FITTING
 from edrp.mdp.methods import METHODS as _MIGRATING
-from edrp.mdp.oms_method import METHODS as _SEQUENCING
+from edrp.mdp.sequence.method import METHODS as _SEQUENCING
 from edrp.methods import Method, Options, methods, register
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem, Limits, Weights

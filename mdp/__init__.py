@@ -4,14 +4,14 @@ Paper: Ding, Fu, Ma, Winslett, Yang, Zhang, Chao, "Optimal Operator State Migrat
 Single steps and sequences are solved through `edrp.solve`; what this room offers beside that is listed here.
 """
 
-from edrp.mdp.mini_migrations import mini_migrations
-from edrp.mdp.plan import MigrationPlan, plan_migration
-from edrp.mdp.policy import MigrationPolicy
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.policy_store import load_policy, precompute_policy
-from edrp.mdp.transfer_roles import nodes_of_tasks, roles, traffic_between, traffic_of
-from edrp.mdp.transfers import TransferSchedule, schedule_transfers
-from edrp.mdp.transition_matrix import TransitionMatrix
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.store import load_policy, precompute_policy
+from edrp.mdp.transfer.mini_migrations import mini_migrations
+from edrp.mdp.transfer.plan import MigrationPlan, plan_migration
+from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
+from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
 
 __all__ = [
     "MigrationPlan",

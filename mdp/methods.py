@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from time import perf_counter
 
-from edrp.mdp.pmc import ACCURACY, Iteration, Threads, iterate
-from edrp.mdp.policy import MigrationPolicy
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
+from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.memory import memory_limit
 from edrp.methods import Options

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from quantecon.markov import DiscreteDP
 
-from edrp.mdp.pmc import Threads, iterate
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.state_action_pairs import state_action_pairs
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.state_action_pairs import state_action_pairs
 from edrp.mdp.tasks import Tasks
 
 

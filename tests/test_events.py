@@ -19,7 +19,7 @@ from edrp.datasets.series import LoadSeries, taxi_series, twitter_series
 from edrp.datasets.trace import Trace, TraceSettings, even_intervals
 from edrp.datasets.trace_files import load_trace, save_trace
 from edrp.errors import InvalidInstanceError
-from edrp.mdp.transition_counts import count_transitions
+from edrp.mdp.chain.transition_counts import count_transitions
 
 LOADS = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1e6))
 

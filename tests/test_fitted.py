@@ -15,9 +15,9 @@ from edrp.mdp.fitted.method import recommend
 from edrp.mdp.fitted.policies import Fitted, SingleStep
 from edrp.mdp.fitted.priced import PricedClass, arc_intervals
 from edrp.mdp.fitted.trajectories import draw_classes, follow, random_partitions, visit
-from edrp.mdp.pmc import Threads, iterate
-from edrp.mdp.policy import MigrationPolicy
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.tasks import Boundaries, Tasks
 from edrp.problems.projected_costs import migration_costs
 

@@ -23,7 +23,7 @@ from edrp.heuristics.migration import (
     outcome,
 )
 from edrp.heuristics.migration.balanced_packing import least_largest_load
-from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.methods import Options
 from edrp.problems.migration import MigrationProblem

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from edrp.heuristics.migration import EvenSplit, Sticky
-from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.validation import migration_report, migration_series
 from edrp.validation.migration_claims import ORDER, discount_claims, task_claims, tolerance_claims

@@ -8,7 +8,7 @@ from edrp.documents.intervals import moves_between
 from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.migration import formulate_matching, formulate_migration
 from edrp.mdp.matching import match
-from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.problems.migration import MigrationProblem
 from edrp.program import Linear

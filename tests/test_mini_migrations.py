@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edrp.errors import InvalidInstanceError
-from edrp.mdp.mini_migrations import loads, mini_migrations
-from edrp.mdp.transfer_roles import roles, traffic_between
-from edrp.mdp.transfers import schedule_transfers
+from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer.roles import roles, traffic_between
+from edrp.mdp.transfer.schedules import schedule_transfers
 
 Assignment = NDArray[np.int64]
 

@@ -11,7 +11,7 @@ from edrp.documents.intervals import load_limit
 from edrp.errors import ProblemTooLargeError
 from edrp.mdp.best_reply import best_replies, colexicographic
 from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
-from edrp.mdp.subtrie import count_paths, listed, numbered, without
+from edrp.mdp.sequence.subtrie import count_paths, listed, numbered, without
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, arcs_of, look_ahead, rank_partitions
 

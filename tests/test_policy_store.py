@@ -13,11 +13,11 @@ import pytest
 
 import edrp
 from edrp.errors import InvalidInstanceError
-from edrp.mdp.pmc import Threads, iterate
-from edrp.mdp.policy import MigrationPolicy
-from edrp.mdp.policy_checkpoints import Checkpoints
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.policy_store import load_policy, precompute_policy, save_policy
+from edrp.mdp.policy.checkpoints import Checkpoints
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
 from edrp.mdp.tasks import Tasks
 
 TRANSITIONS = np.array([[0.0, 0.7, 0.3], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])

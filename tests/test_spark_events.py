@@ -24,7 +24,7 @@ from edrp.datasets.trace import TraceSettings
 from edrp.datasets.trace_files import load_trace
 from edrp.datasets.zipf_stream import zipf_events
 from edrp.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
-from edrp.mdp.transition_counts import count_transitions
+from edrp.mdp.chain.transition_counts import count_transitions
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from edrp.errors import BackendUnavailableError
-from edrp.mdp import pmc_spark
-from edrp.mdp.pmc import Threads, iterate
-from edrp.mdp.pmc_spark import Spark
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.policy_store import load_policy, precompute_policy
+from edrp.mdp.policy import spark as pmc_spark
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.spark import Spark
+from edrp.mdp.policy.store import load_policy, precompute_policy
 from edrp.mdp.tasks import Tasks
 from edrp.spark import spark_session
 

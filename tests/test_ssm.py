@@ -13,13 +13,13 @@ from scipy.optimize import linear_sum_assignment
 from edrp.documents.intervals import load_limit
 from edrp.kernels import kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
-from edrp.mdp.ssm import ssm
-from edrp.mdp.ssm_bands import room_for_bands, set_bands
-from edrp.mdp.ssm_layers import line_of, room_for
-from edrp.mdp.ssm_partition import partition_into
-from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.single_step.bands import room_for_bands, set_bands
+from edrp.mdp.single_step.layers import line_of, room_for
+from edrp.mdp.single_step.partition import partition_into
+from edrp.mdp.single_step.ssm import ssm
+from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.two_sided import two_sided
 from edrp.mdp.tasks import OldNodes, Tasks
-from edrp.mdp.two_sided import two_sided
 from edrp.problems.migration import MigrationProblem
 from edrp.validation.migration_brute_force import brute_force_migration, enumerate_migrations
 

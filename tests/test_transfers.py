@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from edrp.documents.intervals import moves_between
 from edrp.errors import InvalidInstanceError
-from edrp.mdp.transfer_roles import nodes_of_tasks, roles, traffic_between, traffic_of
-from edrp.mdp.transfers import TransferSchedule, schedule_transfers
+from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
+from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
 
 
 def random_traffic(generator: np.random.Generator) -> NDArray[np.float64]:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.errors import InvalidInstanceError
-from edrp.mdp.transition_counts import count_transitions
-from edrp.mdp.transition_matrix import TransitionMatrix
+from edrp.mdp.chain.transition_counts import count_transitions
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
 
 SERIES = st.lists(st.integers(1, 6), min_size=1, max_size=60)
 

@@ -17,9 +17,9 @@ from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecisio
 from edrp.problems.migration_sequence import MigrationSequence
 from edrp.validation.brute_force import brute_force
 from edrp.validation.migration_brute_force import brute_force_migration
-from edrp.validation.oms_brute_force import brute_force_sequence
 from edrp.validation.policy_brute_force import PolicyBruteForce
 from edrp.validation.random_problems import random_problem
+from edrp.validation.sequence_brute_force import brute_force_sequence
 
 
 class ContractProblems(ABC):

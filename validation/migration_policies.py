@@ -12,16 +12,16 @@ import numpy as np
 
 from edrp.documents.intervals import Interval
 from edrp.errors import Fault, InvalidInstanceError
-from edrp.mdp import oms_course
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.fitted.method import recommend
-from edrp.mdp.oms_enumerated import enumerate_path
-from edrp.mdp.oms_heuristic import Pools, improved, search_path
-from edrp.mdp.pmc import Threads, iterate
-from edrp.mdp.policy import MigrationPolicy
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.ssm_ties import best_migration
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.sequence import course as oms_course
+from edrp.mdp.sequence.enumerated import enumerate_path
+from edrp.mdp.sequence.heuristic import Pools, improved, search_path
+from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
-from edrp.mdp.transition_matrix import TransitionMatrix
 from edrp.problems.migration import migration_clashes
 from edrp.validation.migration_runs import Course, Followed, Reply, judge_path
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from edrp.datasets.flights import flights
 from edrp.datasets.series import LoadSeries, taxi_series, twitter_series
 from edrp.errors import Fault, InvalidInstanceError
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.tasks import Tasks
-from edrp.mdp.transition_matrix import TransitionMatrix
 
 Counts = NDArray[np.int64]
 Values = NDArray[np.float64]

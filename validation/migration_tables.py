@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.documents.intervals import load_limit
-from edrp.mdp.transition_matrix import TransitionMatrix
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.problems.migration_sequence import MigrationSequence
 from edrp.problems.projected_costs import Boundaries, migration_costs
 from edrp.solve import solve

@@ -15,7 +15,7 @@ from edrp.cli.solve import Method, finite
 from edrp.cli.terminal import output, say, table
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.instances import load
-from edrp.mdp.plan import MigrationPlan, plan_migration
+from edrp.mdp.transfer.plan import MigrationPlan, plan_migration
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.solve import solve

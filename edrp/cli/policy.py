@@ -23,13 +23,13 @@ from edrp.errors import Fault, InvalidInstanceError, ProblemTooLargeError
 from edrp.files import read_whole
 from edrp.instances import load
 from edrp.mdp.methods import too_many_states
-from edrp.mdp.pmc import ACCURACY, Engine, Iteration, Threads
-from edrp.mdp.pmc_forecast import sweep_seconds
-from edrp.mdp.pmc_spark import Spark
-from edrp.mdp.policy import MigrationPolicy
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.policy_parameters import parameters_of
-from edrp.mdp.policy_store import load_policy, precompute_policy
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.forecast import sweep_seconds
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.parameters import parameters_of
+from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, Threads
+from edrp.mdp.policy.spark import Spark
+from edrp.mdp.policy.store import load_policy, precompute_policy
 from edrp.memory import memory_limit
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.solution import Answer

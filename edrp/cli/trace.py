@@ -22,7 +22,7 @@ from edrp.datasets.trace_files import save_trace
 from edrp.datasets.zipf_stream import zipf_events
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.instances import save
-from edrp.mdp.transition_matrix import TransitionMatrix
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.spark import spark_session
 
 if TYPE_CHECKING:

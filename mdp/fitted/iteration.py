@@ -15,7 +15,7 @@ from edrp.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, Values
 
 ROUNDS = 15

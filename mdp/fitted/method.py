@@ -11,7 +11,7 @@ from edrp.mdp.fitted.iteration import fit, restrict
 from edrp.mdp.fitted.policies import Replies, SingleStep
 from edrp.mdp.fitted.trajectories import draw_classes, follow
 from edrp.mdp.matching import assign, gain_between, match
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.methods import Options
 from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision

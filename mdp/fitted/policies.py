@@ -12,8 +12,8 @@ from edrp.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.matching import gain_between
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.ssm_ties import settle
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.single_step.ties import settle
 from edrp.mdp.tasks import Boundaries, Values
 
 

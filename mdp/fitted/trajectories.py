@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from edrp.mdp.fitted.policies import Replies, SingleStep
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import sample_partitions
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, Values
 
 Classes = NDArray[np.int64]

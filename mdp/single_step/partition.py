@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.kernels import inlined, inner_loop, kernel
-from edrp.mdp.ssm_bands import Bands, tighten, trim
-from edrp.mdp.ssm_layers import OPEN, TAKEN, Counts, Line, Room, set_layer
+from edrp.mdp.single_step.bands import Bands, tighten, trim
+from edrp.mdp.single_step.layers import OPEN, TAKEN, Counts, Line, Room, set_layer
 from edrp.mdp.tasks import Boundaries, Values
 
 STORED_CELLS = 5_000_000

@@ -10,7 +10,7 @@ where that node begins at a). All transitions into a cell read windows of the la
   the old node's end, so pairs are aggregated in two stacks.
 
 A layer therefore costs O(m), all of them O(m·n′). Values are pairs: gain, then moves (pieces that change their node);
-gains that differ by no more than `slack` are equal. `ssm_bands` says which boundaries a layer has to know at all.
+gains that differ by no more than `slack` are equal. `bands` says which boundaries a layer has to know at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.kernels import inlined, inner_loop, kernel
-from edrp.mdp.ssm_bands import Bands
+from edrp.mdp.single_step.bands import Bands
 from edrp.mdp.tasks import Boundaries, Values
 
 Counts = NDArray[np.int32]

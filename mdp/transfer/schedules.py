@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edrp.errors import Fault, InvalidInstanceError
-from edrp.mdp.transfer_kernels import open_shop_phases
+from edrp.mdp.transfer.kernels import open_shop_phases
 
 Values = NDArray[np.float64]
 

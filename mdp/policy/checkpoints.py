@@ -14,10 +14,10 @@ from pyarrow import parquet
 
 from edrp.errors import InvalidInstanceError
 from edrp.files import write_whole
-from edrp.mdp.pmc import Iteration
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.policy_parameters import fingerprint, parameters_of
-from edrp.mdp.policy_tables import lists_of, refuse_changed, rows_of, write_classes
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.parameters import fingerprint, parameters_of
+from edrp.mdp.policy.pmc import Iteration
+from edrp.mdp.policy.tables import lists_of, refuse_changed, rows_of, write_classes
 
 log = logging.getLogger("edrp.pmc")
 

@@ -11,7 +11,7 @@ from edrp.documents.intervals import Assignment, Interval
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.mdp.best_reply import best_replies
 from edrp.mdp.matching import assign, match
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.mdp.trie import Lookahead, look_ahead
 from edrp.problems.migration_policy import PolicyDecision
@@ -33,7 +33,7 @@ class MigrationPolicy:
     --------
     Six equal tasks that are held by two or by three nodes in turn:
 
-    >>> from edrp.mdp.pmc import Threads, iterate
+    >>> from edrp.mdp.policy.pmc import Threads, iterate
     >>> from edrp.mdp.tasks import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)

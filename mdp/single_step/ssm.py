@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.mdp.ssm_ties import settle
+from edrp.mdp.single_step.ties import settle
 from edrp.mdp.tasks import Boundaries, Tasks
 
 

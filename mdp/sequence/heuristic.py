@@ -8,10 +8,10 @@ import numpy as np
 
 from edrp.kernels import inner_loop
 from edrp.mdp.matching import gain_between
-from edrp.mdp.oms_course import Course, Path, Step
-from edrp.mdp.ssm import ssm
+from edrp.mdp.sequence.course import Course, Path, Step
+from edrp.mdp.single_step.ssm import ssm
+from edrp.mdp.single_step.two_sided import two_sided
 from edrp.mdp.tasks import Boundaries, Tasks, Values
-from edrp.mdp.two_sided import two_sided
 
 LARGEST_POOL = 1000
 """Partitions of a step that are recombined, unless told otherwise; the newest are kept."""

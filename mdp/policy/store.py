@@ -18,12 +18,12 @@ from pyarrow import parquet
 
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.files import read_whole, write_whole
-from edrp.mdp.pmc import ACCURACY, Engine, Iteration, iterate
-from edrp.mdp.policy import MigrationPolicy
-from edrp.mdp.policy_checkpoints import Checkpoints
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.policy_parameters import differences, fingerprint, model_of, parameters_of
-from edrp.mdp.policy_tables import lists_of, refuse_changed, rows_of, write_classes
+from edrp.mdp.policy.checkpoints import Checkpoints
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.parameters import differences, fingerprint, model_of, parameters_of
+from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, iterate
+from edrp.mdp.policy.tables import lists_of, refuse_changed, rows_of, write_classes
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.problems.projected_costs import ProjectedCosts
 
@@ -50,7 +50,7 @@ def precompute_policy(
     Parameters
     ----------
     model, engine, accuracy, max_sweeps, time_limit
-        As for `edrp.mdp.pmc.iterate`.
+        As for `edrp.mdp.policy.pmc.iterate`.
     folder
         Made if there is none.
     after_sweep
@@ -66,7 +66,7 @@ def precompute_policy(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from edrp.mdp.pmc import Threads
+    >>> from edrp.mdp.policy.pmc import Threads
     >>> from edrp.mdp.tasks import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)

@@ -15,9 +15,9 @@ import numpy as np
 from edrp.documents.intervals import Assignment, load_limit
 from edrp.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
-from edrp.mdp.ssm_bands import Bands, narrow, room_for_bands, set_bands
-from edrp.mdp.ssm_layers import Counts, Line, Room, line_of, mirrored, room_for
-from edrp.mdp.ssm_partition import STORED_CELLS, largest_gain, partition_into
+from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
+from edrp.mdp.single_step.layers import Counts, Line, Room, line_of, mirrored, room_for
+from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
 
 EQUAL_LOADS = 1e-12
@@ -78,7 +78,7 @@ def settle(
     Parameters
     ----------
     work_before, state_before, old_boundaries, limit, allow_empty
-        As for `edrp.mdp.ssm.ssm`.
+        As for `edrp.mdp.single_step.ssm.ssm`.
     boundaries, matched : shape (n′ + 1,), (n′,)
         Filled in: the partition, empty intervals last, and the old interval that keeps each new one, or −1.
     least_load

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Tasks
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edrp.errors import Fault, InvalidInstanceError
-from edrp.mdp import markov_chains
-from edrp.mdp.transition_counts import Counts, checked_transitions, count_transitions, faults_of_counts
+from edrp.mdp.chain import markov_chains
+from edrp.mdp.chain.transition_counts import Counts, checked_transitions, count_transitions, faults_of_counts
 
 Probabilities = NDArray[np.float64]
 

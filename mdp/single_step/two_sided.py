@@ -10,8 +10,8 @@ import numpy as np
 
 from edrp.kernels import inlined, inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS
-from edrp.mdp.ssm_bands import Bands, room_for_bands, set_bands
-from edrp.mdp.ssm_layers import OPEN, TAKEN, Line, line_of
+from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
+from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, line_of
 from edrp.mdp.tasks import Boundaries, Values
 
 
@@ -73,7 +73,7 @@ def meet(
     """`two_sided` for kernels: fills `boundaries`; returns the state that stays in both migrations, NaN if infeasible.
 
     A cell (k, a) holds the best that k intervals from boundary a on can give, for both neighbours open or taken as in
-    `ssm_layers`: index 2·(left taken) + (right taken).
+    `layers`: index 2·(left taken) + (right taken).
     """
     tasks, nodes = work_before.size - 1, boundaries.size - 1
     bands = room_for_bands(tasks, nodes)

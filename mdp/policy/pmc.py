@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from edrp.kernels import inner_loop
 from edrp.mdp.best_reply import best_replies
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Values
 from edrp.mdp.trie import Lookahead, look_ahead
 from edrp.problems.projected_costs import ProjectedCosts

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from edrp.mdp.matching import gain_between
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Values
 from edrp.memory import refuse_beyond_memory
 

@@ -14,7 +14,7 @@ from edrp.documents.intervals import Assignment, Interval, load_limit
 from edrp.mdp.best_reply import colexicographic
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions
-from edrp.mdp.policy import in_place
+from edrp.mdp.policy.decisions import in_place
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
 from edrp.mdp.trie import Trie
 

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow
 
 from edrp.errors import BackendUnavailableError
-from edrp.mdp.pmc import CHUNK, ByClass, Integers, Sweep, empty_sweep, look_aheads, sweep_rows
-from edrp.mdp.policy_model import PolicyModel
-from edrp.mdp.policy_parameters import fingerprint, parameters_of
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.parameters import fingerprint, parameters_of
+from edrp.mdp.policy.pmc import CHUNK, ByClass, Integers, Sweep, empty_sweep, look_aheads, sweep_rows
 from edrp.mdp.trie import Lookahead
 from edrp.spark import cancelled_with_us
 
@@ -57,7 +57,7 @@ class Spark:
 
     Examples
     --------
-    >>> from edrp.mdp.pmc import iterate
+    >>> from edrp.mdp.policy.pmc import iterate
     >>> found = iterate(model, Spark(session))  # doctest: +SKIP
     """
 
@@ -127,11 +127,11 @@ def _search(model: PolicyModel, values: ByClass, sweep: str) -> Search:
     """The function that workers run; it takes the model's parameters and C along."""
 
     def search(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from edrp.mdp import pmc_spark
+        from edrp.mdp.policy import spark
 
         for batch in batches:
             for job in batch.to_pylist():
-                yield pmc_spark.answer_of(model, values, sweep, job)
+                yield spark.answer_of(model, values, sweep, job)
 
     return search
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from edrp.documents.intervals import load_limit
-from edrp.mdp import oms_layered, oms_method
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import enumerate_partitions, sample_partitions
+from edrp.mdp.sequence import by_prices, method
 from edrp.mdp.sequence.by_prices import search_by_prices
 from edrp.mdp.sequence.course import Course
 from edrp.mdp.sequence.enumerated import enumerate_path
@@ -21,7 +21,7 @@ from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, arcs_of
 from edrp.methods import Options
 from edrp.problems.migration_sequence import MigrationSequence
-from edrp.validation.oms_brute_force import brute_force_sequence
+from edrp.validation.sequence_brute_force import brute_force_sequence
 
 WAYS = ("auto", "enumerated", "prices", "heuristic")
 
@@ -182,7 +182,7 @@ def test_more_partitions_than_can_be_listed() -> None:
 
 def test_listing_what_is_left_finds_better_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """From a weak incumbent, without any search for better ones in between."""
-    monkeypatch.setattr(oms_layered, "_improve", lambda *arguments: None)
+    monkeypatch.setattr(by_prices, "_improve", lambda *arguments: None)
     course = skewed_course(2, 32, (4, 7), 6, 0.3)
     weak = greedy_path(course)
     search = search_by_prices(course, float(course.costs(weak).sum()), weak)
@@ -244,13 +244,13 @@ def test_interrupts_give_the_best_path_so_far(monkeypatch: pytest.MonkeyPatch) -
     problem = table_3()
     for name, way in (("search_path", "prices"), ("enumerate_path", "enumerated")):
         with monkeypatch.context() as patch:
-            original = getattr(oms_method, name)
+            original = getattr(method, name)
             calls = iter([interrupt])
-            patch.setattr(oms_method, name, lambda *a, original=original, calls=calls, **k: next(calls, original)(*a, **k))
+            patch.setattr(method, name, lambda *a, original=original, calls=calls, **k: next(calls, original)(*a, **k))
             answer = Oms().run(problem, Options(parameters={"way": way}))
         assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
         assert problem.evaluate(answer.decision).feasible
-    monkeypatch.setattr(oms_layered, "Relaxation", interrupt)
+    monkeypatch.setattr(by_prices, "Relaxation", interrupt)
     answer = Oms().run(problem, Options(parameters={"way": "prices"}))
     assert answer.stopped_because == "interrupted"
     assert answer.bound == 4.0

@@ -6,8 +6,8 @@ from time import perf_counter
 
 import numpy as np
 
-from edrp.mdp.pmc import look_aheads, sweep_rows
-from edrp.mdp.policy_model import PolicyModel
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import look_aheads, sweep_rows
 
 SAMPLE = 128
 """States searched in each class; neighbours in the search order, which share work as they do in a sweep."""

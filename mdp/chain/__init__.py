@@ -1,0 +1,1 @@
+"""How numbers of nodes follow each other: the migration transition matrix."""

@@ -1,0 +1,1 @@
+"""Known sequences of migrations: OMS by enumeration, by prices, and by search."""

@@ -1,0 +1,184 @@
+"""Optimal migration sequences where partitions are far too many to be listed: bound, forbid, and list what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+
+from edrp.mdp.best_reply import colexicographic
+from edrp.mdp.sequence.course import Course, Path
+from edrp.mdp.sequence.heuristic import Pools, improved
+from edrp.mdp.sequence.prices import Relaxation
+from edrp.mdp.sequence.program import LastStep, OutOfTimeError, Stage, best_path
+from edrp.mdp.sequence.subtrie import count_paths, listed, numbered
+
+LISTABLE = 1_000_000
+"""Partitions of all steps but the last together that are listed to end the search."""
+
+LARGEST_POOL = 300
+"""Partitions of a step that are recombined after a pass."""
+
+EXTENDED = 60
+"""Partitions of a step from which others are looked for by prices."""
+
+STALLED = 1e-3
+"""Share of the gap that passes have to close to be worth their time …"""
+
+STALLED_PASSES = 25
+"""… within so many of them."""
+
+Ended = Literal["finished", "time_limit", "iteration_limit", "interrupted"]
+
+
+@dataclass
+class Search:
+    """Where a search stands.
+
+    Attributes
+    ----------
+    cost, path
+        Best known.
+    bound
+        No path costs less, in bytes.
+    proven
+        Whether the bound is within the gap that was asked for.
+    ended
+        Why the search ended; `iteration_limit` where further passes would close no more of the gap.
+    passes : over the course, so far.
+    """
+
+    cost: float
+    path: Path
+    bound: float = 0.0
+    proven: bool = False
+    ended: Ended = "time_limit"
+    passes: int = 0
+
+
+def search_by_prices(
+    course: Course,
+    cost: float,
+    path: Path,
+    *,
+    gap: float = 1e-9,
+    threads: int = 1,
+    seed: int = 0,
+    out_of_time: Callable[[], bool] = lambda: False,
+    progress: Callable[[float, float], None] = lambda cost, bound: None,
+) -> Search:
+    """Improve and prove a path: passes over prices, each followed by a search for better paths.
+
+    Parameters
+    ----------
+    course
+        Feasible at every step.
+    cost, path
+        A known path, such as that of `search_path`.
+    gap
+        Relative gap at which the path counts as optimal.
+    threads
+        That search at the same time once all that is left is listed.
+    seed
+        Of the passes.
+    out_of_time
+        Asked now and then.
+    progress
+        Called with cost and bound after each pass.
+
+    Examples
+    --------
+    >>> from edrp.mdp.sequence.heuristic import greedy_path
+    >>> from edrp.mdp.tasks import Tasks
+    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
+    >>> path = greedy_path(course)
+    >>> search = search_by_prices(course, course.costs(path).sum(), path)
+    >>> float(search.cost), search.ended
+    (6.0, 'finished')
+    """
+    search = Search(cost, path)
+    try:
+        _pass_until_proven(course, search, gap, threads, seed, out_of_time, progress)
+    except OutOfTimeError:
+        search.ended = "time_limit"
+    except KeyboardInterrupt:
+        search.ended = "interrupted"
+    return search
+
+
+def _pass_until_proven(
+    course: Course,
+    search: Search,
+    gap: float,
+    threads: int,
+    seed: int,
+    out_of_time: Callable[[], bool],
+    progress: Callable[[float, float], None],
+) -> None:
+    pools = Pools(course, LARGEST_POOL)
+    rounding = 1e-12 * sum(float(step.state_before[-1]) for step in course.steps)
+    began, spent_on_paths = perf_counter(), 0.0
+    relaxation = Relaxation(course, seed, out_of_time)
+    gaps: list[float] = []
+    while True:
+        below = search.cost - max(gap * search.cost, rounding)
+        search.bound = max(search.bound, min(relaxation.bound - rounding, below))
+        progress(search.cost, search.bound)
+        left = relaxation.forbid(below)
+        if not left:
+            search.bound, search.proven, search.ended = max(search.bound, below), True, "finished"
+            return
+        if sum(count_paths(graph) for graph in relaxation.graphs[1:-1]) <= LISTABLE:
+            _finish(course, relaxation, search, below, threads, out_of_time)
+            return
+        gaps.append(search.cost - search.bound)
+        if len(gaps) > STALLED_PASSES and gaps[-1] > (1 - STALLED) * gaps[-1 - STALLED_PASSES]:
+            search.ended = "iteration_limit"
+            return
+        relaxation.ascend()
+        search.passes += 1
+        begin = perf_counter()
+        extend = spent_on_paths < 0.5 * (begin - began)  # proving must not wait for improving
+        _improve(course, relaxation, pools, search, EXTENDED if extend else 1, out_of_time)
+        spent_on_paths += perf_counter() - begin
+
+
+def _improve(
+    course: Course, relaxation: Relaxation, pools: Pools, search: Search, extended: int, out_of_time: Callable[[], bool]
+) -> None:
+    """Look for a better path among partitions that prices suggest."""
+    pools.add_path(search.path)
+    for step, boundaries in relaxation.attaining():
+        pools.add(step, boundaries)
+    last = len(course.steps) - 1
+    for step in range(last + 1):
+        before = pools.newest(step - 1, extended) if step > 0 else course.start[np.newaxis]
+        for boundaries in relaxation.after(step, before):
+            pools.add(step, boundaries)
+    for step in range(last - 1, -1, -1):
+        for boundaries in relaxation.before(step, pools.newest(step + 1, extended)):
+            pools.add(step, boundaries)
+    path = improved(course, pools.best_path()[1], out_of_time)
+    pools.add_path(path)
+    cost = float(course.costs(path).sum())
+    if cost < search.cost:
+        search.cost, search.path = cost, path
+
+
+def _finish(
+    course: Course, relaxation: Relaxation, search: Search, below: float, threads: int, out_of_time: Callable[[], bool]
+) -> None:
+    """List all partitions that are left, and take the best path through them if it is better."""
+    stages = []
+    for step, graph in zip(course.steps[:-1], relaxation.graphs[1:-1], strict=True):
+        trie = numbered(graph)
+        partitions = listed(trie)
+        stages.append(Stage(step.state_before, trie, partitions, colexicographic(partitions)))
+    last = LastStep(course.steps[-1].state_before, relaxation.graphs[-1])
+    cost, path = best_path(course.start, stages, last, threads=threads, out_of_time=out_of_time)
+    if cost < below:
+        search.cost, search.path = float(course.costs(path).sum()), path
+    search.bound, search.proven, search.ended = max(search.bound, min(below, search.cost)), True, "finished"

@@ -1,0 +1,196 @@
+"""The method for known sequences of migrations: it chooses how to prove by how many partitions there are."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+from typing import Literal
+
+from edrp.mdp.sequence.by_prices import Ended, Search, search_by_prices
+from edrp.mdp.sequence.course import Course, Path
+from edrp.mdp.sequence.enumerated import enumerate_path, enumeration_size
+from edrp.mdp.sequence.heuristic import Pools, search_path
+from edrp.mdp.sequence.program import OutOfTimeError
+from edrp.memory import memory_limit
+from edrp.methods import Options
+from edrp.problems.migration_sequence import MigrationSequence
+from edrp.solution import Answer
+
+log = logging.getLogger("edrp.oms")
+
+Way = Literal["auto", "enumerated", "prices", "heuristic"]
+
+MOST_MINIMA = 20_000_000
+"""Inner minima up to which all partitions are listed; a microsecond or two each."""
+
+SECONDS_PER_MINIMUM = 5e-6
+"""Generous, to tell whether listing keeps to a time limit."""
+
+MOST_PLACES = 1e9
+"""Pairs of places, summed over pairs of consecutive classes, up to which bounds are computed by prices."""
+
+HEURISTIC_SHARE = 0.2
+"""Of the time limit, before proving begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class OmsParameters:
+    """How to solve.
+
+    Attributes
+    ----------
+    way : "enumerated", "prices" or "heuristic"; "auto" takes the first of these that is affordable.
+    starts : greedy paths of a round of the heuristic.
+    patience : rounds without success after which the heuristic ends.
+    """
+
+    way: Way = "auto"
+    starts: int = 30
+    patience: int = 5
+
+    def __post_init__(self) -> None:
+        if self.way not in ("auto", "enumerated", "prices", "heuristic"):
+            raise ValueError(f"way must be auto, enumerated, prices or heuristic, got {self.way!r}")
+        if self.starts < 1 or self.patience < 1:
+            raise ValueError(f"starts and patience must be at least 1, got {self.starts} and {self.patience}")
+
+
+class Oms:
+    """Optimal migration sequence (state migration, section 4.1).
+
+    Where all partitions of all steps can be listed, a dynamic program over them; where they cannot, prices that
+    prove a lower bound, and usually the optimum; where even that is too much, a heuristic and a weak bound.
+    """
+
+    name = "oms"
+    kinds: tuple[str, ...] = ("migration-sequence",)
+    exact = True
+    summary = "the sequence of migrations that moves the least state: enumeration, or prices with a proven gap"
+
+    def refusal(self, problem: MigrationSequence) -> str | None:
+        """None: takes every sequence."""
+        return None
+
+    def run(self, problem: MigrationSequence, options: Options) -> Answer:
+        """Solve; within a time limit, the best path so far with its bound."""
+        parameters = OmsParameters(**options.parameters)
+        course = Course.of(problem)
+        size = {"tasks": problem.tasks, "steps": len(problem.nodes)}
+        if not course.feasible:
+            return Answer("infeasible", "finished", size=size)
+        size["partitions"] = sum(step.members.count for step in course.steps)
+        minima, memory = enumeration_size(course)
+        way = parameters.way if parameters.way != "auto" else _affordable(course, minima, memory, options)
+        log.info("%s: %s steps, %.4g partitions", way, len(course.steps), size["partitions"])
+        if way == "enumerated":
+            search = _enumerated(course, parameters, options)
+        else:
+            search = _incumbent(course, problem, parameters, options)
+            if way == "prices" and search.ended != "interrupted":
+                search = _proven(course, search, options)
+        return _answer(course, problem, search, way, {**size, "passes": search.passes})
+
+
+def _affordable(course: Course, minima: int, memory: int, options: Options) -> Way:
+    seconds = minima * SECONDS_PER_MINIMUM
+    if minima <= MOST_MINIMA and memory <= memory_limit() and seconds <= 0.5 * options.remaining:
+        return "enumerated"
+    places = [1, *(step.members.graph.boundary.size for step in course.steps)]
+    pairs = sum(a * b for a, b in pairwise(places))
+    return "prices" if pairs <= MOST_PLACES else "heuristic"
+
+
+def _threads(options: Options) -> int:
+    return options.threads if options.threads > 1 else os.cpu_count() or 1
+
+
+def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> Search:
+    try:
+        cost, path = enumerate_path(course, threads=_threads(options), out_of_time=lambda: options.remaining <= 0)
+    except OutOfTimeError:
+        return Search(*_quick(course), ended="time_limit")
+    except KeyboardInterrupt:
+        return Search(*_quick(course), ended="interrupted")
+    return Search(cost, path, cost, True, "finished")
+
+
+def _quick(course: Course) -> tuple[float, Path]:
+    """What is found without any search: for one that is over before it has begun."""
+    return search_path(course, Pools(course), out_of_time=lambda: True)
+
+
+def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> Search:
+    limit = options.remaining * (1.0 if parameters.way == "heuristic" else HEURISTIC_SHARE)
+    end = perf_counter() + limit
+    pools = Pools(course)
+    ended: Ended = "finished"
+    try:
+        cost, path = search_path(
+            course,
+            pools,
+            starts=parameters.starts,
+            patience=parameters.patience,
+            seed=options.seed,
+            out_of_time=lambda: perf_counter() >= end,
+        )
+    except KeyboardInterrupt:
+        (cost, path), ended = _quick(course), "interrupted"
+    if options.start is not None and problem.evaluate(options.start).feasible:
+        given = course.path_of(options.start)
+        if (value := float(course.costs(given).sum())) < cost:
+            cost, path = value, given
+    if ended == "finished" and options.remaining <= 0:
+        ended = "time_limit"
+    # Whatever follows, the first step moves what it has to.
+    first = _quick(Course(course.start, course.steps[:1]))[0]
+    return Search(cost, path, first, len(course.steps) == 1, ended)
+
+
+def _proven(course: Course, search: Search, options: Options) -> Search:
+    def report(cost: float, bound: float) -> None:
+        log.debug("cost %.9g, bound %.9g", cost, bound)
+        if options.progress is not None:
+            options.progress(perf_counter() - options.started, cost, bound)
+
+    found = search_by_prices(
+        course,
+        search.cost,
+        search.path,
+        gap=options.gap,
+        threads=_threads(options),
+        seed=options.seed,
+        out_of_time=lambda: options.remaining <= 0,
+        progress=report,
+    )
+    found.bound = max(found.bound, search.bound)
+    return found
+
+
+def _answer(
+    course: Course, problem: MigrationSequence, search: Search, way: Way, size: dict[str, int]
+) -> Answer:
+    decision = course.assignments(search.path, problem.intervals)
+    moved = course.moved(decision, problem.intervals)
+    bound = moved if search.proven and way == "enumerated" else min(moved, search.bound)
+    notes = {
+        "enumerated": f"dynamic program over all partitions of every step, {size['partitions']} in all",
+        "prices": f"bound by prices of intervals, {search.passes} passes",
+        "heuristic": "heuristic; the bound is what the first step moves at least",
+    }
+    return Answer(
+        "optimal" if search.proven else "feasible",
+        search.ended,
+        decision,
+        moved,
+        bound,
+        size,
+        method=f"oms: {way}",
+        notes=(notes[way],),
+    )
+
+
+METHODS = (Oms(),)
+"""For the registry."""

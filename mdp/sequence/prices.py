@@ -1,0 +1,186 @@
+"""Lower bounds on a course of migrations, however many partitions a step has: prices that let its steps be decided apart.
+
+Give every interval of a step's partition a price; pay the prices of a partition when it is entered, and get them back
+when it is left. Over the whole course nothing changes, but each migration c(P, Q) − prices(P) + prices(Q) may now choose
+its own P and Q (`pairs`), and the sum of these minima is a lower bound: a Lagrangian relaxation of "the Q of one
+migration is the P of the next, interval by interval".
+
+Prices are found by block-coordinate ascent. What a migration would cost more if it had to use an interval, its *excess*,
+is handed on to the migration that shares the interval: the giver's minimum stays what it is, the receiver's can only
+rise. A partition has one interval at each position, so the excess of all intervals at one position may be handed on
+whole, at k positions one k-th of it; positions are taken by residue classes of a random stride. Passes go forwards and
+backwards over the course. The bound never falls, needs no step length, and usually ends within a few parts in a
+thousand of the optimum.
+
+Intervals whose use would raise the bound above a known cost are forbidden; the classes shrink until they can be listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.sequence.course import Course
+from edrp.mdp.sequence.pairs import LEFT, RIGHT, Choices, Pairs, Side, arc_minima, least_pair, trace_pair
+from edrp.mdp.sequence.program import OutOfTimeError
+from edrp.mdp.sequence.subtrie import only, without
+from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.trie import Trie
+
+Integers = NDArray[np.int64]
+
+STRIDES = (4, 9)
+"""Least stride, and the one above the greatest: longer ones raise the bound more per pass, shorter ones per second."""
+
+
+class Relaxation:
+    """Prices of all intervals, and the bound that they prove.
+
+    Parameters
+    ----------
+    course
+        Feasible at every step.
+    seed
+        Of the strides.
+    out_of_time
+        Asked now and then; when it says so, any method may raise.
+
+    Raises
+    ------
+    OutOfTimeError
+        When `out_of_time` says so; the bound stays what it was.
+
+    Attributes
+    ----------
+    graphs
+        What is left of each class; the first is the current partition alone.
+    bound
+        In bytes: no path through what is left costs less.
+
+    Examples
+    --------
+    >>> from edrp.mdp.tasks import Tasks
+    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
+    >>> relaxation = Relaxation(course)
+    >>> for _ in range(5):
+    ...     relaxation.ascend()
+    >>> bool(5.5 < relaxation.bound < 6 + 1e-9)
+    True
+    """
+
+    def __init__(self, course: Course, seed: int = 0, out_of_time: Callable[[], bool] = lambda: False) -> None:
+        self.course = course
+        self.bound = 0.0
+        self._out_of_time = out_of_time
+        self._generator = np.random.default_rng(seed)
+        self._take([only(course.start), *(step.members.graph for step in course.steps)])
+        self._prices = [np.zeros(graph.arc_target.size) for graph in self.graphs]
+        self._evaluate()
+
+    def _take(self, graphs: list[Trie]) -> None:
+        """Work on these classes from now on."""
+        self.graphs = graphs
+        sides = {id(graph): Side.of(graph) for graph in graphs}
+        pairs: dict[tuple[int, int], Pairs] = {}
+        self._pairs: list[Pairs] = []
+        for left, right in pairwise(graphs):
+            key = id(left), id(right)
+            if key not in pairs:
+                pairs[key] = Pairs.of(sides[key[0]], sides[key[1]])
+            self._pairs.append(pairs[key])
+        most = max(each.count for each in self._pairs)
+        self._room, self._reached = Choices.room(most), np.empty((most, 2))
+        positions = [np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level)) for graph in graphs]
+        self._positions = [np.repeat(each, np.diff(graph.arc_start)) for each, graph in zip(positions, graphs, strict=True)]
+
+    @property
+    def states(self) -> int:
+        """How many states of pairs have to be gone through to evaluate the bound once."""
+        return sum(each.count for each in self._pairs)
+
+    def _evaluate(self) -> None:
+        """The least costs of all migrations, each by itself."""
+        self.bound = sum(self._solve(t) for t in range(len(self._pairs)))
+
+    def _solve(self, t: int) -> float:
+        if self._out_of_time():
+            raise OutOfTimeError
+        state_before = self.course.steps[t].state_before
+        return float(least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, self._room))
+
+    def _excess(self, t: int) -> tuple[Values, Values]:
+        """By how much the least cost of a migration rises if an interval has to be left, or entered; infinite if it cannot."""
+        least = self._solve(t)
+        prices, state_before = (-self._prices[t], self._prices[t + 1]), self.course.steps[t].state_before
+        left, right = np.empty_like(prices[LEFT]), np.empty_like(prices[RIGHT])
+        arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left, right)
+        return left - least, right - least
+
+    def ascend(self) -> None:
+        """One pass forwards and one backwards."""
+        stride, last = int(self._generator.integers(*STRIDES)), len(self._pairs) - 1
+        for t in range(last):
+            self._hand_on(t, RIGHT, stride)
+        for t in range(last, 0, -1):
+            self._hand_on(t, LEFT, stride)
+        self._evaluate()
+
+    def _hand_on(self, t: int, side: int, stride: int) -> None:
+        """Hand on the excess of one side's intervals, positions by residue class."""
+        step = t if side == LEFT else t + 1
+        positions, nodes = self._positions[step], self.graphs[step].nodes
+        for residue in self._generator.permutation(min(stride, nodes)):
+            excess = self._excess(t)[side]
+            share = excess / -(-(nodes - residue) // stride)
+            shift = np.where((positions % stride == residue) & np.isfinite(excess), share, 0.0)
+            self._prices[step] += shift if side == LEFT else -shift
+
+    def attaining(self) -> list[tuple[int, Boundaries]]:
+        """Partitions of the pairs that attain the bound, with the number of their step."""
+        found = []
+        for t, pairs in enumerate(self._pairs):
+            self._solve(t)
+            arcs = np.zeros(self.graphs[t].nodes, np.int64), np.zeros(self.graphs[t + 1].nodes, np.int64)
+            trace_pair(pairs, self._room, *arcs)
+            for step, graph, each in ((t - 1, self.graphs[t], arcs[LEFT]), (t, self.graphs[t + 1], arcs[RIGHT])):
+                if step >= 0:
+                    found.append((step, np.concatenate([[0], graph.boundary[graph.arc_target[each]]])))
+        return found
+
+    def after(self, step: int, partitions: Boundaries) -> Boundaries:
+        """Where to go in a step from partitions of the one before, by prices as the cost of what follows; one row each."""
+        graph, state_before = self.graphs[step + 1], self.course.steps[step].state_before
+        return PricedClass(graph, self._prices[step + 1]).replies(state_before, partitions)[1]
+
+    def before(self, step: int, partitions: Boundaries) -> Boundaries:
+        """Where to come from in a step on the way to partitions of the next, by prices as the cost of what precedes."""
+        graph, state_before = self.graphs[step + 1], self.course.steps[step + 1].state_before
+        return PricedClass(graph, -self._prices[step + 1]).replies(state_before, partitions)[1]
+
+    def forbid(self, cost: float) -> bool:
+        """Forbid all intervals of partitions through which no path costs less than `cost`.
+
+        Returns
+        -------
+        bool
+            Whether any path is left; if not, none costs less.
+        """
+        excess = [np.zeros(each.size) for each in self._prices]
+        for t in range(len(self._pairs)):
+            left, right = self._excess(t)
+            excess[t] += left
+            excess[t + 1] += right
+        smaller = [self.graphs[0]]
+        for t in range(1, len(self.graphs)):
+            graph, arcs = without(self.graphs[t], self.bound + excess[t] < cost)
+            if graph.count == 0:
+                return False
+            smaller.append(graph)
+            self._prices[t] = self._prices[t][arcs]
+        self._take(smaller)
+        self._evaluate()
+        return True

@@ -1,0 +1,155 @@
+"""Dynamic program over a course of migrations: the exact best path through listed partitions of every step but the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.mdp.best_reply import best_replies
+from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.partitions import Partitions
+from edrp.mdp.sequence.course import Path
+from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.trie import Trie, look_ahead
+
+Integers = NDArray[np.int64]
+
+CHUNK = 4096
+"""Partitions that one call of the kernel answers, and between two looks at the clock."""
+
+
+class Stage(NamedTuple):
+    """One step but the last, with all partitions through which the path may go.
+
+    Attributes
+    ----------
+    state_before : shape (m + 1,), bytes.
+    trie, partitions, order : the numbered class, its partitions, and the order in which to search from them.
+    """
+
+    state_before: Values
+    trie: Trie
+    partitions: Partitions
+    order: Integers
+
+
+class LastStep(NamedTuple):
+    """The last step: where it leads to need not be listed.
+
+    Attributes
+    ----------
+    state_before : shape (m + 1,), bytes.
+    graph : of the class.
+    """
+
+    state_before: Values
+    graph: Trie
+
+    def costs(self, partitions: Partitions | Boundaries) -> Values:
+        """Least cost from each partition, in bytes."""
+        return self._priced.replies(self.state_before, partitions)[0]
+
+    def reply(self, boundaries: Boundaries) -> Boundaries:
+        """Where to go from one partition."""
+        return self._priced.replies(self.state_before, boundaries[np.newaxis])[1][0]
+
+    @property
+    def _priced(self) -> PricedClass:
+        return PricedClass(self.graph, np.zeros(self.graph.arc_target.size))
+
+
+class OutOfTimeError(Exception):
+    """The search was stopped before it had finished."""
+
+
+def best_path(
+    start: Boundaries,
+    stages: Sequence[Stage],
+    last: LastStep,
+    *,
+    threads: int = 1,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> tuple[float, Path]:
+    """The path of least cost, backwards from the last step.
+
+    Parameters
+    ----------
+    start
+        Current partition.
+    stages
+        All steps but the last, in order; steps may share tries.
+    last
+        The last step.
+    threads
+        That search at the same time.
+    out_of_time
+        Asked now and then.
+
+    Returns
+    -------
+    tuple
+        Cost in bytes, and the partition after each step. Ties go to the lexicographically least partitions, from the
+        first step on.
+
+    Raises
+    ------
+    OutOfTimeError
+        When `out_of_time` says so.
+    """
+    if not stages:
+        return float(last.costs(start[np.newaxis])[0]), (last.reply(start),)
+    with ThreadPoolExecutor(threads) as pool:
+        values = _last_costs(stages[-1], last, pool, out_of_time)
+        kept: list[NDArray[np.int32]] = []
+        known: dict[tuple[int, int], NDArray[np.int32]] = {}
+        for here, there in zip(stages[-2::-1], stages[:0:-1], strict=True):
+            pair = id(here.trie), id(there.trie)
+            values, replies = _backwards(here, there, values, known.get(pair), pool, out_of_time)
+            known[pair] = replies
+            kept.append(replies)
+    value, reply = np.empty(1), np.full(1, -1)
+    ahead, begin = look_ahead(stages[0].trie, values), start[np.newaxis]
+    best_replies(stages[0].trie, ahead, stages[0].state_before, begin, np.zeros(1, np.int64), reply, value, reply)
+    chosen = [int(reply[0])]
+    for replies in kept[::-1]:
+        chosen.append(int(replies[chosen[-1]]))
+    path = [stage.partitions[row].astype(np.int64) for stage, row in zip(stages, chosen, strict=True)]
+    return float(value[0]), (*path, last.reply(path[-1]))
+
+
+def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Values:
+    def answer(first: int) -> Values:
+        if out_of_time():
+            raise OutOfTimeError
+        return last.costs(stage.partitions[first : first + CHUNK])
+
+    return np.concatenate(list(pool.map(answer, range(0, stage.trie.count, CHUNK))))
+
+
+def _backwards(
+    here: Stage,
+    there: Stage,
+    values: Values,
+    incumbents: NDArray[np.int32] | None,
+    pool: ThreadPoolExecutor,
+    out_of_time: Callable[[], bool],
+) -> tuple[Values, NDArray[np.int32]]:
+    """Least cost from each partition of one stage to the end, and the partition of the next that it leads to."""
+    ahead = look_ahead(there.trie, values)
+    found, replies = np.empty(here.trie.count), np.full(here.trie.count, -1)
+    if incumbents is not None:
+        replies[:] = incumbents
+
+    def answer(first: int) -> None:
+        if out_of_time():
+            raise OutOfTimeError
+        rows = here.order[first : first + CHUNK]
+        best_replies(there.trie, ahead, there.state_before, here.partitions, rows, replies, found, replies)
+
+    for _ in pool.map(answer, range(0, here.trie.count, CHUNK)):
+        pass
+    return found, replies.astype(np.int32)

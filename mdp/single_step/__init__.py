@@ -1,0 +1,1 @@
+"""One migration: SSM, its ties, and the partition between two others."""

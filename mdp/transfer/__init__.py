@@ -1,0 +1,1 @@
+"""How a migration is carried out: roles, mini-migrations, transfer phases."""
