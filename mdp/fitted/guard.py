@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from edrp.mdp.fitted.policies import Replies, SingleStep
 from edrp.mdp.fitted.trajectories import draw_classes, follow, single_step_start
@@ -95,6 +95,7 @@ def _saving(single_step: Values, costs: Values) -> Saving:
     if base == 0:
         return Saving(0.0, 0.0, 0.0, float(costs.mean()), base)
     shares = (single_step - costs) / base
-    mean = float(shares.mean())
-    width = float(stats.sem(shares)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, len(shares) - 1)) if len(shares) > 1 else np.inf
+    mean, runs = float(shares.mean()), len(shares)
+    error = float(shares.std(ddof=1)) / np.sqrt(runs) if runs > 1 else np.inf
+    width = error * float(stdtrit(runs - 1, (1 + CONFIDENCE) / 2)) if runs > 1 else np.inf
     return Saving(mean, mean - width, mean + width, float(costs.mean()), base)
