@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edrp.errors import BackendUnavailableError
-from edrp.mdp.policy import spark as pmc_spark
+from edrp.mdp.policy import spark as engine
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.spark import Spark
@@ -59,27 +59,28 @@ def test_a_killed_job_resumes_on_spark_and_agrees_with_threads_to_the_last_bit(s
 
 
 def test_answers_too_many_for_one_job_come_in_several(spark, model, expected, monkeypatch):
-    monkeypatch.setattr(pmc_spark, "COLLECTED_AT_ONCE", model.size.pairs * 12 // 3)
+    monkeypatch.setattr(engine, "COLLECTED_AT_ONCE", model.size.pairs * 12 // 3)
     found = Spark(spark).sweep(model, expected.values, None)
     whole = Threads(1).sweep(model, expected.values, None)
     for one, other in zip(found.costs, whole.costs, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_workers_answer_in_chunks_and_keep_their_tables(model, expected):
+def test_workers_answer_run_by_run_and_keep_their_tables(model, expected):
     values = [np.zeros(count) for count in model.size.states]
     whole = Threads(1).sweep(model, values, None)
-    for source, first, end in pmc_spark._chunks(model):
-        job = pmc_spark._job(model, source, first, end, None)
-        (answer,) = pmc_spark.answer_of(model, values, "sweep of this test", job).to_pylist()
-        rows = model.orders[source][first:end]
-        np.testing.assert_array_equal(np.frombuffer(answer["costs"]), whole.costs[source][rows].ravel())
-        np.testing.assert_array_equal(np.frombuffer(answer["replies"], np.int32), whole.replies[source][rows].ravel())
-    kept = pmc_spark._kept.ahead
-    pmc_spark._prepared(model, values, "sweep of this test")
-    assert pmc_spark._kept.ahead is kept
-    pmc_spark._prepared(model, expected.values, "next")
-    assert pmc_spark._kept.ahead is not kept
+    runs = [engine._run(model, *chunk, None) for chunk in engine._chunks(model)]
+    order = engine.Order(model, values, "sweep of this test", runs)
+    for run in runs:
+        (answer,) = engine.answer_of(order, run).to_pylist()
+        rows = model.orders[run.source][run.first : run.first + len(run.before)]
+        np.testing.assert_array_equal(np.frombuffer(answer["costs"]), whole.costs[run.source][rows].ravel())
+        np.testing.assert_array_equal(np.frombuffer(answer["replies"], np.int32), whole.replies[run.source][rows].ravel())
+    kept = engine._kept.ahead
+    engine._prepared(order)
+    assert engine._kept.ahead is kept
+    engine._prepared(order._replace(values=expected.values, sweep="next"))
+    assert engine._kept.ahead is not kept
 
 
 def test_a_failed_job_says_what_the_workers_lack(spark, model, expected, monkeypatch):
@@ -88,7 +89,7 @@ def test_a_failed_job_says_what_the_workers_lack(spark, model, expected, monkeyp
 
         return batches
 
-    monkeypatch.setattr(pmc_spark, "_search", lambda *_: search)
+    monkeypatch.setattr(engine, "_search", lambda *_: search)
     with pytest.raises(BackendUnavailableError, match=r"a sweep failed on Spark: .*No module named"):
         Spark(spark).sweep(model, expected.values, None)
 

@@ -2,8 +2,9 @@
 
 The driver keeps C, the model and the iteration; a sweep is one Spark job that answers for all states with the very
 function that the threads of one machine run (`sweep_rows`). Workers derive the tables of the model from its
-parameters once, and keep them from sweep to sweep. Nothing has to be shared but the job itself: no file system, no
-broadcast through the Spark context, so that Spark Connect serves as well.
+parameters once, and keep them from sweep to sweep. C and the replies so far travel in the function that the workers
+run, which Spark broadcasts by itself: no shared file system, nothing of the Spark context, so that Spark Connect
+serves as well.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 import pyarrow
+from numpy.typing import NDArray
 
 from edrp.errors import BackendUnavailableError
 from edrp.mdp.policy.model import PolicyModel
@@ -27,20 +29,58 @@ from edrp.spark import cancelled_with_us
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JOBS = pyarrow.schema([("source", pyarrow.int32()), ("first", pyarrow.int64()), ("before", pyarrow.large_binary())])
-"""What a task is asked: the states from `first` on in the search order of a class, and their replies so far, if any."""
-
+REPLY = np.int32
 ANSWERS = pyarrow.schema(
     [("source", pyarrow.int32()), ("first", pyarrow.int64()), ("costs", pyarrow.binary()), ("replies", pyarrow.binary())]
 )
 ANSWER_COLUMNS = "source int, first long, costs binary, replies binary"
 Search = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
-REPLY = np.int32
+
 COLLECTED_AT_ONCE = 2**28
 """Bytes of answers that one job brings to the driver; Spark refuses results above its limit, 1 GiB by default."""
 
+ANSWER_BYTES = 8 + np.dtype(REPLY).itemsize
+"""Of a state and a class that may follow: a cost and a reply."""
+
 LEAST_STATES = 2048
-"""In a task: starting one takes tens of milliseconds."""
+"""In a task: starting one takes about a tenth of a second."""
+
+
+class Run(NamedTuple):
+    """Neighbouring states in the search order of a class, answered together.
+
+    Attributes
+    ----------
+    source
+        The class.
+    first
+        Place of the first state in `model.orders[source]`.
+    before : shape (states, followers)
+        Replies of the sweep before, −1 where there are none.
+    """
+
+    source: int
+    first: int
+    before: NDArray[np.int32]
+
+
+class Order(NamedTuple):
+    """What travels to the workers.
+
+    Attributes
+    ----------
+    model, values
+        The process, of which its parameters travel, and C.
+    sweep
+        Names the sweep, and so the values.
+    runs
+        All runs of the job; task t of n answers the runs t, t + n, t + 2·n, …
+    """
+
+    model: PolicyModel
+    values: ByClass
+    sweep: str
+    runs: Sequence[Run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +92,8 @@ class Spark:
     session
         Workers need this package, and memory for the tables of the model (`PolicyModel.size`).
     tasks
-        Of a sweep; several times as many as there are cores, since searches take unequal times. By default twice
-        the session's `spark.sql.shuffle.partitions`, the one number that says how wide its jobs are to be.
+        Of a sweep; a few times as many as there are cores. By default the session's `spark.sql.shuffle.partitions`, the
+        one number that says how wide its jobs are to be.
 
     Examples
     --------
@@ -72,24 +112,23 @@ class Spark:
         BackendUnavailableError
             When the job fails, as it does where workers lack this package or memory; the last checkpoint stays.
         """
-        search = _search(model, values, uuid4().hex)
-        found = empty_sweep(model)
-        rounds = -(-model.size.pairs * 12 // COLLECTED_AT_ONCE)
+        found, name = empty_sweep(model), uuid4().hex
+        rounds = -(-model.size.pairs * ANSWER_BYTES // COLLECTED_AT_ONCE)
         tasks = self._tasks(sum(model.size.states) // rounds)
         # Classes are dealt out alternately: the searches of one class take longer than those of another.
         chunks = sorted(_chunks(model), key=lambda chunk: (chunk[1], chunk[0]))
         with cancelled_with_us(self.session):
             for turn in range(rounds):
-                jobs = pyarrow.Table.from_pylist([_job(model, *chunk, replies) for chunk in chunks[turn::rounds]], JOBS)
-                for answer in self._answers(jobs, tasks, search).to_pylist():
+                runs = [_run(model, *chunk, replies) for chunk in chunks[turn::rounds]]
+                for answer in self._answers(Order(model, values, name, runs), tasks).to_pylist():
                     _enter(model, answer, found)
         return found
 
-    def _answers(self, jobs: pyarrow.Table, tasks: int, search: Search) -> pyarrow.Table:
+    def _answers(self, order: Order, tasks: int) -> pyarrow.Table:
         from pyspark.errors import PySparkException
 
         try:
-            return self.session.createDataFrame(jobs).repartition(tasks).mapInArrow(search, ANSWER_COLUMNS).toArrow()
+            return self.session.range(0, tasks, 1, tasks).mapInArrow(_search(order, tasks), ANSWER_COLUMNS).toArrow()
         except PySparkException as error:
             lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
             raise BackendUnavailableError(f"a sweep failed on Spark: {lines[-1] if lines else error}") from error
@@ -97,7 +136,7 @@ class Spark:
     def _tasks(self, states: int) -> int:
         if self.tasks is not None:
             return self.tasks
-        wide = 2 * int(self.session.conf.get("spark.sql.shuffle.partitions") or 200)
+        wide = int(self.session.conf.get("spark.sql.shuffle.partitions") or 200)
         return max(1, min(wide, states // LEAST_STATES))
 
 
@@ -108,10 +147,11 @@ def _chunks(model: PolicyModel) -> Iterator[tuple[int, int, int]]:
             yield source, first, min(first + CHUNK, count)
 
 
-def _job(model: PolicyModel, source: int, first: int, end: int, replies: list[Integers] | None) -> dict[str, Any]:
+def _run(model: PolicyModel, source: int, first: int, end: int, replies: list[Integers] | None) -> Run:
     rows = model.orders[source][first:end]
-    before = np.full((rows.size, model.followers(source).size), -1, REPLY) if replies is None else replies[source][rows]
-    return {"source": source, "first": first, "before": before.astype(REPLY).tobytes()}
+    if replies is None:
+        return Run(source, first, np.full((rows.size, model.followers(source).size), -1, REPLY))
+    return Run(source, first, replies[source][rows].astype(REPLY))
 
 
 def _enter(model: PolicyModel, answer: dict[str, Any], found: Sweep) -> None:
@@ -123,46 +163,42 @@ def _enter(model: PolicyModel, answer: dict[str, Any], found: Sweep) -> None:
     found.replies[source][rows] = np.frombuffer(answer["replies"], REPLY).reshape(-1, width)
 
 
-def _search(model: PolicyModel, values: ByClass, sweep: str) -> Search:
-    """The function that workers run; it takes the model's parameters and C along."""
+def _search(order: Order, tasks: int) -> Search:
+    """The function that workers run; each gets the number of its task."""
 
     def search(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from edrp.mdp.policy import spark
+        from edrp.mdp.policy.spark import answer_of
 
         for batch in batches:
-            for job in batch.to_pylist():
-                yield spark.answer_of(model, values, sweep, job)
+            for task in batch.column(0).to_pylist():
+                for run in order.runs[task::tasks]:
+                    yield answer_of(order, run)
 
     return search
 
 
-def answer_of(model: PolicyModel, values: ByClass, sweep: str, job: dict[str, Any]) -> pyarrow.RecordBatch:
-    """Search the states of one job; runs in the workers.
+def answer_of(order: Order, run: Run) -> pyarrow.RecordBatch:
+    """Search the states of one run; called in the workers.
 
     Parameters
     ----------
-    model, values
-        As they came along with the job; tables that this process has derived from equal ones before are used again.
-    sweep
-        Names the sweep, and so the values.
-    job
-        A row of `JOBS`.
+    order
+        As it has travelled; tables that this process derived from equal parameters before are used again.
+    run
+        One of its runs.
 
     Returns
     -------
     pyarrow.RecordBatch
         One row of `ANSWERS`.
     """
-    model, ahead = _prepared(model, values, sweep)
-    source, first = job["source"], job["first"]
-    count, width = model.size.states[source], model.followers(source).size
-    known = np.frombuffer(job["before"], REPLY).reshape(-1, width)
-    rows = model.orders[source][first : first + len(known)]
-    before, replies = np.empty((count, width), np.int64), np.empty((count, width), np.int64)
-    costs = np.empty((count, width))
-    before[rows] = known
-    sweep_rows(model, ahead, source, rows, before, costs, replies)
-    found = [[source], [first], [costs[rows].tobytes()], [replies[rows].astype(REPLY).tobytes()]]
+    model, ahead = _prepared(order)
+    shape = (model.size.states[run.source], run.before.shape[1])
+    rows = model.orders[run.source][run.first : run.first + len(run.before)]
+    before, replies, costs = np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
+    before[rows] = run.before
+    sweep_rows(model, ahead, run.source, rows, before, costs, replies)
+    found = [[run.source], [run.first], [costs[rows].tobytes()], [replies[rows].astype(REPLY).tobytes()]]
     arrays = [pyarrow.array(column, field.type) for column, field in zip(found, ANSWERS, strict=True)]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=ANSWERS)
 
@@ -180,11 +216,11 @@ class _Kept:
 _kept = _Kept()
 
 
-def _prepared(model: PolicyModel, values: ByClass, sweep: str) -> tuple[PolicyModel, Sequence[Lookahead]]:
-    if _kept.sweep != sweep:
-        parameters = fingerprint(parameters_of(model))
+def _prepared(order: Order) -> tuple[PolicyModel, Sequence[Lookahead]]:
+    if _kept.sweep != order.sweep:
+        parameters = fingerprint(parameters_of(order.model))
         if _kept.parameters != parameters:
-            _kept.parameters, _kept.model = parameters, model
+            _kept.parameters, _kept.model = parameters, order.model
             gc.freeze()  # Spark collects garbage after every task, and would look at all modules again each time
-        _kept.sweep, _kept.ahead = sweep, look_aheads(_kept.model or model, values)
-    return _kept.model or model, _kept.ahead
+        _kept.sweep, _kept.ahead = order.sweep, look_aheads(_kept.model or order.model, order.values)
+    return _kept.model or order.model, _kept.ahead
