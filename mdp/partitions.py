@@ -89,13 +89,17 @@ def paths_to_end(graph: Layers) -> list[list[int]]:
     nodes, tasks = graph.first.size - 1, graph.reach.size - 1
     if not graph.feasible:
         return [[] for _ in range(nodes + 1)]
+    first, last, reach = graph.first.tolist(), graph.last.tolist(), graph.reach.tolist()
     counts: list[list[int]] = [[] for _ in range(nodes)] + [[1]]
     for k in range(nodes - 1, -1, -1):
         before = [0, *accumulate(counts[k + 1])]
-        offset = int(graph.first[k + 1])
-        for begin in range(int(graph.first[k]), int(graph.last[k]) + 1):
-            least, greatest = graph.ends(k, begin)
-            counts[k].append(before[greatest + 1 - offset] - before[least - offset] if begin < tasks else 1)
+        low, high = first[k + 1], last[k + 1]
+        counts[k] = [
+            before[min(reach[begin], high) + 1 - low] - before[max(begin + 1, low) - low]
+            for begin in range(first[k], min(last[k] + 1, tasks))
+        ]
+        if last[k] == tasks:  # only empty intervals follow
+            counts[k].append(1)
     return counts
 
 
@@ -155,9 +159,10 @@ def enumerate_partitions(
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)
     count = sum(paths_to_end(graph)[0]) if expected is None else expected
-    what = f"{count:.6g} partitions of {tasks} tasks into {nodes} intervals"
+    shown = min(count, 10**30)  # an int may exceed every float
+    what = f"{shown:.6g} partitions of {tasks} tasks into {nodes} intervals"
     remedy = "lower the tolerance, or use a method that does not list them"
-    refuse_beyond_memory(partition_bytes(tasks, nodes, count), what, remedy)
+    refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, remedy)
     found = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
         row, end = np.zeros((2, nodes + 1), np.int64)

@@ -82,7 +82,7 @@ class Trie(NamedTuple):
         counts = paths_to_end(graph)
         count = sum(counts[0])
         if count > 2**62:
-            raise OverflowError(f"{count:.3g} partitions into {nodes} intervals are too many to be numbered")
+            raise OverflowError(f"{min(count, 10**30):.3g} partitions into {nodes} intervals are too many to be numbered")
         if count == 0:
             return _empty(nodes, work_before.size - 1)
         leaves = np.array([each for level in counts for each in level], dtype=np.int64)

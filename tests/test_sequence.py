@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from edrp.documents.intervals import load_limit
+from edrp.errors import ProblemTooLargeError
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import enumerate_partitions, sample_partitions
 from edrp.mdp.sequence import by_prices, method
@@ -261,3 +262,16 @@ def test_parameters_are_checked(wrong: dict[str, object]) -> None:
     """Values that make no sense are refused with what they were."""
     with pytest.raises(ValueError, match="got"):
         OmsParameters(**wrong)
+
+
+def test_more_partitions_than_a_float_can_count() -> None:
+    """Neither counting, nor choosing a way, nor the report breaks down; what cannot be listed is refused."""
+    problem = MigrationSequence(
+        work=[1.0] * 1500, state_size=[1.0] * 1500, intervals=[[0, 750], [750, 1500]], nodes=[600, 610], tolerance=[30.0, 30.0]
+    )
+    answer = Oms().run(problem, Options(time_limit=1.0))
+    assert answer.status == "feasible"
+    assert answer.size["partitions"] == 10**18
+    assert 0 < answer.bound <= answer.objective
+    with pytest.raises(ProblemTooLargeError, match="prove by prices"):
+        Oms().run(problem, Options(parameters={"way": "enumerated"}))

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Literal
 
 import numpy as np
 
 from edrp.mdp.best_reply import colexicographic
+from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.heuristic import Pools, improved
 from edrp.mdp.sequence.prices import Relaxation
-from edrp.mdp.sequence.program import LastStep, OutOfTimeError, Stage, best_path
+from edrp.mdp.sequence.program import LastStep, OutOfTimeError, Stage, best_path, search_seconds
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered
+from edrp.memory import memory_limit
 
-LISTABLE = 1_000_000
-"""Partitions of all steps but the last together that are listed to end the search."""
+LISTING_SECONDS = 5.0
+"""Rough time that searching all partitions that are left may take, to end passes with it."""
+
+PATIENT_SECONDS = 600.0
+"""The same once passes close no more of the gap."""
 
 LARGEST_POOL = 300
 """Partitions of a step that are recombined after a pass."""
@@ -120,7 +124,6 @@ def _pass_until_proven(
 ) -> None:
     pools = Pools(course, LARGEST_POOL)
     rounding = 1e-12 * sum(float(step.state_before[-1]) for step in course.steps)
-    began, spent_on_paths = perf_counter(), 0.0
     relaxation = Relaxation(course, seed, out_of_time)
     gaps: list[float] = []
     while True:
@@ -131,23 +134,33 @@ def _pass_until_proven(
         if not left:
             search.bound, search.proven, search.ended = max(search.bound, below), True, "finished"
             return
-        if sum(count_paths(graph) for graph in relaxation.graphs[1:-1]) <= LISTABLE:
+        gaps.append(search.cost - search.bound)
+        stalled = len(gaps) > STALLED_PASSES and gaps[-1] > (1 - STALLED) * gaps[-1 - STALLED_PASSES]
+        if _is_listable(relaxation, PATIENT_SECONDS if stalled else LISTING_SECONDS):
             _finish(course, relaxation, search, below, threads, out_of_time)
             return
-        gaps.append(search.cost - search.bound)
-        if len(gaps) > STALLED_PASSES and gaps[-1] > (1 - STALLED) * gaps[-1 - STALLED_PASSES]:
+        if stalled:
             search.ended = "iteration_limit"
             return
         relaxation.ascend()
         search.passes += 1
-        begin = perf_counter()
-        extend = spent_on_paths < 0.5 * (begin - began)  # proving must not wait for improving
-        _improve(course, relaxation, pools, search, EXTENDED if extend else 1, out_of_time)
-        spent_on_paths += perf_counter() - begin
+        if search.passes % max(1, search.passes // 8) == 0:  # passes get faster, the search for paths does not
+            _improve(course, relaxation, pools, search, out_of_time)
+
+
+def _is_listable(relaxation: Relaxation, seconds: float) -> bool:
+    """Whether all partitions that are left, but those of the last step, can be searched in that time, and held."""
+    graphs = relaxation.graphs[1:-1]
+    counts = [count_paths(graph) for graph in graphs]
+    if search_seconds(counts) > seconds:
+        return False
+    tasks = relaxation.course.start[-1]
+    tables = sum(partition_bytes(tasks, graph.nodes, count) + 64 * count for graph, count in zip(graphs, counts, strict=True))
+    return bool(tables <= memory_limit())
 
 
 def _improve(
-    course: Course, relaxation: Relaxation, pools: Pools, search: Search, extended: int, out_of_time: Callable[[], bool]
+    course: Course, relaxation: Relaxation, pools: Pools, search: Search, out_of_time: Callable[[], bool]
 ) -> None:
     """Look for a better path among partitions that prices suggest."""
     pools.add_path(search.path)
@@ -155,11 +168,11 @@ def _improve(
         pools.add(step, boundaries)
     last = len(course.steps) - 1
     for step in range(last + 1):
-        before = pools.newest(step - 1, extended) if step > 0 else course.start[np.newaxis]
+        before = pools.newest(step - 1, EXTENDED) if step > 0 else course.start[np.newaxis]
         for boundaries in relaxation.after(step, before):
             pools.add(step, boundaries)
     for step in range(last - 1, -1, -1):
-        for boundaries in relaxation.before(step, pools.newest(step + 1, extended)):
+        for boundaries in relaxation.before(step, pools.newest(step + 1, EXTENDED)):
             pools.add(step, boundaries)
     path = improved(course, pools.best_path()[1], out_of_time)
     pools.add_path(path)

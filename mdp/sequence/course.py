@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edrp.documents.intervals import Assignment, Interval, load_limit
 from edrp.mdp.best_reply import colexicographic
 from edrp.mdp.matching import assign, gain_between, match
-from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions
+from edrp.mdp.partitions import Layers, Partitions, enumerate_partitions, layers, paths_to_end
 from edrp.mdp.policy.decisions import in_place
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
 from edrp.mdp.trie import Trie
@@ -43,9 +43,19 @@ class PartitionClass:
     allow_empty: bool
 
     @cached_property
+    def layers(self) -> Layers:
+        """Which boundaries may stand where; cheap for any class."""
+        return layers(self.work_before, self.nodes, self.limit, self.allow_empty)
+
+    @cached_property
     def count(self) -> int:
         """How many partitions there are."""
-        return count_partitions(self.work_before, self.nodes, self.limit, self.allow_empty)
+        return sum(paths_to_end(self.layers)[0])
+
+    @property
+    def places(self) -> int:
+        """How many places the graph has."""
+        return int((self.layers.last - self.layers.first + 1).sum())
 
     @cached_property
     def graph(self) -> Trie:
@@ -146,7 +156,7 @@ class Course:
     @property
     def feasible(self) -> bool:
         """Whether every step has a partition within its load limit."""
-        return all(step.members.graph.count > 0 for step in self.steps)
+        return all(step.members.layers.feasible for step in self.steps)
 
     def costs(self, path: Sequence[Boundaries]) -> Values:
         """State that moves at each step of a path, shape (steps,), bytes."""

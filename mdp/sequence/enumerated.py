@@ -9,31 +9,36 @@ from collections.abc import Callable
 
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
-from edrp.mdp.sequence.program import LastStep, Stage, best_path
+from edrp.mdp.sequence.program import LastStep, Stage, best_path, search_seconds
+from edrp.memory import refuse_beyond_memory
 
 
-def enumeration_size(course: Course) -> tuple[int, int]:
-    """Inner minima that `enumerate_path` takes, and bytes of memory; counted, not enumerated.
+def enumeration_needs(course: Course) -> tuple[float, int]:
+    """Rough seconds on one core, and bytes, that `enumerate_path` takes; counted, not enumerated.
 
     Examples
     --------
     >>> import numpy as np
     >>> from edrp.mdp.tasks import Tasks
     >>> course = Course.constant(Tasks.of([1] * 6, [1] * 6), np.array([0, 3, 6]), (3, 2), (0.5, 0.5), allow_empty=False)
-    >>> enumeration_size(course)[0]
-    8
+    >>> seconds, memory = enumeration_needs(course)
+    >>> seconds < 1e-4, memory
+    (True, 420)
     """
-    classes = {id(step.members): step.members for step in course.steps[:-1]}.values()
-    minima = 1 + sum(step.members.count for step in course.steps[:-1])
+    listed = [step.members for step in course.steps[:-1]]
+    counts = [min(members.count, 10**30) for members in listed]  # an int may exceed every float
     # A partition, its order, three values and a residue for each of two prefixes; a reply for each step.
-    tables = sum(partition_bytes(each.work_before.size - 1, each.nodes, each.count) + 48 * each.count for each in classes)
-    return minima, tables + 4 * minima
+    tables = sum(
+        partition_bytes(members.work_before.size - 1, members.nodes, count) + 48 * count
+        for members, count in {id(members): (members, count) for members, count in zip(listed, counts, strict=True)}.values()
+    )
+    return search_seconds(counts), tables + 4 * sum(counts)
 
 
 def enumerate_path(
     course: Course, *, threads: int = 1, out_of_time: Callable[[], bool] = lambda: False
 ) -> tuple[float, Path]:
-    """The optimal path of a course, exactly; `enumeration_size` says beforehand what it takes.
+    """The optimal path of a course, exactly; `enumeration_needs` says beforehand what it takes.
 
     Parameters
     ----------
@@ -51,6 +56,8 @@ def enumerate_path(
     ------
     OutOfTimeError
         When `out_of_time` says so.
+    ProblemTooLargeError
+        When the partitions do not fit into memory.
 
     Examples
     --------
@@ -63,6 +70,8 @@ def enumerate_path(
     >>> cost, [each.tolist() for each in path]
     (6.0, [[0, 4, 13, 20], [0, 4, 6, 13, 20]])
     """
+    what = f"all partitions of {len(course.steps) - 1} steps"
+    refuse_beyond_memory(enumeration_needs(course)[1], what, "prove by prices instead (way='prices')")
     stages = [
         Stage(step.state_before, step.members.trie, step.members.partitions, step.members.order) for step in course.steps[:-1]
     ]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from edrp.mdp.sequence.by_prices import Ended, Search, search_by_prices
 from edrp.mdp.sequence.course import Course, Path
-from edrp.mdp.sequence.enumerated import enumerate_path, enumeration_size
+from edrp.mdp.sequence.enumerated import enumerate_path, enumeration_needs
 from edrp.mdp.sequence.heuristic import Pools, search_path
 from edrp.mdp.sequence.program import OutOfTimeError
 from edrp.memory import memory_limit
@@ -23,11 +23,11 @@ log = logging.getLogger("edrp.oms")
 
 Way = Literal["auto", "enumerated", "prices", "heuristic"]
 
-MOST_MINIMA = 20_000_000
-"""Inner minima up to which all partitions are listed; a microsecond or two each."""
+MOST_SECONDS = 60.0
+"""Rough time on one core up to which all partitions are listed."""
 
-SECONDS_PER_MINIMUM = 5e-6
-"""Generous, to tell whether listing keeps to a time limit."""
+MOST_COUNTED = 10**18
+"""More partitions are reported as so many."""
 
 MOST_PLACES = 1e9
 """Pairs of places, summed over pairs of consecutive classes, up to which bounds are computed by prices."""
@@ -81,9 +81,8 @@ class Oms:
         size = {"tasks": problem.tasks, "steps": len(problem.nodes)}
         if not course.feasible:
             return Answer("infeasible", "finished", size=size)
-        size["partitions"] = sum(step.members.count for step in course.steps)
-        minima, memory = enumeration_size(course)
-        way = parameters.way if parameters.way != "auto" else _affordable(course, minima, memory, options)
+        size["partitions"] = min(sum(step.members.count for step in course.steps), MOST_COUNTED)
+        way = parameters.way if parameters.way != "auto" else _affordable(course, options)
         log.info("%s: %s steps, %.4g partitions", way, len(course.steps), size["partitions"])
         if way == "enumerated":
             search = _enumerated(course, parameters, options)
@@ -94,11 +93,11 @@ class Oms:
         return _answer(course, problem, search, way, {**size, "passes": search.passes})
 
 
-def _affordable(course: Course, minima: int, memory: int, options: Options) -> Way:
-    seconds = minima * SECONDS_PER_MINIMUM
-    if minima <= MOST_MINIMA and memory <= memory_limit() and seconds <= 0.5 * options.remaining:
+def _affordable(course: Course, options: Options) -> Way:
+    seconds, memory = enumeration_needs(course)
+    if seconds <= min(MOST_SECONDS, 0.5 * options.remaining) and memory <= memory_limit():
         return "enumerated"
-    places = [1, *(step.members.graph.boundary.size for step in course.steps)]
+    places = [1, *(step.members.places for step in course.steps)]
     pairs = sum(a * b for a, b in pairwise(places))
     return "prices" if pairs <= MOST_PLACES else "heuristic"
 
