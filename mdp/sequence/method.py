@@ -63,6 +63,10 @@ class Oms:
 
     Where all partitions of all steps can be listed, a dynamic program over them; where they cannot, prices that
     prove a lower bound, and usually the optimum; where even that is too much, a heuristic and a weak bound.
+
+    Loads may change from step to step. Each step then has a class and tables of its own, where steps of equal loads
+    share those of their number of nodes: what is prepared per class is prepared per step. The cost is then no metric
+    over the course (going by way of another partition may pay); nothing here relies on that.
     """
 
     name = "oms"
