@@ -195,7 +195,7 @@ def rank_partitions(trie: Trie, partitions: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     trie
-        Of the class.
+        Of a whole class, numbered.
     partitions
         Shape (rows, nodes + 1), boundaries; where intervals may be empty, the empty ones stand last.
 

@@ -97,11 +97,6 @@ class Relaxation:
         positions = [np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level)) for graph in graphs]
         self._positions = [np.repeat(each, np.diff(graph.arc_start)) for each, graph in zip(positions, graphs, strict=True)]
 
-    @property
-    def states(self) -> int:
-        """How many states of pairs have to be gone through to evaluate the bound once."""
-        return sum(each.count for each in self._pairs)
-
     def _evaluate(self) -> None:
         """The least costs of all migrations, each by itself."""
         self.bound = sum(self._solve(t) for t in range(len(self._pairs)))
