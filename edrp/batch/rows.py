@@ -1,0 +1,149 @@
+"""One row of results per instance and method: the fixed schema that every path writes.
+
+The columns are described in `COLUMNS`; `docs/results.md` is generated from it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from edrp.errors import EdrpError, InvalidInstanceError, UnsupportedProblemError
+from edrp.solution import Solution
+
+SCHEMA_VERSION = 1
+"""Raised when a column changes; folders of another version are refused."""
+
+Outcome = Literal["solved", "infeasible", "nothing found", "refused", "failed"]
+
+_TRACE = pa.list_(pa.struct([("seconds", pa.float64()), ("objective", pa.float64()), ("bound", pa.float64())]))
+_TEXTS = pa.list_(pa.string())
+
+COLUMNS: dict[str, tuple[pa.DataType, str]] = {
+    "key": (pa.string(), "identity of the row: hash of id, instance, method and parameters"),
+    "id": (pa.string(), "of the instance, as given"),
+    "instance_hash": (pa.string(), "SHA-256 of the instance's text"),
+    "kind": (pa.string(), "of problem; null where the instance cannot be read"),
+    "method": (pa.string(), "as asked for"),
+    "parameters": (pa.string(), "JSON: time limit, gap, and the method's own parameters"),
+    "outcome": (pa.string(), "solved, infeasible, nothing found, refused (the method cannot express the problem) or failed"),
+    "status": (pa.string(), "what we hold: optimal, feasible, infeasible, unbounded or none"),
+    "stopped_because": (pa.string(), "why the method stopped: finished, time_limit, iteration_limit, interrupted or error"),
+    "objective": (pa.float64(), "what is minimised, as re-evaluated"),
+    "bound": (pa.float64(), "proven: nothing is better than this"),
+    "gap": (pa.float64(), "(objective - bound) / |objective|"),
+    "metrics": (pa.map_(pa.string(), pa.float64()), "every metric as re-evaluated, SI units"),
+    "broken": (_TEXTS, "limits that the decision breaks, in words"),
+    "clashes": (_TEXTS, "why nothing is feasible: limits that clash, in words"),
+    "build_seconds": (pa.float64(), "time to build tables and programs"),
+    "solve_seconds": (pa.float64(), "time to solve"),
+    "wall_seconds": (pa.float64(), "time of the whole row: reading, building, solving, checking"),
+    "size": (pa.map_(pa.string(), pa.int64()), "columns, rows and nonzeros of the program, or other counts"),
+    "run_seed": (pa.int64(), "as given for the batch"),
+    "seed": (pa.int64(), "what the method got: from the run's seed and the instance's id"),
+    "found_by": (pa.string(), "full name of what found the answer, where `method` chose another"),
+    "versions": (pa.map_(pa.string(), pa.string()), "of the packages that the answer depends on"),
+    "notes": (_TEXTS, "sentences for the user"),
+    "trace": (_TRACE, "incumbents and bounds over time, as far as the method reports them"),
+    "solution": (pa.string(), "the solution document, JSON; null where nothing was decided"),
+    "error_type": (pa.string(), "null where there is a decision; else what went wrong"),
+    "error_place": (pa.string(), "where in the instance, for a broken one"),
+    "error_message": (pa.string(), "why, and what would be right"),
+    "host": (pa.string(), "machine that solved it"),
+    "finished_at": (pa.timestamp("us", tz="UTC"), "when the row was done"),
+}
+"""Name, type and meaning of each column, in order."""
+
+RESULT_SCHEMA = pa.schema(
+    [pa.field(name, kind) for name, (kind, _) in COLUMNS.items()], metadata={"edrp.results": str(SCHEMA_VERSION)}
+)
+
+TIMING = ("build_seconds", "solve_seconds", "wall_seconds", "trace", "host", "finished_at")
+"""Columns that differ from run to run; within `solution` it is the field `seconds`."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """Collects what a method reports on its way, keeping only what improves.
+
+    >>> trace = Trace()
+    >>> trace(0.5, 10.0, None); trace(0.6, 10.0, None); trace(0.7, 9.0, 2.0)
+    >>> [step["seconds"] for step in trace.steps]
+    [0.5, 0.7]
+    """
+
+    steps: list[dict[str, float | None]] = field(default_factory=list)
+
+    def __call__(self, seconds: float, objective: float | None, bound: float | None) -> None:
+        """Called by the method."""
+        last = self.steps[-1] if self.steps else {"objective": None, "bound": None}
+        if objective != last["objective"] or bound != last["bound"]:
+            self.steps.append({"seconds": seconds, "objective": objective, "bound": bound})
+
+
+def answered(solution: Solution) -> dict[str, Any]:
+    """Columns that a solution fills, the error columns of one without a decision included."""
+    held = solution.status in ("optimal", "feasible")
+    row: dict[str, Any] = {
+        "outcome": "solved" if held else "infeasible" if solution.status == "infeasible" else "nothing found",
+        "status": solution.status,
+        "stopped_because": solution.stopped_because,
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "metrics": solution.metrics,
+        "broken": list(solution.broken),
+        "clashes": list(solution.clashes),
+        "build_seconds": solution.seconds.get("build"),
+        "solve_seconds": solution.seconds.get("solve"),
+        "size": solution.size,
+        "found_by": solution.method,
+        "versions": solution.versions,
+        "notes": list(solution.notes),
+        "solution": json.dumps(solution.to_document(), ensure_ascii=False, allow_nan=False),
+    }
+    if not held:
+        said = "; ".join(solution.clashes or solution.notes)
+        if solution.status == "infeasible":
+            row |= {"error_type": "Infeasible", "error_message": said or "no decision meets all limits"}
+        else:
+            why = f"stopped because of {solution.stopped_because} with nothing found"
+            row |= {"error_type": "NothingFound", "error_message": f"{why}: {said}" if said else why}
+    return row
+
+
+def failed(error: BaseException) -> dict[str, Any]:
+    """Columns of a row whose instance or method failed with `error`.
+
+    >>> failed(ValueError("no"))["error_type"]
+    'ValueError'
+    """
+    outcome: Outcome = "refused" if isinstance(error, UnsupportedProblemError) else "failed"
+    if isinstance(error, InvalidInstanceError):
+        faults = [f"{fault.place}: {fault.why}" + (f" (got {fault.value})" if fault.value else "") for fault in error.faults]
+        return _error(outcome, "InvalidInstanceError", "; ".join(faults), error.faults[0].place if error.faults else None)
+    message = str(error) if isinstance(error, EdrpError) else f"{error}" or type(error).__name__
+    return _error(outcome, type(error).__name__, message)
+
+
+def died(error_type: str, message: str) -> dict[str, Any]:
+    """Columns of a row whose worker ended without an answer.
+
+    >>> died("WorkerDied", "killed by SIGKILL")["outcome"]
+    'failed'
+    """
+    return _error("failed", error_type, message)
+
+
+def _error(outcome: Outcome, error_type: str, message: str, place: str | None = None) -> dict[str, Any]:
+    return {
+        "outcome": outcome,
+        "status": "none",
+        "stopped_because": "error",
+        "error_type": error_type,
+        "error_place": place,
+        "error_message": message,
+    }
