@@ -1,13 +1,16 @@
 """Mixed-integer linear programs as named blocks of columns and of ranged rows.
 
 `minimise c·x` subject to `lower ≤ A·x ≤ upper` and bounds on x: ranges, not senses. Builders add whole
-blocks as arrays; the sparse matrix is put together once, for every backend alike.
+blocks as arrays. Each block of rows is compressed as it comes, while it fits in the processor's cache; the whole
+matrix is their concatenation, for every backend alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -45,11 +48,25 @@ class Linear:
         values = np.broadcast_to(np.asarray(coefficients, float), index.shape)
         return cls(index.ravel(), values.ravel().astype(float), float(constant))
 
+    @classmethod
+    def total(cls, terms: Iterable[Linear]) -> Linear:
+        """Sum of many expressions, each copied once.
+
+        >>> Linear.total([Linear.of([0, 2], [1.0, 3.0]), Linear.of(1, 4.0, constant=5.0)]).columns.tolist()
+        [0, 2, 1]
+        """
+        known = list(terms)
+        used = [term for term in known if term.columns.size]
+        constant = sum(term.constant for term in known)
+        if len(used) == 1:  # nothing to concatenate; arrays of expressions are never written to
+            return cls(used[0].columns, used[0].coefficients, constant)
+        columns, coefficients = [term.columns for term in used], [term.coefficients for term in used]
+        return cls(_stack(columns, np.int64), _stack(coefficients, np.float64), constant)
+
     def __add__(self, other: Linear | float) -> Linear:
         if not isinstance(other, Linear):
             return Linear(self.columns, self.coefficients, self.constant + float(other))
-        columns = np.concatenate([self.columns, other.columns])
-        return Linear(columns, np.concatenate([self.coefficients, other.coefficients]), self.constant + other.constant)
+        return Linear.total([self, other])
 
     def __sub__(self, other: Linear | float) -> Linear:
         return self + other * -1.0
@@ -119,9 +136,11 @@ class Program:
     column_blocks: dict[str, ColumnBlock] = field(default_factory=dict)
     row_blocks: dict[str, RowBlock] = field(default_factory=dict)
     objective: Linear = field(default_factory=Linear.zero)
+    nonzeros: int = 0
+    """Number of matrix entries added so far, before cells are merged."""
     _bounds: list[tuple[Values, Values, NDArray[np.bool_]]] = field(default_factory=list)
     _row_bounds: list[tuple[Values, Values]] = field(default_factory=list)
-    _entries: list[tuple[Index, Index, Values]] = field(default_factory=list)
+    _matrices: list[sparse.csr_array] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Index:
         """Indices of a block of columns, in the block's shape."""
@@ -143,8 +162,8 @@ class Program:
         index = np.arange(self.columns, self.columns + count, dtype=np.int64).reshape(shape)
         self._bounds.append(
             (
-                np.broadcast_to(np.asarray(lower, float), index.shape).ravel().copy(),
-                np.broadcast_to(np.asarray(upper, float), index.shape).ravel().copy(),
+                _stack([lower], np.float64, [index.shape]),
+                _stack([upper], np.float64, [index.shape]),
                 np.full(count, integer),
             )
         )
@@ -171,28 +190,25 @@ class Program:
             Number of rows.
         entries
             Triplets of array-likes (row within the block, column, coefficient), each broadcast to a common shape;
-            entries of one cell add up.
+            entries of one cell add up. Quickest where rows ascend, and columns within each.
         lower, upper
             Range of each row, broadcast to (count,).
         """
         if name in self.row_blocks:
             raise ValueError(f"the program already has rows named {name!r}")
-        for rows, columns, coefficients in entries:
-            r, c, v = np.broadcast_arrays(np.asarray(rows), np.asarray(columns), np.asarray(coefficients, float))
-            self._entries.append((r.ravel() + self.rows, c.ravel(), v.ravel()))
-        self._row_bounds.append(
-            (
-                np.broadcast_to(np.asarray(lower, float), (count,)).copy(),
-                np.broadcast_to(np.asarray(upper, float), (count,)).copy(),
-            )
-        )
+        shapes = [np.broadcast_shapes(*(np.shape(part) for part in entry)) for entry in entries]
+        rows, columns = (_stack([entry[part] for entry in entries], np.int32, shapes) for part in range(2))
+        values = _stack([entry[2] for entry in entries], np.float64, shapes)
+        self._matrices.append(_compressed(rows, columns, values, (count, self.columns)))
+        self.nonzeros += values.size
+        self._row_bounds.append((_stack([lower], np.float64, [(count,)]), _stack([upper], np.float64, [(count,)])))
         self.row_blocks[name] = RowBlock(name, self.rows, count)
         self.rows += count
 
     def add_row(self, name: str, expression: Linear, *, lower: float = -np.inf, upper: float = np.inf) -> None:
         """Add one row `lower ≤ expression ≤ upper`."""
         shift = expression.constant
-        entries = [(np.zeros(expression.columns.size, np.int64), expression.columns, expression.coefficients)]
+        entries = [(0, expression.columns, expression.coefficients)]
         self.add_rows(name, 1, entries, lower=lower - shift, upper=upper - shift)
 
     def fix(self, columns: ArrayLike, value: float) -> None:
@@ -225,24 +241,48 @@ class Program:
         """Set the objective; `program.objective` holds it for further terms to be added."""
         self.objective = expression
 
-    @property
-    def nonzeros(self) -> int:
-        """Number of matrix entries added so far (before cells are merged)."""
-        return sum(values.size for _, _, values in self._entries)
-
     def arrays(self) -> Arrays:
-        """Stack all blocks, merge cells, drop zeros."""
+        """Stack all blocks; cells are merged and hold no zeros."""
         objective = np.bincount(self.objective.columns, self.objective.coefficients, minlength=self.columns)
-        rows, columns, values = (_stack([entry[part] for entry in self._entries]) for part in range(3))
-        shape = (self.rows, self.columns)
-        matrix = sparse.csr_array((values, (rows.astype(np.int32), columns.astype(np.int32))), shape=shape)
-        matrix.eliminate_zeros()
-        lower, upper, integer = (_stack([bounds[part] for bounds in self._bounds]) for part in range(3))
-        row_lower, row_upper = (_stack([bounds[part] for bounds in self._row_bounds]) for part in range(2))
+        first = np.cumsum([0, *(block.nnz for block in self._matrices)])
+        starts = [block.indptr[:-1] + offset for block, offset in zip(self._matrices, first, strict=False)]
+        parts = (
+            _stack([block.data for block in self._matrices], np.float64),
+            _stack([block.indices for block in self._matrices], np.int32),
+            _stack([*starts, first[-1:]], np.int32),
+        )
+        lower, upper = (_stack([bounds[part] for bounds in self._bounds], np.float64) for part in range(2))
+        integer = _stack([bounds[2] for bounds in self._bounds], np.bool_)
+        row_lower, row_upper = (_stack([bounds[part] for bounds in self._row_bounds], np.float64) for part in range(2))
         return Arrays(
-            objective.astype(float), self.objective.constant, lower, upper, integer.astype(bool), matrix, row_lower, row_upper
+            objective.astype(float, copy=False),
+            self.objective.constant,
+            lower,
+            upper,
+            integer,
+            sparse.csr_array(parts, shape=(self.rows, self.columns)),
+            row_lower,
+            row_upper,
         )
 
 
-def _stack(parts: Sequence[NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]]) -> NDArray[np.float64]:
-    return np.concatenate(parts) if parts else np.zeros(0)  # type: ignore[arg-type]
+def _compressed(rows: NDArray[np.int32], columns: NDArray[np.int32], values: Values, shape: tuple[int, int]) -> sparse.csr_array:
+    """Rows compressed, cells merged, zeros dropped."""
+    if (rows[1:] >= rows[:-1]).all():  # already in order: nothing has to be moved
+        starts = np.searchsorted(rows, np.arange(shape[0] + 1, dtype=np.int32)).astype(np.int32)
+        matrix = sparse.csr_array((values, columns, starts), shape=shape)
+        matrix.sum_duplicates()
+    else:
+        matrix = sparse.csr_array((values, (rows, columns)), shape=shape)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _stack(parts: Sequence[Any], kind: type, shapes: Sequence[tuple[int, ...]] | None = None) -> NDArray[Any]:
+    """One flat array of all parts, each broadcast to its shape and converted as it is copied."""
+    shapes = [np.shape(part) for part in parts] if shapes is None else shapes
+    ends = np.cumsum([0, *(prod(shape) for shape in shapes)])
+    result = np.empty(ends[-1], kind)
+    for part, shape, (start, end) in zip(parts, shapes, pairwise(ends), strict=True):
+        result[start:end].reshape(shape)[...] = part
+    return result

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
-from edrp.configurations import NO_NODE, degrees, replica_counts
+from edrp.configurations import NO_NODE, degrees
 from edrp.reconfiguration import downtime_floor, is_current, operator_downtimes
 
 Values = NDArray[np.float64]
@@ -52,6 +52,18 @@ def _worst(table: Values, members: Members) -> Values:
     return worst
 
 
-def shares(members: Members, nodes: int) -> Values:
-    """Share of an operator's replicas on each node, shape (configurations, nodes)."""
-    return np.asarray(replica_counts(members, nodes) / degrees(members)[:, None])
+def mean_over_pairs(table: Values, sources: Members, targets: Members) -> Values:
+    """Mean of a table of node pairs over U × V (EDRP, eq. 4): shape (source configurations, target configurations).
+
+    By gathers, as `longest_delays`: a matrix product of this size waits for its threads.
+    """
+    return np.asarray(_mean(_mean(table, sources).T, targets).T)
+
+
+def _mean(table: Values, members: Members) -> Values:
+    """Mean of the members' rows of a table, shape (configurations, columns of the table)."""
+    total = table[members[:, 0]]
+    for place in range(1, members.shape[1]):
+        used = np.flatnonzero(members[:, place] != NO_NODE)
+        total[used] += table[members[used, place]]
+    return np.asarray(total / degrees(members)[:, None])

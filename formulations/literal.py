@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled
 from edrp.configurations import NO_NODE, count_configurations, degrees, multisets
 from edrp.errors import ProblemTooLargeError, UnsupportedProblemError
-from edrp.formulations.configuration_tables import downtimes, latencies, longest_delays, shares
+from edrp.formulations.configuration_tables import downtimes, latencies, longest_delays, mean_over_pairs
 from edrp.formulations.placement import (
     Holdings,
     Index,
@@ -181,17 +181,16 @@ class LiteralExpressions(PlacementExpressions):
 
     def replica_sum(self, weights: Values) -> Linear:
         """Σ_i Σ_U weights[i]·|U|·x_{i,U} (EDRP, eqs. 2, 9)."""
-        parts = [Linear.of(x, w * degrees(m)) for x, w, m in zip(self.place, weights, self.members, strict=True) if w]
-        return sum(parts, start=Linear.zero())
+        return Linear.total(Linear.of(x, w * degrees(m)) for x, w, m in zip(self.place, weights, self.members, strict=True) if w)
 
     def stream_pair_sum(self, weights: Values) -> Linear:
         """Σ_e Σ_{U,V} (mean of weights[e] over U × V)·y (EDRP, eqs. 4, 9)."""
-        share = [shares(members, len(self.compiled.nodes)) for members in self.members]
-        total = Linear.zero()
-        for e, (i, j) in enumerate(zip(self.compiled.stream_source, self.compiled.stream_target, strict=True)):
-            if weights[e].any():
-                total += Linear.of(self.flow[e], share[i] @ weights[e] @ share[j].T)
-        return total
+        ends = zip(self.compiled.stream_source, self.compiled.stream_target, strict=True)
+        return Linear.total(
+            Linear.of(self.flow[e], mean_over_pairs(weights[e], self.members[i], self.members[j]))
+            for e, (i, j) in enumerate(ends)
+            if weights[e].any()
+        )
 
     def response_time(self) -> Linear:
         """The column r."""
@@ -254,34 +253,31 @@ def add_flow_rows(expressions: LiteralExpressions) -> None:
     compiled = expressions.compiled
     for y, i, j in zip(expressions.flow, compiled.stream_source, compiled.stream_target, strict=True):
         name = f"{compiled.operators[i]} → {compiled.operators[j]}"
-        for end, operator, rows in (("leaving", i, np.arange(y.shape[0])[:, None]), ("entering", j, np.arange(y.shape[1])[None])):
+        for end, operator, flows in (("leaving", i, y), ("entering", j, y.T)):
             x = expressions.place[operator]
-            expressions.program.add_rows(
-                f"{end} {name}", x.size, [(rows, y, 1.0), (np.arange(x.size), x, -1.0)], lower=0.0, upper=0.0
-            )
+            # One ascending run of columns per row: first x, then the flows.
+            columns = np.column_stack([x, flows])
+            signs = np.where(np.arange(columns.shape[1]) == 0, -1.0, 1.0)
+            rows = np.arange(x.size)[:, None]
+            expressions.program.add_rows(f"{end} {name}", x.size, [(rows, columns, signs)], lower=0.0, upper=0.0)
 
 
 def add_response_rows(expressions: LiteralExpressions) -> None:
     """EDRP, eq. 13: r ≥ Σ_{i∈π} Σ_U R_{i,U}·x_{i,U} + Σ_{e∈π} Σ_{U,V} d_{(U,V)}·y_{e,(U,V)}; one row per source–sink path."""
-    compiled = expressions.compiled
+    compiled, paths = expressions.compiled, expressions.compiled.problem.application.paths
     unit = expressions.time_unit("response_time")
-    paths = compiled.problem.application.paths
-    on_path = [np.array([p for p, path in enumerate(paths) if name in path], np.int64) for name in compiled.operators]
-    legs: dict[tuple[str, str], list[int]] = {leg: [] for path in paths for leg in pairwise(path)}
-    for p, path in enumerate(paths):
-        for leg in pairwise(path):
-            legs[leg].append(p)
-    rows = np.arange(len(paths))
-    entries: list[tuple[Any, Any, Any]] = [(rows, np.full(rows.size, expressions.program["response_time"]), 1.0)]
+    seconds: dict[Any, Linear] = {}  # of each operator, and of each stream as a pair of operators
     for i, members in enumerate(expressions.members):
         latency = latencies(compiled, i, members)
         usable = np.where(np.isfinite(latency), latency, 0.0)  # the others are fixed to 0
-        entries.append((on_path[i][:, None], expressions.place[i], -usable / unit))
+        seconds[compiled.operators[i]] = Linear.of(expressions.place[i], -usable / unit)
     for y, i, j in zip(expressions.flow, compiled.stream_source, compiled.stream_target, strict=True):
         delay = longest_delays(compiled.delay, expressions.members[i], expressions.members[j])
         used = np.flatnonzero(delay)
-        on_leg = np.array(legs[compiled.operators[i], compiled.operators[j]])
-        entries.append((on_leg[:, None], y.ravel()[used], -delay.ravel()[used] / unit))
+        seconds[compiled.operators[i], compiled.operators[j]] = Linear.of(y.ravel()[used], -delay.ravel()[used] / unit)
+    response = Linear.of(expressions.program["response_time"])
+    rows = [Linear.total([*(seconds[part] for part in (*path, *pairwise(path))), response]) for path in paths]
+    entries = [(p, row.columns, row.coefficients) for p, row in enumerate(rows)]
     expressions.program.add_rows("paths", len(paths), entries, lower=0.0)
 
 
