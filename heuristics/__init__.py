@@ -1,10 +1,14 @@
 """Methods that search instead of prove, and the baselines that they have to beat."""
 
 from edrp.heuristics.annealing import Annealing
+from edrp.heuristics.ds2 import Ds2
+from edrp.heuristics.even import Even
+from edrp.heuristics.first_fit import FirstFit
 from edrp.heuristics.greedy import Greedy, Random
+from edrp.heuristics.largest_node import LargestNode
 from edrp.heuristics.migration import METHODS as MIGRATION_METHODS
 
-METHODS = (Annealing(), Greedy(), Random(), *MIGRATION_METHODS)
+METHODS = (Annealing(), Ds2(), Even(), FirstFit(), Greedy(), LargestNode(), Random(), *MIGRATION_METHODS)
 """Methods of this room, for the registry."""
 
-__all__ = ["METHODS", "Annealing", "Greedy", "Random"]
+__all__ = ["METHODS", "Annealing", "Ds2", "Even", "FirstFit", "Greedy", "LargestNode", "Random"]

@@ -1,18 +1,27 @@
-"""Baselines: greedy first fit with replication of the bottleneck, and random placements."""
+"""Baselines that search a little: greedy first fit with replication of the bottleneck, and random placements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from edrp.compiled import Compiled, compile_problem
 from edrp.documents import Deployment
-from edrp.heuristics.start import Placement, first_fit, overloaded, random_fit
+from edrp.heuristics.notes import listed
+from edrp.heuristics.start import first_fit, overloaded, random_fit
 from edrp.methods import Options
+from edrp.parameters import NoParameters, read_parameters
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer, StoppedBecause
+
+Rank = tuple[int, float]
+"""Number of broken limits, then the objective."""
 
 
 class Greedy:
@@ -22,59 +31,59 @@ class Greedy:
     kinds: tuple[str, ...] = ("edrp",)
     exact = False
     summary = "first fit in topological order, then replication of the bottleneck while it pays"
+    parameters = NoParameters
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Takes every problem."""
         return None
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
-        """Build one deployment; keep the current one if it is better."""
+        """Build one deployment; keep the current one where that is as good."""
+        read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        best = compiled.deployment(first_fit(compiled).counts(compiled))
-        value = problem.evaluate(best)
-        stopped: StoppedBecause = "finished"
-        while (grown := _replicate_bottleneck(compiled, best)) is not None:
-            if options.remaining <= 0:
-                stopped = "time_limit"
-                break
-            candidate = problem.evaluate(grown)
-            if _rank(candidate) >= _rank(value):
-                break
-            best, value = grown, candidate
-        if problem.current is not None and _rank(problem.evaluate(problem.current)) < _rank(value):
-            best = problem.current
-        return Placement.of_counts(compiled, compiled.counts(best)).answer(compiled, stopped)
+        best = _Best(problem, options)
+        if problem.current is not None:
+            best.offer(problem.current)
+        counts = first_fit(compiled).counts(compiled)
+        reached = best.offer(compiled.deployment(counts))
+        try:
+            while _replicate_bottleneck(compiled, counts):
+                if options.remaining <= 0:
+                    return best.answer("time_limit")
+                before, reached = reached, best.offer(compiled.deployment(counts))
+                if reached >= before:
+                    break
+        except KeyboardInterrupt:
+            return best.answer("interrupted")
+        return best.answer("finished")
 
 
-def _rank(evaluation: Evaluation) -> tuple[int, float]:
-    return len(evaluation.broken), evaluation.objective
-
-
-def _replicate_bottleneck(compiled: Compiled, deployment: Deployment) -> Deployment | None:
-    """One more replica for the operator with the largest latency that can take one, on the first node that fits."""
-    counts = compiled.counts(deployment)
+def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
+    """One more replica for the operator with the largest latency that can take one, on the nearest node that fits."""
     degree = counts.sum(axis=1)
     latency = compiled.latency[np.arange(degree.size), degree]
+    more = compiled.latency[np.arange(degree.size), np.minimum(degree + 1, compiled.max_replicas)]
+    able = (degree < compiled.max_replicas) & np.isfinite(more)
     free = compiled.capacity - counts.T @ compiled.demand
     for i in np.argsort(-latency, kind="stable"):
-        if degree[i] == compiled.max_replicas[i] or not np.isfinite(compiled.latency[i, degree[i] + 1]):
+        if not able[i]:
             continue
         home = np.flatnonzero(counts[i])[0]
         nodes = compiled.candidates(int(i))
-        nodes = nodes[np.argsort(compiled.delay[home, nodes], kind="stable")]
-        for u in nodes[(free[nodes] >= compiled.demand[i] * (1 - 1e-9)).all(axis=1)]:
-            counts[i, u] += 1
-            return compiled.deployment(counts)
-    return None
+        nodes = nodes[(free[nodes] >= compiled.demand[i] * (1 - 1e-9)).all(axis=1)]
+        if nodes.size:
+            counts[i, nodes[np.argmin(compiled.delay[home, nodes])]] += 1
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
 class RandomParameters:
     """`samples`: how many random placements to draw."""
 
-    samples: int = 100
+    samples: Annotated[int, Field(ge=1)] = 100
 
 
 class Random:
@@ -84,6 +93,7 @@ class Random:
     kinds: tuple[str, ...] = ("edrp",)
     exact = False
     summary = "best of 100 random first-fit placements; the floor of any comparison"
+    parameters = RandomParameters
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Takes every problem."""
@@ -91,20 +101,46 @@ class Random:
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Draw, evaluate, keep the best."""
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
         generator = np.random.default_rng(options.seed)
-        best: tuple[tuple[int, float], Placement] | None = None
-        stopped: StoppedBecause = "finished"
-        for _ in range(RandomParameters(**options.parameters).samples):
-            placement = random_fit(compiled, generator)
-            rank = _rank(problem.evaluate(compiled.deployment(placement.counts(compiled))))
-            if best is None or rank < best[0]:
-                best = (rank, placement)
-            if options.remaining <= 0:
-                stopped = "time_limit"
-                break
-        if best is None:
+        best = _Best(problem, options)
+        try:
+            for drawn in range(parameters.samples):
+                if drawn and options.remaining <= 0:
+                    return best.answer("time_limit")
+                best.offer(compiled.deployment(random_fit(compiled, generator).counts(compiled)))
+        except KeyboardInterrupt:
+            return best.answer("interrupted")
+        return best.answer("finished")
+
+
+class _Best:
+    """The best deployment met; whoever waits is told where it improves."""
+
+    def __init__(self, problem: EdrpProblem, options: Options) -> None:
+        self.problem = problem
+        self.options = options
+        self.rank: Rank = (np.iinfo(np.int64).max, inf)
+        self.deployment: Deployment | None = None
+        self.evaluation: Evaluation | None = None
+
+    def offer(self, deployment: Deployment) -> Rank:
+        """Evaluate; keep if better."""
+        evaluation = self.problem.evaluate(deployment)
+        rank = len(evaluation.broken), evaluation.objective
+        if rank < self.rank:
+            self.rank, self.deployment, self.evaluation = rank, deployment, evaluation
+            if evaluation.feasible and self.options.progress is not None:
+                self.options.progress(perf_counter() - self.options.started, evaluation.objective, None)
+        return rank
+
+    def answer(self, stopped: StoppedBecause) -> Answer:
+        """Feasible if the evaluator says so, nothing otherwise."""
+        if self.evaluation is None:
             return Answer("none", stopped)
-        return best[1].answer(compiled, stopped)
+        if self.evaluation.feasible:
+            return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
+        return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(self.evaluation.broken)}",))

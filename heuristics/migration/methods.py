@@ -2,67 +2,95 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from edrp.documents.intervals import Assignment, Interval
 from edrp.heuristics.migration.balanced_packing import BalancedPacking
 from edrp.heuristics.migration.even_split import EvenSplit
+from edrp.heuristics.migration.ring import ring_assignment
 from edrp.heuristics.migration.rule import NEW, Change, Integers, Reassignment, Rule
+from edrp.heuristics.notes import listed
 from edrp.methods import Options
+from edrp.parameters import NoParameters, read_parameters
 from edrp.problems.migration import MigrationProblem
 from edrp.solution import Answer
 
 
-class EvenSplitMethod:
+class MigrationRule(ABC):
+    """A method without parameters that follows a rule; it holds nothing where that breaks a limit, and says which."""
+
+    name: str
+    summary: str
+    kinds: tuple[str, ...] = ("migration",)
+    exact = False
+    parameters = NoParameters
+
+    def refusal(self, problem: MigrationProblem) -> str | None:
+        """None: takes every migration."""
+        return None
+
+    def run(self, problem: MigrationProblem, options: Options) -> Answer:
+        """Follow the rule."""
+        read_parameters(self.parameters, options.parameters, self.name)
+        decision = self.decide(problem, options.seed)
+        evaluation = problem.evaluate(decision)
+        if evaluation.feasible:
+            return Answer("feasible", "finished", decision, evaluation.objective)
+        moved = f"it would have moved {evaluation.objective:.6g} B"
+        return Answer("none", "finished", notes=(f"{self.name} breaks {listed(evaluation.broken)}; {moved}",))
+
+    @abstractmethod
+    def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
+        """What the rule gives to each node."""
+
+
+class ConsistentHashingMethod(MigrationRule):
+    """The classic hash ring with one point per node, see `ring_assignment`; the seed is that of the hash."""
+
+    name = "consistent-hashing"
+    summary = "a hash ring with one point per node: new nodes take from one neighbour each, load is not looked at"
+
+    def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
+        """Hash the new nodes, let the newest leave."""
+        return ring_assignment(problem, seed)
+
+
+class EvenSplitMethod(MigrationRule):
     """The even split of Storm's scheduler, each share with the old node that holds most of it."""
 
     name = "even-split"
-    kinds: tuple[str, ...] = ("migration",)
-    exact = False
     summary = "the same number of neighbouring tasks to each node, as Storm does, matched with the old nodes"
 
-    def refusal(self, problem: MigrationProblem) -> str | None:
-        """None: takes every migration."""
-        return None
-
-    def run(self, problem: MigrationProblem, options: Options) -> Answer:
-        """Split; holds nothing where the split breaks the load limit."""
-        return _answer(problem, EvenSplit(matching=True))
+    def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
+        """Split."""
+        return _followed(problem, EvenSplit(matching=True))
 
 
-class BalancedMethod:
-    """Equal shares of the work, whose boundaries then go back to where the state is."""
+class BalancedMethod(MigrationRule):
+    """Local search: equal shares of the work, whose boundaries then go back one by one to where the state is."""
 
     name = "balanced"
-    kinds: tuple[str, ...] = ("migration",)
-    exact = False
-    summary = "equal shares of the work, whose boundaries then go to where most state stays"
+    summary = "local search: balanced packing, then boundary moves to where most state stays"
 
-    def refusal(self, problem: MigrationProblem) -> str | None:
-        """None: takes every migration."""
-        return None
-
-    def run(self, problem: MigrationProblem, options: Options) -> Answer:
+    def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
         """Pack and move boundaries."""
-        return _answer(problem, BalancedPacking(problem.allow_empty))
+        return _followed(problem, BalancedPacking(problem.allow_empty))
 
 
-METHODS = (EvenSplitMethod(), BalancedMethod())
+METHODS = (ConsistentHashingMethod(), EvenSplitMethod(), BalancedMethod())
 """For the registry."""
 
 
-def _answer(problem: MigrationProblem, rule: Rule) -> Answer:
+def _followed(problem: MigrationProblem, rule: Rule) -> Assignment:
     node_of_task = np.empty(len(problem.work), dtype=np.int64)
     for node, (first, end) in enumerate(problem.intervals):
         node_of_task[first:end] = node
     work, state_size = np.array(problem.work), np.array(problem.state_size)
     nodes_before = len(problem.intervals)
     found = rule(Change(node_of_task, nodes_before, problem.nodes, work, state_size, problem.tolerance))
-    decision = _assignment(found, nodes_before)
-    evaluation = problem.evaluate(decision)
-    if evaluation.feasible:
-        return Answer("feasible", "finished", decision, evaluation.objective)
-    return Answer("none", "finished", notes=(f"{rule.name} breaks {'; '.join(evaluation.broken)}",))
+    return _assignment(found, nodes_before)
 
 
 def _assignment(found: Reassignment, nodes_before: int) -> Assignment:

@@ -1,0 +1,78 @@
+"""Parameters of methods: read from what a user gave, or refused with what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.wording import faults_of, shown, suggestion
+
+Parameters = TypeVar("Parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class NoParameters:
+    """Of a method that has none."""
+
+
+def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: str) -> Parameters:
+    """The parameters of a method, from values by name; what is not given keeps its default.
+
+    Values may be text, as on a command line, where the text says a number or a truth value.
+
+    Parameters
+    ----------
+    kind
+        A dataclass that has one field with a default per parameter, and perhaps a `__post_init__` that raises ValueError.
+        Types and pydantic's constraints (`Annotated[float, Field(gt=0)]`) are checked.
+    given
+        Values by name, as in `Options.parameters`.
+    method
+        Name of the method, for the message.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming every parameter that does not exist, beside those that do, and every value that cannot be.
+
+    Examples
+    --------
+    >>> from edrp.heuristics.ds2 import Ds2Parameters
+    >>> read_parameters(Ds2Parameters, {"utilisation": "0.8"}, "ds2")
+    Ds2Parameters(utilisation=0.8)
+    >>> read_parameters(Ds2Parameters, {"utilisation": 0}, "ds2")
+    Traceback (most recent call last):
+    edrp.errors.InvalidInstanceError: parameters of method ds2: 1 fault in the input
+      utilisation: must be above 0 (got 0)
+    """
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    faults = [Fault(name, shown(value), _unknown(name, known)) for name, value in given.items() if name not in known]
+    read = None
+    try:
+        read = _adapter(kind).validate_python({name: value for name, value in given.items() if name in known})
+    except ValidationError as error:
+        faults += _faults(error, kind)
+    if read is None or faults:
+        raise InvalidInstanceError(faults, f"parameters of method {method}")
+    return read
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _faults(error: ValidationError, kind: type[Any]) -> list[Fault]:
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "value_error":  # of `__post_init__`, which runs only where every value is fine by itself
+        return [Fault("parameters", "", str(first["ctx"]["error"]))]
+    return faults_of(error, kind)
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    return "is no parameter of this method" + (suggestion(name, known) if known else ", which has none")

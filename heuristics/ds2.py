@@ -1,0 +1,105 @@
+"""The DS2 rule: how many replicas the load needs (Kalavri et al., OSDI 2018), as Flink's autoscaler applies it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from edrp.compiled import Compiled
+from edrp.documents import Operator
+from edrp.documents.latency import Mm1Latency, PolynomialLatency
+from edrp.heuristics.filling import Filling, Integers, PlacementRule, dealt
+from edrp.heuristics.start import stable_degrees
+
+ROUNDING = 1e-9
+"""Relative: a load that needs no more than this beyond a whole number of replicas gets that number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ds2Parameters:
+    """`utilisation`: share of its time that a replica is to be busy; Flink's `job.autoscaler.utilization.target`."""
+
+    utilisation: Annotated[float, Field(gt=0, le=1)] = 0.7
+
+
+class Ds2(PlacementRule):
+    """Replicas = ⌈load / (true processing rate × utilisation)⌉, new ones spread evenly (Kalavri et al., OSDI 2018).
+
+    The load is what reaches the operator when nothing upstream holds it back, which DS2 computes along the
+    application from the rates of the sources. Numbers of replicas stay between the least and the most that keep the
+    operator stable; where the rule asks for more, a note says so. Of what runs now everything stays that is still
+    wanted: where there are too many replicas, nodes that hold the most of them give up theirs; where there are too
+    few, each new one goes to the candidate with room that holds the fewest replicas of the whole application. Delays
+    and costs play no part. What Flink adds for working off a backlog, and its band within which nothing is changed,
+    are left out.
+    """
+
+    name = "ds2"
+    summary = "the DS2 rule of Flink's autoscaler: replicas for a utilisation of 0.7, new ones spread evenly"
+    parameters = Ds2Parameters
+
+    def fill(self, compiled: Compiled, parameters: Any) -> Filling:
+        """Keep what runs as far as it is wanted, then add what is missing."""
+        needed = [_needed(compiled, operator, parameters.utilisation) for operator in compiled.operators]
+        wanted = _possible(compiled, needed)
+        filling = Filling.of(compiled, _kept(compiled, wanted))
+        for operator, name in enumerate(compiled.operators):
+            if needed[operator] > wanted[operator]:
+                filling.notes.append(f"{name} would need {needed[operator]} replicas, may have {wanted[operator]}")
+        held = filling.counts.sum(axis=0)
+        for operator, missing in enumerate((wanted - filling.counts.sum(axis=1)).tolist()):
+            if missing:
+                nodes = compiled.candidates(operator)
+                shares = dealt(held[nodes], filling.room(operator, nodes), missing)
+                filling.add(operator, nodes, shares, int(wanted[operator]))
+                held[nodes] += shares
+        return filling
+
+
+def true_rate(operator: Operator) -> float:
+    """Tuples/s that a replica processes when it never waits for input (DS2's true processing rate).
+
+    That is the service rate of a queue (M/M/1), the largest measured rate of a table, and for a polynomial, which is
+    stable at any rate, one over the latency without load. Without a latency model it is infinite.
+
+    Examples
+    --------
+    >>> true_rate(Operator(name="parser", latency={"model": "table", "rates": [10, 80], "latencies": [0.01, 0.2]}))
+    80.0
+    """
+    model = operator.latency
+    if model is None:
+        return inf
+    if isinstance(model, Mm1Latency):
+        return model.service_rate
+    if isinstance(model, PolynomialLatency):
+        unloaded = model.at(0.0)
+        return 1.0 / unloaded if unloaded > 0 else inf
+    return model.rates[-1]
+
+
+def _needed(compiled: Compiled, name: str, utilisation: float) -> int:
+    application = compiled.problem.application
+    load = application.load(name)
+    if load == 0:
+        return 1
+    return max(1, ceil(load / (true_rate(application.by_name[name]) * utilisation) * (1 - ROUNDING)))
+
+
+def _possible(compiled: Compiled, needed: list[int]) -> Integers:
+    """Within the numbers of replicas that keep each operator stable."""
+    stable = stable_degrees(compiled)
+    most = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
+    return np.clip(np.minimum(needed, stable.shape[1]), stable.argmax(axis=1), most)
+
+
+def _kept(compiled: Compiled, wanted: Integers) -> Integers:
+    """What runs now and is still wanted, replicas per operator and node: as evenly spread as what there is allows."""
+    if compiled.current is None:
+        return np.zeros(compiled.candidate.shape, np.int64)
+    none = np.zeros(len(compiled.nodes), np.int64)
+    return np.array([dealt(none, now, most) for now, most in zip(compiled.current, wanted.tolist(), strict=True)])

@@ -1,0 +1,47 @@
+"""Everything on the largest node, and on the next largest what finds no room there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edrp.compiled import Compiled
+from edrp.heuristics.filling import Filling, Integers, PlacementRule, Values, filled, least_stable
+
+
+class LargestNode(PlacementRule):
+    """What is done where one machine will do: as few nodes as it takes, as few replicas as keep operators stable.
+
+    Nodes are tried by size (`sizes`), operators in topological order: each replica goes to the largest of the
+    operator's candidates that has room. Delays, costs and what runs now play no part.
+    """
+
+    name = "largest-node"
+    summary = "everything on the largest node, what finds no room there on the next"
+
+    def fill(self, compiled: Compiled, parameters: Any) -> Filling:
+        """Largest node first."""
+        filling, replicas = Filling.of(compiled), least_stable(compiled)
+        order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
+        for operator, wanted in enumerate(replicas.tolist()):
+            nodes = order[compiled.candidate[operator, order]]
+            filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
+        return filling
+
+
+def sizes(compiled: Compiled, replicas: Integers) -> Values:
+    """How often each node could hold the whole application, shape (nodes,); infinite for a node without limits.
+
+    Of several resources the scarcest counts. Among nodes of equal size the fastest is taken, and of those the
+    first in the document.
+
+    Parameters
+    ----------
+    compiled
+        The problem.
+    replicas : shape (operators,)
+        Number of replicas of each operator.
+    """
+    total = replicas @ compiled.demand
+    return (compiled.capacity[:, total > 0] / total[total > 0]).min(axis=1, initial=np.inf)
