@@ -4,6 +4,7 @@ import logging
 
 from edrp import errors
 from edrp.auto import METHODS as _CHOOSING
+from edrp.batch.run import solve_batch
 from edrp.documents import (
     Action,
     Application,
@@ -85,5 +86,6 @@ __all__ = [
     "save",
     "schema",
     "solve",
+    "solve_batch",
     "solve_formulation",
 ]

@@ -1,6 +1,6 @@
 """One row of results per instance and method: the fixed schema that every path writes.
 
-The columns are described in `COLUMNS`; `docs/results.md` is generated from it.
+The columns are described in `COLUMNS`, from which `docs/results.md` is generated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "instance_hash": (pa.string(), "SHA-256 of the instance's text"),
     "kind": (pa.string(), "of problem; null where the instance cannot be read"),
     "method": (pa.string(), "as asked for"),
-    "parameters": (pa.string(), "JSON: time limit, gap, and the method's own parameters"),
+    "parameters": (pa.string(), "JSON: arguments of the method, time limit and gap included"),
     "outcome": (pa.string(), "solved, infeasible, nothing found, refused (the method cannot express the problem) or failed"),
     "status": (pa.string(), "what we hold: optimal, feasible, infeasible, unbounded or none"),
     "stopped_because": (pa.string(), "why the method stopped: finished, time_limit, iteration_limit, interrupted or error"),
@@ -63,6 +63,15 @@ RESULT_SCHEMA = pa.schema(
 
 TIMING = ("build_seconds", "solve_seconds", "wall_seconds", "trace", "host", "finished_at")
 """Columns that differ from run to run; within `solution` it is the field `seconds`."""
+
+
+STOPS = {
+    "finished": "nothing found: ",
+    "time_limit": "nothing found within the time limit: ",
+    "iteration_limit": "nothing found within the iteration limit: ",
+    "interrupted": "interrupted with nothing found: ",
+    "error": "the solver failed: ",
+}
 
 
 @dataclass(slots=True)
@@ -110,8 +119,7 @@ def answered(solution: Solution) -> dict[str, Any]:
         if solution.status == "infeasible":
             row |= {"error_type": "Infeasible", "error_message": said or "no decision meets all limits"}
         else:
-            why = f"stopped because of {solution.stopped_because} with nothing found"
-            row |= {"error_type": "NothingFound", "error_message": f"{why}: {said}" if said else why}
+            row |= {"error_type": "NothingFound", "error_message": f"{STOPS[solution.stopped_because]}{said}".rstrip(": ")}
     return row
 
 

@@ -1,0 +1,210 @@
+"""A batch on Spark: many even partitions, each solved row by row in a guarded process beside Spark's own worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from threading import Thread
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from edrp.batch.folder import Fingerprint, ResultFolder
+from edrp.batch.journal import PART, Journal, table_of
+from edrp.batch.progress import BatchProgress, FolderWatch, Report
+from edrp.batch.rows import RESULT_SCHEMA
+from edrp.batch.source import fingerprint_of, read_instances, refuse_missing_columns
+from edrp.batch.tasks import SEPARATOR, Choice, Instance, Plan, Task
+from edrp.batch.worker import Worker
+from edrp.errors import Fault, InvalidInstanceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PARTITIONS_PER_SLOT = 32
+"""Times to solve are heavy-tailed: a long row delays only what shares its partition."""
+
+SLOTS = 64
+"""Assumed where a session does not say how many tasks run at once (Spark Connect)."""
+
+COUNTS = pa.schema([("rows", pa.int64())])
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def solve_on_spark(
+    spark: SparkSession, source: Any, plan: Plan, seeds: Sequence[int], out: str | Path | None, report: Report | None
+) -> DataFrame:
+    """Rows of a batch as a DataFrame; solved now and read from the folder `out`, or solved when it is used."""
+    instances = None if hasattr(source, "sparkSession") else read_instances(source)
+    frame = _frame(spark, source, instances)
+    tasks = _tasks_on_spark(frame, plan.choices, seeds)
+    if out is None:
+        return _rows(_even(tasks, tasks.count()), plan)
+    folder = ResultFolder(out, _fingerprint(frame) if instances is None else fingerprint_of(instances))
+    with folder.ours_alone():
+        done = folder.recover()
+        folder.forget(_among(tasks, folder.failed()))
+        left = _without(tasks, done)
+        count = left.count()
+        if count:
+            begin, watch = perf_counter(), FolderWatch.of(folder.path)
+
+            def look() -> None:
+                if report is not None:
+                    report(BatchProgress(count, *watch.look(), perf_counter() - begin))
+
+            _write(_even(left, count), plan, folder.path, look)
+        folder.recover()
+    return spark.read.parquet(str(folder.path / PART.format("*"))).orderBy("id", "method", "run_seed", "key")
+
+
+def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | None) -> DataFrame:
+    """The instances with the columns `id` and `instance`; a given DataFrame is checked."""
+    if instances is not None:
+        ids, texts = zip(*instances, strict=True)
+        return spark.createDataFrame(pa.table({"id": pa.array(ids), "instance": pa.array(texts)}))
+    refuse_missing_columns(source.columns, "the DataFrame")
+    frame = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
+    repeated = frame.groupBy("id").count().where("count > 1 or id is null").limit(5).collect()
+    if repeated:
+        why = "each instance needs an id of its own"
+        faults = [Fault("column id", repr(row["id"]), f"names {row['count']} instances; {why}") for row in repeated]
+        raise InvalidInstanceError(faults, "the DataFrame")
+    return frame
+
+
+def _fingerprint(frame: DataFrame) -> Fingerprint:
+    """What the instances are, without collecting them."""
+    schema = pa.schema([("count", pa.int64()), ("digest", pa.string())])
+
+    def summed(batches: Batches) -> Batches:
+        for batch in batches:
+            found = fingerprint_of(Instance(*pair) for pair in zip(*batch.to_pydict().values(), strict=True))
+            yield pa.RecordBatch.from_pylist([{"count": found.count, "digest": str(found.digest)}], schema=schema)
+
+    rows = frame.mapInArrow(summed, _spark_schema(schema)).collect()
+    return Fingerprint(sum(row["count"] for row in rows), sum(int(row["digest"]) for row in rows) % 2**64)
+
+
+def _tasks_on_spark(frame: DataFrame, choices: Sequence[Choice], seeds: Sequence[int]) -> DataFrame:
+    """Instances × methods × seeds, with the key that `Task.identity` computes."""
+    combinations = [(index, choice.method, choice.parameters, seed) for index, choice in enumerate(choices) for seed in seeds]
+    names = "choice int, method string, parameters string, run_seed long"
+    chosen = frame.sparkSession.createDataFrame(combinations, names)
+    parts = ("id", "sha2(instance, 256)", "method", "parameters", "cast(run_seed as string)")
+    key = f"sha2(concat_ws('{SEPARATOR}', {', '.join(parts)}), 256) as key"
+    return frame.crossJoin(chosen).selectExpr("id", "instance", "choice", "run_seed", key)
+
+
+def _among(tasks: DataFrame, keys: set[str]) -> set[str]:
+    """Those of the keys that are tasks."""
+    if not keys:
+        return set()
+    return {row["key"] for row in tasks.select("key").join(_keys(tasks.sparkSession, keys), "key", "left_semi").collect()}
+
+
+def _without(tasks: DataFrame, keys: set[str]) -> DataFrame:
+    """Tasks with other keys."""
+    return tasks.join(_keys(tasks.sparkSession, keys), "key", "left_anti") if keys else tasks
+
+
+def _keys(spark: SparkSession, keys: Iterable[str]) -> DataFrame:
+    return spark.createDataFrame(pa.table({"key": pa.array(sorted(keys), pa.string())}))
+
+
+def _even(tasks: DataFrame, count: int) -> DataFrame:
+    """Tasks in many partitions of the same size."""
+    return tasks.drop("key").repartition(max(1, min(count, PARTITIONS_PER_SLOT * _slots(tasks.sparkSession))))
+
+
+def _slots(spark: SparkSession) -> int:
+    """Tasks that run at once."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # Spark Connect has no context, and says so with errors of its own
+        return SLOTS
+
+
+def _rows(tasks: DataFrame, plan: Plan) -> DataFrame:
+    """Rows of all tasks, solved when they are used."""
+
+    def solved(batches: Batches) -> Batches:
+        for task in _tasks(batches, plan.choices):
+            yield from table_of([_worker(plan).solve(task)]).to_batches()
+
+    return tasks.mapInArrow(solved, _spark_schema(RESULT_SCHEMA))
+
+
+def _write(tasks: DataFrame, plan: Plan, folder: Path, watch: Callable[[], None]) -> None:
+    """Solve all tasks; each partition writes a journal of its own, which a second run of the partition goes on with."""
+    run = uuid4().hex[:8]
+
+    def written(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        with Journal(folder, f"{run}-{context.partitionId():06d}") as journal:
+            for task in _tasks(batches, plan.choices):
+                if task.identity["key"] not in journal.keys:
+                    journal.write(_worker(plan).solve(task))
+            yield pa.RecordBatch.from_pylist([{"rows": len(journal)}], schema=COUNTS)
+
+    counts = tasks.mapInArrow(written, _spark_schema(COUNTS))
+    _in_background(tasks.sparkSession, counts.collect, watch)
+
+
+def _tasks(batches: Batches, choices: Sequence[Choice]) -> Iterator[Task]:
+    for batch in batches:
+        columns = (batch[name].to_pylist() for name in ("id", "instance", "choice", "run_seed"))
+        for name, text, choice, run_seed in zip(*columns, strict=True):
+            yield Task(Instance(name, text), choices[choice], run_seed)
+
+
+_WORKERS: dict[tuple[bytes, float | None], Worker] = {}
+"""Of this Python worker of Spark, which serves one partition after the other."""
+
+
+def _worker(plan: Plan) -> Worker:
+    wanted = (plan.additions, plan.kill_after)
+    if wanted not in _WORKERS:
+        for other in _WORKERS.values():
+            other.close()
+        _WORKERS.clear()
+        _WORKERS[wanted] = Worker(plan)
+    return _WORKERS[wanted]
+
+
+def _in_background(spark: SparkSession, job: Callable[[], object], watch: Callable[[], None]) -> None:
+    """Run a job in a thread and look about twice a second how far it is; Ctrl-C cancels this job and no other."""
+    tag = f"edrp-{uuid4().hex}"
+    ended: list[BaseException] = []
+
+    def run() -> None:
+        spark.addTag(tag)
+        try:
+            job()
+        except BaseException as error:
+            ended.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.5)
+            watch()
+    except BaseException:
+        spark.interruptTag(tag)
+        thread.join()
+        raise
+    if ended:
+        raise ended[0]
+
+
+def _spark_schema(schema: pa.Schema) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)

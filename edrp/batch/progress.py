@@ -1,0 +1,97 @@
+"""How far a batch is, counted from what its writers have put on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from edrp.batch.journal import JOURNAL, PART
+
+FAILED = b'"outcome": "failed"'
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far a batch is.
+
+    Attributes
+    ----------
+    total
+        Rows that this run has to solve.
+    done
+        Rows solved, the failed ones among them.
+    failed
+        Rows whose instance, method or worker failed.
+    running
+        Tasks (on Spark: partitions) at work now.
+    seconds
+        Since the start.
+    """
+
+    total: int
+    done: int
+    failed: int
+    running: int
+    seconds: float
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """Estimated from the pace so far; None before the first row.
+
+        >>> BatchProgress(total=10, done=4, failed=0, running=2, seconds=8.0).remaining_seconds
+        12.0
+        """
+        return self.seconds / self.done * (self.total - self.done) if self.done else None
+
+
+Report = Callable[[BatchProgress], None]
+
+
+@dataclass(slots=True)
+class FolderWatch:
+    """Counts rows that writers elsewhere put into a folder, reading each byte once.
+
+    `known` are the files that were there before.
+    """
+
+    folder: Path
+    known: frozenset[str]
+    _read: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folder: Path) -> FolderWatch:
+        """From now on."""
+        return cls(folder, frozenset(path.name for path in folder.glob(PART.format("*"))))
+
+    def look(self) -> tuple[int, int, int]:
+        """Rows done, rows failed, journals open."""
+        journals = list(self.folder.glob(JOURNAL.format("*")))
+        for journal in journals:
+            self._follow(journal)
+        for part in self.folder.glob(PART.format("*")):
+            if part.name not in self.known:
+                self._finish(part)
+        counts = self._read.values()
+        return sum(rows for rows, _, _ in counts), sum(failed for _, failed, _ in counts), len(journals)
+
+    def _follow(self, journal: Path) -> None:
+        name = journal.stem.removeprefix("_journal-")
+        rows, failed, offset = self._read.get(name, (0, 0, 0))
+        try:
+            with journal.open("rb") as file:
+                file.seek(offset)
+                fresh = file.read()
+        except FileNotFoundError:  # it has just become a part
+            return
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        self._read[name] = (rows + whole.count(b"\n"), failed + whole.count(FAILED), offset + len(whole))
+
+    def _finish(self, part: Path) -> None:
+        name = part.stem.removeprefix("part-")
+        if self._read.get(name, (0, 0, 0))[2] == -1:
+            return
+        metadata = pq.read_metadata(part)
+        self._read[name] = (metadata.num_rows, int(metadata.metadata[b"edrp.failed"]), -1)

@@ -1,0 +1,178 @@
+"""`solve_batch`: many instances, several methods, one row of results each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, overload
+
+import pyarrow as pa
+
+from edrp.batch.additions import packed_additions
+from edrp.batch.folder import ResultFolder, sorted_rows
+from edrp.batch.journal import RollingJournal, table_of
+from edrp.batch.local import jobs_for, solve_here
+from edrp.batch.progress import BatchProgress, Report
+from edrp.batch.solving import Row
+from edrp.batch.source import fingerprint_of, read_instances
+from edrp.batch.tasks import Choice, Plan, Task, choices_of, seeds_of
+from edrp.errors import Fault, InvalidInstanceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@overload
+def solve_batch(
+    instances: Any,
+    method: str | Sequence[str] = ...,
+    *,
+    out: str | Path | None = ...,
+    spark: None = ...,
+    n_jobs: int | None = ...,
+    time_limit: float | None = ...,
+    gap: float = ...,
+    seed: int | Iterable[int] = ...,
+    kill_after: float | None = ...,
+    progress: Report | None = ...,
+) -> pa.Table: ...
+
+
+@overload
+def solve_batch(
+    instances: Any,
+    method: str | Sequence[str] = ...,
+    *,
+    out: str | Path | None = ...,
+    spark: SparkSession,
+    time_limit: float | None = ...,
+    gap: float = ...,
+    seed: int | Iterable[int] = ...,
+    kill_after: float | None = ...,
+    progress: Report | None = ...,
+) -> DataFrame: ...
+
+
+def solve_batch(
+    instances: Any,
+    method: str | Sequence[str] = "auto",
+    *,
+    out: str | Path | None = None,
+    spark: SparkSession | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    gap: float = 1e-9,
+    seed: int | Iterable[int] = 0,
+    kill_after: float | None = None,
+    progress: Report | None = None,
+) -> Any:
+    """Solve many instances with one or several methods, on this machine or on Spark.
+
+    Each combination of instance, method and seed becomes one row of `edrp.batch.RESULT_SCHEMA`. Solving happens in
+    processes of its own with one thread each: a broken instance, a crash or an instance that does not end costs its
+    own row.
+
+    Parameters
+    ----------
+    instances
+        A folder of instance files; a Parquet file, JSON lines, Arrow table or pandas frame with the columns `id` and
+        `instance` (JSON text); a mapping of ids to problems; an iterable of problems or of pairs (id, problem); with
+        `spark`, also a Spark DataFrame with these columns. Kinds may be mixed.
+    method
+        Name in the registry, or several. `name:key=value,…` passes arguments, such as "highs:program=literal". A
+        method that does not take an instance's kind gives a row with outcome "refused".
+    out
+        Folder that gets the rows as Parquet files as they come. The same call again solves only what is missing or
+        failed. On Spark all workers must see the folder under this path.
+    spark
+        Session to run on; it is used as it is and left running. Without `out` nothing is solved before the returned
+        DataFrame is used, and again each time it is: write it somewhere.
+    n_jobs
+        Without `spark`: processes at the same time, as joblib counts them; None for one per core.
+    time_limit
+        Seconds for each row; None for none.
+    gap
+        Relative gap at which an incumbent counts as proven optimal.
+    seed
+        Of everything random, or several. Each instance gets a seed of its own from this and its id.
+    kill_after
+        Seconds after which a row that has not ended is killed and fails; by default twice the time limit (the
+        explanation of an infeasible instance may take as long again) and 30 s, or never without a time limit.
+    progress
+        Called with a `BatchProgress` now and then.
+
+    Returns
+    -------
+    pyarrow.Table or pyspark.sql.DataFrame
+        All rows by id, method and seed; with `out` also those of earlier calls. A DataFrame where `spark` is given.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Before any work: a source that cannot be read, an unknown method, a folder of other results.
+    EdrpError
+        When another batch writes to the same folder.
+
+    Examples
+    --------
+    >>> queue = {"model": "mm1", "service_rate": 10.0}
+    >>> from edrp import EdrpProblem
+    >>> problem = EdrpProblem(
+    ...     application={"operators": [{"name": "work", "latency": queue, "external_rate": 5.0}]},
+    ...     network={"nodes": [{"name": "a"}]},
+    ...     weights={"response_time": 1.0},
+    ...     limits={"response_time": 1.0},
+    ... )
+    >>> rows = solve_batch({"one": problem, "other": "no JSON"}, ["greedy"], n_jobs=1)
+    >>> rows.select(["id", "outcome", "objective"]).to_pylist()
+    [{'id': 'one', 'outcome': 'solved', 'objective': 0.2}, {'id': 'other', 'outcome': 'failed', 'objective': None}]
+    """
+    choices, seeds = choices_of(method, time_limit=time_limit, gap=gap), seeds_of(seed)
+    plan = Plan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
+    if spark is not None:
+        from edrp.batch.cluster import solve_on_spark
+
+        return solve_on_spark(spark, instances, plan, seeds, out, progress)
+    read = read_instances(instances)
+    tasks = [Task(instance, choice, run_seed) for instance in read for choice in choices for run_seed in seeds]
+    if out is None:
+        return sorted_rows(table_of(list(_here(tasks, plan, n_jobs, progress))))
+    folder = ResultFolder(out, fingerprint_of(read))
+    with folder.ours_alone():
+        done = folder.recover()
+        left = {task.identity["key"]: task for task in tasks}
+        left = {key: task for key, task in left.items() if key not in done}
+        folder.forget(left)
+        with RollingJournal(folder.path) as journal:
+            for row in _here(list(left.values()), plan, n_jobs, progress):
+                journal.write(row)
+        return folder.rows()
+
+
+def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
+    """Seconds after which a row is killed: as given, or from the longest time limit if every method has one.
+
+    >>> kill_limit(None, [Choice.read("greedy", time_limit=10.0)])
+    50.0
+    """
+    if given is not None:
+        if not 0 < given < math.inf:
+            raise InvalidInstanceError([Fault("kill_after", repr(given), "must be more than 0 s")])
+        return given
+    limits = [choice.arguments.get("time_limit") for choice in choices]
+    known = [limit for limit in limits if limit is not None]
+    return 2 * max(known) + 30 if len(known) == len(limits) else None
+
+
+def _here(tasks: Sequence[Task], plan: Plan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
+    """Rows as they come, reported."""
+    jobs = jobs_for(tasks, n_jobs)
+    begin, failures = perf_counter(), 0
+    for done, row in enumerate(solve_here(tasks, plan, jobs), 1):
+        yield row
+        failures += row["outcome"] == "failed"
+        if report is not None:
+            running = min(jobs, len(tasks) - done)
+            report(BatchProgress(len(tasks), done, failures, running, perf_counter() - begin))

@@ -1,0 +1,62 @@
+"""Solving one task in this process: the one function that every path of a batch ends in."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+from edrp.batch.rows import Trace, answered, died, failed
+from edrp.batch.tasks import Task
+from edrp.errors import UnsupportedProblemError
+from edrp.instances import loads
+from edrp.methods import methods
+from edrp.solve import solve
+
+Row = dict[str, Any]
+
+
+def solve_task(task: Task) -> Row:
+    """Read the instance, solve it, check the answer; whatever goes wrong becomes columns of the row.
+
+    Returns
+    -------
+    dict
+        Columns of `RESULT_SCHEMA` by name; those that have no value are missing.
+
+    Examples
+    --------
+    >>> from edrp.batch.tasks import Choice, Instance
+    >>> row = solve_task(Task(Instance("a", '{"kind": "edrp"}'), Choice.read("greedy"), 0))
+    >>> row["outcome"], row["error_place"]
+    ('failed', 'application')
+    """
+    row = task.identity
+    begin = perf_counter()
+    try:
+        row |= _solved(task, row)
+    except Exception as error:
+        row |= failed(error)
+    return row | _stamp(perf_counter() - begin)
+
+
+def lost(task: Task, error_type: str, message: str, wall_seconds: float) -> Row:
+    """The row of a task whose worker gave no answer."""
+    return task.identity | died(error_type, message) | _stamp(wall_seconds)
+
+
+def _solved(task: Task, row: Row) -> Row:
+    problem = loads(task.instance.text)
+    row["kind"] = problem.kind
+    method = methods()[task.choice.name]
+    if problem.kind not in method.kinds:
+        why = f"method {method.name!r} takes problems of kind {', '.join(method.kinds)}, not {problem.kind}"
+        raise UnsupportedProblemError(why)
+    trace = Trace()
+    solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, **task.choice.arguments)
+    return {**answered(solution), "trace": trace.steps}
+
+
+def _stamp(wall_seconds: float) -> Row:
+    return {"wall_seconds": wall_seconds, "host": platform.node(), "finished_at": datetime.now(UTC)}

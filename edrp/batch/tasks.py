@@ -1,0 +1,174 @@
+"""What a batch has to do: instances × methods × seeds, each with an identity and a seed of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.methods import methods
+from edrp.wording import suggestion
+
+RESERVED = ("method", "seed", "start", "progress", "problem")
+"""Arguments of `solve` that the batch gives itself."""
+
+SEPARATOR = "\x1f"
+"""Between the parts of what a key is the hash of; Spark computes the same hash in SQL."""
+
+
+class Instance(NamedTuple):
+    """A name and the JSON text of a problem, which nobody has read yet."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A method with the arguments it is to be called with.
+
+    Attributes
+    ----------
+    method
+        As asked for; the column `method` of the results.
+    name
+        In the registry.
+    arguments
+        Of `solve`: program, time limit, gap, parameters of the method.
+
+    Examples
+    --------
+    >>> Choice.read("highs:program=literal", gap=1e-4).arguments
+    {'gap': 0.0001, 'program': 'literal'}
+    """
+
+    method: str
+    name: str
+    arguments: dict[str, Any]
+
+    @classmethod
+    def read(cls, text: str, **defaults: Any) -> Choice:
+        """From `name` or `name:key=value,…`; values are JSON where they can be, else words.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When there is no such method, or an argument is not `key=value` or not to be given.
+        """
+        name, _, rest = text.strip().partition(":")
+        if name not in methods():
+            raise InvalidInstanceError([Fault("method", repr(name), f"is no method{suggestion(name, methods())}")])
+        arguments = {key: value for key, value in defaults.items() if value is not None}
+        for part in filter(None, rest.split(",")):
+            key, equals, value = (each.strip() for each in part.partition("="))
+            if not equals or not key.isidentifier() or key in RESERVED:
+                why = f"must be key=value, and the key none of {', '.join(RESERVED)}"
+                raise InvalidInstanceError([Fault(f"method {name!r}", repr(part), why)])
+            arguments[key] = _value(value)
+        return cls(text.strip(), name, arguments)
+
+    @property
+    def parameters(self) -> str:
+        """The arguments as JSON, in one order."""
+        return json.dumps(self.arguments, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all tasks of a batch share; it travels to the workers.
+
+    Attributes
+    ----------
+    choices
+        Methods with their arguments.
+    additions
+        What workers have to know beyond the installed packages, from `packed_additions`.
+    kill_after
+        Seconds after which a task that has not ended is killed; None for never.
+    """
+
+    choices: tuple[Choice, ...]
+    additions: bytes
+    kill_after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row to be: an instance, a method and a seed."""
+
+    instance: Instance
+    choice: Choice
+    run_seed: int
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The columns that name the row."""
+        instance_hash = text_hash(self.instance.text)
+        parts = (self.instance.id, instance_hash, self.choice.method, self.choice.parameters, str(self.run_seed))
+        return {
+            "key": text_hash(SEPARATOR.join(parts)),
+            "id": self.instance.id,
+            "instance_hash": instance_hash,
+            "method": self.choice.method,
+            "parameters": self.choice.parameters,
+            "run_seed": self.run_seed,
+            "seed": seed_of(self.run_seed, self.instance.id),
+        }
+
+
+def choices_of(method: str | Sequence[str], **defaults: Any) -> list[Choice]:
+    """The methods of a batch, checked.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For an unknown method, one given twice, or none.
+    """
+    texts = [method] if isinstance(method, str) else list(method)
+    if not texts:
+        raise InvalidInstanceError([Fault("method", "", "name at least one method")])
+    chosen = [Choice.read(text, **defaults) for text in texts]
+    for index, choice in enumerate(chosen):
+        if choice.method in [other.method for other in chosen[:index]]:
+            raise InvalidInstanceError([Fault(f"method[{index}]", repr(choice.method), "is given twice")])
+    return chosen
+
+
+def seeds_of(seed: int | Iterable[int]) -> list[int]:
+    """The seeds of a batch, checked.
+
+    >>> seeds_of(3), seeds_of(range(2))
+    ([3], [0, 1])
+    """
+    seeds = [seed] if isinstance(seed, int) else [int(each) for each in seed]
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise InvalidInstanceError([Fault("seed", str(seeds), "must be one or several different integers of at least 0")])
+    return seeds
+
+
+def seed_of(run_seed: int, instance: str) -> int:
+    """The seed of one instance: whatever runs beside it, and wherever, cannot change its answer.
+
+    >>> seed_of(7, "a") == seed_of(7, "a") != seed_of(7, "b")
+    True
+    """
+    mixed = np.random.SeedSequence([run_seed, crc32(instance.encode())])
+    return int(mixed.generate_state(1)[0]) >> 1  # solvers take 31 bits
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal digits."""
+    return sha256(text.encode()).hexdigest()
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

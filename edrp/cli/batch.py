@@ -1,0 +1,148 @@
+"""`edrp batch`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from edrp.batch import BatchProgress, read_rows, solve_batch
+from edrp.batch.progress import Report
+from edrp.batch.source import read_instances
+from edrp.batch.tasks import choices_of
+from edrp.cli.exit import ExitCode, gravest
+from edrp.cli.solve import TimeLimit, finite
+from edrp.cli.terminal import errors, output, say, table
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.spark import spark_session
+
+SHOWN_REASONS = 20
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder that gets the rows (Parquet); the same command again goes on.")]
+Master = Annotated[str | None, typer.Option("--spark", metavar="MASTER", help="Solve on Spark: local[2], spark://host:port, …")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processes at the same time; default one per core.")]
+
+
+def solve_many(
+    source: Annotated[
+        Path, typer.Argument(help="Folder of instance files, or Parquet or JSON lines (.jsonl) with the columns id and instance.")
+    ],
+    out: Out,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="Name in `edrp methods`, or name:key=value,…; may be repeated. Default: auto."),
+    ] = None,
+    spark: Master = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = None,
+    gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="Of everything random; may be repeated. Default: 0.")] = None,
+    kill_after: Annotated[
+        float | None,
+        typer.Option(min=0, callback=finite, help="Seconds until a row is killed; default twice the time limit and 30."),
+    ] = None,
+) -> None:
+    """Solve many instances with one or several methods: a row of results for each, on this machine or on Spark.
+
+    Broken instances, crashes and instances that do not end cost their own row. Killed at any moment, the same
+    command goes on: only what is missing or failed is solved.
+    """
+    refuse_both(spark, jobs)
+    choices_of(method or ["auto"])  # before a long source is read and a session started
+    instances = read_instances(source)
+    with session_on(spark) as session, batch_progress("solving") as report:
+        arguments: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
+        try:
+            solve_batch(
+                instances,
+                method or "auto",
+                out=out,
+                time_limit=time_limit,
+                gap=gap,
+                seed=seed or 0,
+                kill_after=kill_after,
+                progress=report,
+                **arguments,
+            )
+        except KeyboardInterrupt:
+            say(errors(), f"interrupted; what is solved is kept in {out}, the same command goes on from there", "red")
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    rows = read_rows(out)
+    print_summary(rows, out)
+    raise typer.Exit(exit_code(rows))
+
+
+def refuse_both(spark: str | None, jobs: int | None) -> None:
+    """Spark decides by itself how much it does at once."""
+    if spark is not None and jobs is not None:
+        raise InvalidInstanceError([Fault("--jobs", str(jobs), "goes without --spark; there the master says how many, as in local[2]")])
+    if jobs == 0:
+        raise InvalidInstanceError([Fault("--jobs", "0", "must be a number of processes, or -1 for one per core")])
+
+
+@contextmanager
+def session_on(master: str | None) -> Iterator[Any]:
+    """A Spark session on that master, or None without one."""
+    with nullcontext() if master is None else spark_session(master, in_python=True) as session:
+        yield session
+
+
+@contextmanager
+def batch_progress(text: str) -> Iterator[Report | None]:
+    """A progress bar on a terminal while the block runs; yields what `solve_batch` calls, or None."""
+    console = errors()
+    if not console.is_terminal:
+        yield None
+        return
+    counts = TextColumn("{task.fields[failed]} failed, {task.fields[running]} running")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(text, total=None, failed=0, running=0)
+
+        def update(now: BatchProgress) -> None:
+            bar.update(task, total=now.total, completed=now.done, failed=now.failed, running=now.running)
+
+        yield update
+
+
+def print_summary(rows: pa.Table, out: Path) -> None:
+    """How many rows had which outcome by method, and the most frequent reasons of those without an answer."""
+    outcomes = Counter(zip(rows["method"].to_pylist(), rows["outcome"].to_pylist(), strict=True))
+    names = ("solved", "infeasible", "nothing found", "refused", "failed")
+    methods = list(dict.fromkeys(rows["method"].to_pylist()))
+    cells = [(method, *(str(outcomes[method, name]) for name in names)) for method in methods]
+    console = output()
+    console.print(table(("method", *names), cells, right=names))
+    wrong = rows.filter(pc.is_in(rows["outcome"], pa.array(["failed", "infeasible", "nothing found"])))
+    found = wrong.select(["id", "method", "outcome", "error_message"]).slice(0, SHOWN_REASONS).to_pylist()
+    if found:
+        reasons = [(row["id"], row["method"], row["outcome"], _short(row["error_message"])) for row in found]
+        console.print(table(("id", "method", "outcome", "why"), reasons))
+    if wrong.num_rows > SHOWN_REASONS:
+        say(console, f"… and {wrong.num_rows - SHOWN_REASONS} more: see the columns error_type, error_place and error_message")
+    say(console, f"{rows.num_rows} rows in {out}")
+
+
+def exit_code(rows: pa.Table) -> ExitCode:
+    """The gravest outcome counts; a refusal only where no method took the instance."""
+    by_outcome = {"infeasible": ExitCode.INFEASIBLE, "nothing found": ExitCode.NOTHING_FOUND, "failed": ExitCode.BAD_INPUT}
+    codes = [by_outcome.get(outcome, ExitCode.SOLVED) for outcome in set(rows["outcome"].to_pylist())]
+    if "VerificationError" in rows["error_type"].to_pylist():
+        codes.append(ExitCode.DEFECT)
+    refused = rows.filter(pc.equal(rows["outcome"], "refused"))["id"].to_pylist()
+    taken = rows.filter(pc.not_equal(rows["outcome"], "refused"))["id"].to_pylist()
+    if set(refused) - set(taken):
+        codes.append(ExitCode.BAD_INPUT)
+    return gravest(codes)
+
+
+def _short(message: str | None) -> str:
+    text = message or ""
+    return text if len(text) <= 160 else text[:159] + "…"
