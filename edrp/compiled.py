@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.configurations import NO_NODE
-from edrp.documents import Deployment, Operator
+from edrp.documents import Deployment, Network, Operator
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.memory import refuse_beyond_memory
 from edrp.problems.edrp import EdrpProblem, named_resources
@@ -32,10 +32,10 @@ class Compiled:
         Operator indices and tuples/s; streams in document order.
     load : shape (operators,)
         Tuples/s into each operator.
-    max_replicas : shape (operators,)
+    min_replicas, max_replicas : shape (operators,)
     candidate : shape (operators, nodes), bool
     latency : shape (operators, 1 + most replicas)
-        Reference latency in seconds with r replicas; infinite where unstable or r is 0 or too large.
+        Reference latency in seconds with r replicas; infinite where unstable or r is too small or too large.
     speedup : shape (nodes,)
     replica_cost : shape (operators,)
         Money/h of one replica.
@@ -69,6 +69,7 @@ class Compiled:
     stream_target: Index
     stream_rate: Values
     load: Values
+    min_replicas: Index
     max_replicas: Index
     candidate: NDArray[np.bool_]
     latency: Values
@@ -155,7 +156,7 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
     for i, operator in enumerate(operators):
         if operator.candidates is not None:
             candidate[i] = [name in set(operator.candidates) for name in nodes]
-    store, delay, link_cost, link_availability = network.store, *_link_tables(problem, node_index)
+    store, delay, link_cost, link_availability = network.store, *_link_tables(network, node_index)
     capacity = np.full((len(nodes), len(resources)), np.inf)
     for u, node in enumerate(described):
         if node.resources is not None:
@@ -171,6 +172,7 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
         stream_target=np.array([position[s.target] for s in application.streams], np.int64),
         stream_rate=np.array([application.rate(s.source, s.target) for s in application.streams], float),
         load=load,
+        min_replicas=np.array([operator.min_replicas for operator in operators], np.int64),
         max_replicas=np.array([operator.max_replicas for operator in operators], np.int64),
         candidate=candidate,
         latency=_latency_table(problem, operators, load),
@@ -210,15 +212,27 @@ def _used_nodes(problem: EdrpProblem, operators: list[Operator]) -> tuple[str, .
     return tuple(node.name for node in problem.network.nodes if node.name in used)
 
 
-def _link_tables(problem: EdrpProblem, index: dict[str, int]) -> tuple[Values, Values, Values]:
+def _link_tables(network: Network, index: dict[str, int]) -> tuple[Values, Values, Values]:
+    """Delay, cost and availability between all pairs of nodes; listed links stand above those described by zones."""
     size = len(index)
     delay, cost, availability = np.full((size, size), np.inf), np.zeros((size, size)), np.ones((size, size))
-    found = [(index[u], index[v], link) for (u, v), link in problem.network._links.items() if u in index and v in index]
+    if network.classes:
+        numbers: dict[str, int] = {}
+        zones = [network.by_name[name].zone for name in index]
+        # A node without a zone gets a number of its own: it shares none.
+        zone = np.array([-1 - u if z is None else numbers.setdefault(z, len(numbers)) for u, z in enumerate(zones)])
+        together = zone[:, None] == zone
+        for described, where in ((network.within_zone, together), (network.between_zones, ~together)):
+            if described is not None:
+                delay[where], cost[where], availability[where] = described.delay, described.cost, described.availability
+    found = [(index[u], index[v], link) for (u, v), link in network._links.items() if u in index and v in index]
     rows, columns = np.array([u for u, _, _ in found], np.int64), np.array([v for _, v, _ in found], np.int64)
     delay[rows, columns] = [link.delay for _, _, link in found]
     cost[rows, columns] = [link.cost for _, _, link in found]
     availability[rows, columns] = [link.availability for _, _, link in found]
     np.fill_diagonal(delay, 0.0)
+    np.fill_diagonal(cost, 0.0)
+    np.fill_diagonal(availability, 1.0)
     return delay, cost, availability
 
 
@@ -227,7 +241,7 @@ def _latency_table(problem: EdrpProblem, operators: list[Operator], load: Values
     faults = []
     document = {operator.name: index for index, operator in enumerate(problem.application.operators)}
     for i, operator in enumerate(operators):
-        for replicas in range(1, operator.max_replicas + 1):
+        for replicas in range(operator.min_replicas, operator.max_replicas + 1):
             rate = load[i] / replicas
             table[i, replicas] = 0.0 if operator.latency is None else operator.latency.at(rate)
             if table[i, replicas] < 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from edrp.documents import Deployment, Operator
-from edrp.errors import InvalidInstanceError
+from edrp.errors import InvalidInstanceError, ProblemTooLargeError
 from edrp.methods import Options, methods
 from edrp.metrics import METRICS
 from edrp.metrics.base import LIMIT_SLACK
@@ -107,7 +107,8 @@ def demands(problem: EdrpProblem) -> list[Demand]:
     application = problem.application
     found = [_candidates(operator) for operator in application.operators if operator.candidates is not None]
     needed = {operator.name: _least_replicas(problem, operator) for operator in application.operators}
-    found += [_load(problem, operator, needed[operator.name]) for operator in application.operators if needed[operator.name] > 1]
+    found += [_fewest(operator) for operator in application.operators if operator.min_replicas > 1]
+    found += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
     scarce = {name for node in problem.network.nodes if node.resources is not None for name in named_resources(node.resources)}
     found += [_resource(problem, name, needed) for name in sorted(scarce)]
     return found + [_limit(problem, name) for name in METRICS if getattr(problem.limits, name) is not None]
@@ -117,6 +118,11 @@ def _candidates(operator: Operator) -> Demand:
     nodes = operator.candidates or ()
     shown = ", ".join(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
     return Demand(f"candidates of {operator.name}: {shown}", lambda problem: _changed(problem, operator.name, candidates=None))
+
+
+def _fewest(operator: Operator) -> Demand:
+    text = f"min_replicas of {operator.name}: {operator.min_replicas}"
+    return Demand(text, lambda problem: _changed(problem, operator.name, min_replicas=1))
 
 
 def _load(problem: EdrpProblem, operator: Operator, least: int) -> Demand:
@@ -158,7 +164,7 @@ def _ceiling(problem: EdrpProblem) -> float:
     """More than any deployment costs."""
     application = problem.application
     replicas = sum(operator.max_replicas * operator.replica_cost for operator in application.operators)
-    dearest = max((link.cost for link in problem.network.links), default=0.0)
+    dearest = max((link.cost for link in (*problem.network.links, *problem.network.classes)), default=0.0)
     return 1.0 + replicas + dearest * sum(application.rate(s.source, s.target) for s in application.streams)
 
 
@@ -179,7 +185,10 @@ def _decision(problem: EdrpProblem, deadline: float, metric: str = "cost", gap: 
     left = deadline - perf_counter()
     if not provers or left <= 0:
         return "none", None
-    answer = provers[0].run(asked, Options(time_limit=min(left, TIME_LIMIT), gap=gap))
+    try:
+        answer = provers[0].run(asked, Options(time_limit=min(left, TIME_LIMIT), gap=gap))
+    except ProblemTooLargeError:  # nothing exact can be said of a problem of this size
+        return "none", None
     return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
 
@@ -198,12 +207,11 @@ def _with_remedy(demand: Demand, relaxed: EdrpProblem, deadline: float) -> str:
 
 
 def _least_replicas(problem: EdrpProblem, operator: Operator) -> int:
-    """Fewest replicas that serve an operator's load."""
+    """Fewest replicas that are allowed and serve an operator's load."""
     if operator.latency is None:
-        return 1
-    load = problem.application.load(operator.name)
-    stable = [r for r in range(1, operator.max_replicas + 1) if math.isfinite(operator.latency.at(load / r))]
-    return min(stable, default=operator.max_replicas + 1)
+        return operator.min_replicas
+    load, allowed = problem.application.load(operator.name), range(operator.min_replicas, operator.max_replicas + 1)
+    return next((r for r in allowed if math.isfinite(operator.latency.at(load / r))), operator.max_replicas + 1)
 
 
 def _overloaded(problem: EdrpProblem) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from edrp.errors import ProblemTooLargeError
@@ -38,3 +39,12 @@ def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
         raise ProblemTooLargeError(
             f"{what} need {needed / 2**30:.1f} GiB, more than the {limit / 2**30:.1f} GiB set aside; {remedy}"
         )
+
+
+def amount(number: float) -> str:
+    """Write a count that may be astronomically large.
+
+    >>> amount(1234567), amount(10**40 + 1)
+    ('1,234,567', 'more than 10^40')
+    """
+    return f"{number:,.0f}" if number < 1e15 else f"more than 10^{math.floor(math.log10(number))}"

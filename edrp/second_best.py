@@ -9,6 +9,7 @@ import numpy as np
 from edrp.backends import solve_program
 from edrp.compiled import compile_problem
 from edrp.documents import Action, Deployment
+from edrp.errors import ProblemTooLargeError
 from edrp.formulations.builders import formulate
 from edrp.formulations.placement_formulation import PlacementFormulation
 from edrp.problems.edrp import EdrpProblem
@@ -77,7 +78,10 @@ def second_best(
     pairs = len(problem.application.streams) * len(compile_problem(problem).nodes) ** 2
     if pairs > MOST_PAIRS:
         return None
-    formulation = formulate(problem)
+    try:
+        formulation = formulate(problem)
+    except ProblemTooLargeError:
+        return None
     exclude(formulation, deployment)
     result = solve_program(formulation.program, time_limit=time_limit, gap=gap)
     base = problem.evaluate(deployment).objective

@@ -27,6 +27,7 @@ from edrp.formulations.placement import (
     add_capacity_rows,
     add_objective_and_limits,
     exceeds_capacity,
+    refuse_too_large,
 )
 from edrp.program import Linear, Program
 
@@ -113,7 +114,14 @@ def splits(replicas: int) -> list[dict[int, int]]:
 
 
 def build_compact(compiled: Compiled) -> CompactExpressions:
-    """The compact program of a problem."""
+    """The compact program of a problem.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        Before allocating it; the message says how many columns it would have.
+    """
+    refuse_too_large("compact", estimated_columns(compiled), "use the method 'annealing', which proves nothing")
     expressions = CompactExpressions(compiled)
     add_split_rows(expressions)
     add_pattern_rows(expressions)
@@ -121,6 +129,18 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
     add_objective_and_limits(expressions)
     expressions.pair_sums.add_room_rows()
     return expressions
+
+
+def estimated_columns(compiled: Compiled) -> float:
+    """About how many columns the compact program has: patterns, and pairs of nodes where delays or prices count."""
+    nodes = compiled.candidate.sum(axis=1).astype(float)
+    fewest, most = compiled.min_replicas.astype(float), compiled.max_replicas.astype(float)
+    patterns = (fewest + most) * (most - fewest + 1) / 2
+    timed = any(compiled.weight[name] or np.isfinite(compiled.limit[name]) for name in ("response_time", "network_usage"))
+    if not (timed or compiled.link_cost.any()):
+        return float(nodes @ patterns)
+    i, j = compiled.stream_source, compiled.stream_target
+    return float(nodes @ patterns + (nodes[i] * nodes[j] * np.minimum(patterns[i], patterns[j])).sum())
 
 
 class CompactExpressions(PlacementExpressions):
@@ -214,8 +234,11 @@ class CompactExpressions(PlacementExpressions):
 def _add_columns(program: Program, compiled: Compiled, operator: int) -> OperatorColumns:
     """h, z and s of one operator; what is unstable or too much for a node has upper bound 0."""
     name, limit = compiled.operators[operator], int(compiled.max_replicas[operator])
-    nodes = compiled.candidates(operator)
-    known = splits(limit) if limit <= SPLIT_LIMIT else [dict.fromkeys(range(1, total + 1), 0) for total in range(1, limit + 1)]
+    nodes, fewest = compiled.candidates(operator), int(compiled.min_replicas[operator])
+    if limit <= SPLIT_LIMIT:
+        known = [split for split in splits(limit) if sum(part * times for part, times in split.items()) >= fewest]
+    else:
+        known = [dict.fromkeys(range(1, total + 1), 0) for total in range(fewest, limit + 1)]
     totals = np.array([sum(c * t for c, t in split.items()) or max(split) for split in known])
     member, counts, times = np.array([(p, c, t) for p, split in enumerate(known) for c, t in split.items()]).T
     stable = np.isfinite(compiled.latency[operator, totals])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.configurations import NO_NODE, count_configurations, degrees, multisets
-from edrp.errors import ProblemTooLargeError, UnsupportedProblemError
+from edrp.errors import UnsupportedProblemError
 from edrp.formulations.configuration_tables import downtimes, latencies, longest_delays, mean_over_pairs
 from edrp.formulations.placement import (
     Holdings,
@@ -23,7 +23,9 @@ from edrp.formulations.placement import (
     add_objective_and_limits,
     breaks_limit,
     exceeds_capacity,
+    refuse_too_large,
 )
+from edrp.memory import refuse_beyond_memory
 from edrp.program import Linear, Program
 
 Members = NDArray[np.int32]
@@ -31,11 +33,7 @@ Members = NDArray[np.int32]
 PATH_LIMIT = 10_000
 """Source–sink paths beyond which one row per path (eq. 13) is refused."""
 
-COLUMN_LIMIT = 20_000_000
-"""Columns beyond which the program is refused before anything is allocated."""
-
-BYTES_PER_COLUMN = 200
-"""Memory that a column and its coefficients take while the program is built and handed over."""
+INSTEAD = "use the program 'compact' or the method 'eliminate'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,11 @@ def build_literal(compiled: Compiled) -> LiteralExpressions:
     UnsupportedProblemError
         When there are more than `PATH_LIMIT` source–sink paths.
     """
-    _refuse_too_large(literal_blocks(compiled))
+    blocks = literal_blocks(compiled)
+    refuse_too_large("literal", sum(block.columns for block in blocks), INSTEAD)
+    # Who sits with whom is a table of replicas by replicas for each configuration.
+    widest = max(block.columns * int(k) ** 2 for block, k in zip(blocks, compiled.max_replicas, strict=False))
+    refuse_beyond_memory(widest, "tables over the replicas of the literal program's configurations", INSTEAD)
     members = [multisets(compiled.candidates(i), int(k)) for i, k in enumerate(compiled.max_replicas)]
     return build_over(compiled, members)
 
@@ -109,15 +111,6 @@ def build_over(compiled: Compiled, members: list[Members]) -> LiteralExpressions
     add_downtime_rows(expressions)
     add_objective_and_limits(expressions)
     return expressions
-
-
-def _refuse_too_large(blocks: tuple[Block, ...]) -> None:
-    columns = sum(block.columns for block in blocks)
-    if columns > COLUMN_LIMIT:
-        raise ProblemTooLargeError(
-            f"the literal program would have {columns:,} columns and take about {columns * BYTES_PER_COLUMN / 2**30:.0f} GiB; "
-            "use the program 'compact' or the method 'eliminate'"
-        )
 
 
 def _refuse_many_paths(compiled: Compiled) -> None:

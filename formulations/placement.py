@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
+from edrp.errors import ProblemTooLargeError
+from edrp.memory import amount
 from edrp.metrics import METRICS
 from edrp.metrics.base import LIMIT_SLACK, Expressions
 from edrp.program import Linear, Program
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+COLUMN_LIMIT = 20_000_000
+"""Columns beyond which a program is refused before anything is allocated."""
+
+BYTES_PER_COLUMN = 200
+"""Memory that a column and its coefficients take while the program is built and handed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +117,18 @@ def exceeds_capacity(compiled: Compiled, operator: int, nodes: Index, counts: In
     room = compiled.capacity[nodes]
     slack = LIMIT_SLACK * np.where(np.isfinite(room), room, 0.0)
     return np.asarray((need > room + slack).any(axis=-1))
+
+
+def refuse_too_large(program: str, columns: float, instead: str) -> None:
+    """Refuse to build a program that memory could not hold.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        Naming the number of columns, the memory, and what to use instead.
+    """
+    if columns > COLUMN_LIMIT:
+        memory = columns * BYTES_PER_COLUMN // 2**30  # of integers beyond any float too
+        raise ProblemTooLargeError(
+            f"the {program} program would have {amount(columns)} columns and take about {amount(memory)} GiB; {instead}"
+        )

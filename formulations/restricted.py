@@ -9,6 +9,7 @@ from edrp.compiled import Compiled
 from edrp.configurations import NO_NODE
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.literal import LiteralExpressions, build_over
+from edrp.memory import refuse_beyond_memory
 
 Members = NDArray[np.int32]
 
@@ -23,10 +24,19 @@ def build_restricted(compiled: Compiled) -> LiteralExpressions:
     ------
     UnsupportedProblemError
         Without a current deployment.
+    ProblemTooLargeError
+        When memory could not hold some operator's neighbourhood.
     """
     if compiled.current is None:
         raise UnsupportedProblemError(
             "the program 'restricted' needs a current deployment to start from; use the program 'compact'"
+        )
+    for i, replicas in enumerate(compiled.current.sum(axis=1)):
+        steps = int((replicas + 1) * compiled.candidate[i].sum())
+        refuse_beyond_memory(
+            steps * int(max(replicas + 1, compiled.max_replicas[i])) * 16.0,
+            f"the {steps:,} neighbours of {compiled.operators[i]}'s current configuration",
+            "use the method 'annealing'",
         )
     return build_over(compiled, [neighbourhood(compiled, i) for i in range(len(compiled.operators))])
 

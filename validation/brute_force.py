@@ -106,7 +106,8 @@ def _parts(problem: EdrpProblem) -> dict[tuple[str, ...], tuple[int, float]]:
 def _choices(problem: EdrpProblem, name: str) -> list[tuple[str, ...]]:
     operator = problem.application.by_name[name]
     pool = operator.candidates or tuple(problem.network.by_name)
-    return [each for r in range(1, operator.max_replicas + 1) for each in combinations_with_replacement(pool, r)]
+    allowed = range(operator.min_replicas, operator.max_replicas + 1)
+    return [each for r in allowed for each in combinations_with_replacement(pool, r)]
 
 
 def _capacity(problem: EdrpProblem) -> tuple[list[str], Values]:

@@ -3,13 +3,14 @@
 from edrp.documents.application import Application, Operator, Stream
 from edrp.documents.deployment import Action, Deployment
 from edrp.documents.latency import Mm1Latency, PolynomialLatency, TableLatency
-from edrp.documents.network import Link, Network, Node, Store
+from edrp.documents.network import Link, LinkClass, Network, Node, Store
 
 __all__ = [
     "Action",
     "Application",
     "Deployment",
     "Link",
+    "LinkClass",
     "Mm1Latency",
     "Network",
     "Node",

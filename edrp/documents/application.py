@@ -11,6 +11,9 @@ from pydantic import Field, model_validator
 from edrp.documents.base import Document, Faults, Name, NonNegative, Resources, duplicates
 from edrp.documents.latency import LatencyModel
 
+MOST_REPLICAS = 10_000
+"""Replicas of one operator that tables by number of replicas, and deployments that name each one, can carry."""
+
 
 class Operator(Document):
     """One processing element, described by a replica of it on the reference node.
@@ -37,7 +40,12 @@ class Operator(Document):
         description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",
         json_schema_extra={"unit": "money/h"},
     )
-    max_replicas: Annotated[int, Field(ge=1, le=64)] = Field(1, description="most replicas", json_schema_extra={"unit": "1"})
+    max_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+        1, description="most replicas", json_schema_extra={"unit": "1"}
+    )
+    min_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+        1, description="fewest replicas, at most `max_replicas`", json_schema_extra={"unit": "1"}
+    )
     candidates: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
         None, description="nodes that may run the operator; null for all"
     )
@@ -51,6 +59,9 @@ class Operator(Document):
     @model_validator(mode="after")
     def _check(self) -> Self:
         faults = Faults("operator")
+        if self.min_replicas > self.max_replicas:
+            why = f"must be at most max_replicas, which is {self.max_replicas}"
+            faults.add(("min_replicas",), self.min_replicas, why)
         for index in duplicates(list(self.candidates or ())):
             faults.add(("candidates", index), (self.candidates or ())[index], "names a node twice; name each once")
         if isinstance(self.cost, dict):
@@ -131,7 +142,10 @@ class Application(Document):
         except nx.NetworkXNoCycle:
             return
         path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
-        faults.add(("streams",), path, "form a cycle; this model needs an acyclic application, remove one of these streams")
+        why = "form a cycle; this model needs an acyclic application, remove one of these streams"
+        if len(cycle) == 1:
+            why = "joins an operator to itself; this model needs an acyclic application, remove this stream"
+        faults.add(("streams",), path, why)
         faults.raise_if_any()
 
     @cached_property

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from functools import cached_property
+from itertools import permutations
 from typing import Annotated, Any, Self
 
 import networkx as nx
@@ -41,17 +43,26 @@ class Node(Document):
     )
 
 
-class Link(Document):
-    """Logical connection from one node to another, along whatever path the network routes it."""
+class LinkEnds(Document):
+    """Where a link goes."""
 
     source: Name = Field(description="node that sends")
     target: Name = Field(description="node that receives")
+
+
+class LinkClass(Document):
+    """What a link is like, without its ends: one description for many pairs of nodes."""
+
     delay: NonNegative = Field(description="one-way delay", json_schema_extra={"unit": "s"})
     bandwidth: Positive | None = Field(
         None, description="transfer rate; null for no limit", json_schema_extra={"unit": "bytes/s"}
     )
     cost: NonNegative = Field(0.0, description="price of traffic", json_schema_extra={"unit": "money/h per tuple/s"})
     availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})
+
+
+class Link(LinkClass, LinkEnds):  # in this order the ends are the first fields
+    """Logical connection from one node to another, along whatever path the network routes it."""
 
 
 class Store(Document):
@@ -74,22 +85,37 @@ class Network(Document):
     With `symmetric` (the default) every link serves both directions. Links of a node to itself need
     not be given: they have no delay and no cost.
 
+    A cluster of thousands of hosts cannot list its links. `within_zone` and `between_zones` describe
+    them once, by the zones of both ends: every pair of nodes that `links` does not list has such a link.
+    Nodes without a zone share none, so that any link of theirs is between zones.
+
     Raises
     ------
     InvalidInstanceError
-        Duplicate names, unknown link ends, a link given twice or from a node to itself.
+        Duplicate names, unknown link ends, a link given twice or from a node to itself, `within_zone`
+        where no node has a zone.
 
     Examples
     --------
     >>> network = Network(nodes=[{"name": "a"}, {"name": "b"}], links=[{"source": "a", "target": "b", "delay": 0.01}])
     >>> network.link("b", "a").delay
     0.01
+    >>> hosts = [{"name": f"host{u}", "zone": f"rack{u % 2}"} for u in range(2000)]
+    >>> racks = Network(nodes=hosts, within_zone={"delay": 5e-5}, between_zones={"delay": 2.5e-4})
+    >>> racks.delay("host0", "host2"), racks.delay("host0", "host1")
+    (5e-05, 0.00025)
     """
 
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = Field(description="places where replicas run")
     links: tuple[Link, ...] = Field((), description="one for every pair of nodes that a stream may join")
     symmetric: bool = Field(True, description="every link serves both directions")
     store: Store = Field(Store(), description="the data store")
+    within_zone: LinkClass | None = Field(
+        None, description="link of every pair of nodes of one zone that `links` does not list; null for none"
+    )
+    between_zones: LinkClass | None = Field(
+        None, description="link of every other pair of nodes that `links` does not list; null for none"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -114,6 +140,8 @@ class Network(Document):
                     faults.add(("links", index), "→".join(pair), f"repeats links[{seen[key]}]{hint}")
                     break
             seen[pair] = index
+        if self.within_zone is not None and all(node.zone is None for node in self.nodes):
+            faults.add(("within_zone",), None, "joins nodes of one zone, but no node has a zone; give the nodes a `zone`")
         faults.raise_if_any()
         return self
 
@@ -129,9 +157,38 @@ class Network(Document):
             found.update({(link.target, link.source): link for link in self.links})
         return found
 
-    def link(self, source: str, target: str) -> Link | None:
-        """The link from `source` to `target` if there is one."""
-        return self._links.get((source, target))
+    @cached_property
+    def _zones(self) -> dict[str, str | None]:
+        return {node.name: node.zone for node in self.nodes}
+
+    @property
+    def classes(self) -> tuple[LinkClass, ...]:
+        """Descriptions of links that are not listed: `within_zone` and `between_zones`, where given."""
+        return tuple(each for each in (self.within_zone, self.between_zones) if each is not None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair of nodes certainly has a link, as can be said without looking at each."""
+        count = len(self.nodes)
+        return len(self._links) == count * (count - 1) or (
+            self.between_zones is not None and (self.within_zone is not None or all(node.zone is None for node in self.nodes))
+        )
+
+    @cached_property
+    def perfect_links(self) -> bool:
+        """Whether no link ever fails."""
+        return all(each.availability == 1 for each in (*self.links, *self.classes))
+
+    def _share_zone(self, source: str, target: str) -> bool:
+        zone = self._zones[source]
+        return zone is not None and zone == self._zones[target]
+
+    def link(self, source: str, target: str) -> LinkClass | None:
+        """The link from `source` to `target` if there is one: a listed `Link`, else what holds for their zones."""
+        listed = self._links.get((source, target))
+        if listed is not None or source == target:
+            return listed
+        return self.within_zone if self._share_zone(source, target) else self.between_zones
 
     def delay(self, source: str, target: str) -> float:
         """One-way delay in seconds; 0 on one node, infinite where no link is."""
@@ -144,6 +201,44 @@ class Network(Document):
         """Money per hour per tuple/s; 0 on one node."""
         link = None if source == target else self.link(source, target)
         return link.cost if link else 0.0
+
+    def links_between(self, sources: Counter[str], targets: Counter[str]) -> list[tuple[LinkClass | None, int]]:
+        """The links that replicas on `sources` send to replicas on `targets` over, each with its pairs of replicas.
+
+        None stands for pairs that have no link; pairs on one node use none and are left out. Where links are
+        described by zones, pairs are counted by zones: the work grows with the nodes, not with their pairs.
+
+        Examples
+        --------
+        >>> nodes = [{"name": "a", "zone": "x"}, {"name": "b", "zone": "x"}, {"name": "c"}]
+        >>> network = Network(nodes=nodes, within_zone={"delay": 0.1}, between_zones={"delay": 0.2})
+        >>> found = network.links_between(Counter({"a": 2}), Counter({"a": 5, "b": 3, "c": 1}))
+        >>> [(link.delay, pairs) for link, pairs in found]
+        [(0.1, 6), (0.2, 2)]
+        """
+        if not self.classes:
+            return [(self._links.get((u, v)), m * n) for u, m in sources.items() for v, n in targets.items() if u != v]
+        together = sum(m * targets[u] for u, m in sources.items())
+        senders, receivers = self._by_zone(sources), self._by_zone(targets)
+        alone = sum(m * targets[u] for u, m in sources.items() if self._zones[u] is None)
+        within = sum(m * receivers[zone] for zone, m in senders.items()) - (together - alone)
+        pairs = {True: within, False: sources.total() * targets.total() - together - within}
+        found: list[tuple[LinkClass | None, int]] = []
+        for (u, v), link in self._links.items():
+            listed = sources[u] * targets[v]
+            if listed:
+                pairs[self._share_zone(u, v)] -= listed
+                found.append((link, listed))
+        described = ((self.within_zone, pairs[True]), (self.between_zones, pairs[False]))
+        return found + [(link, count) for link, count in described if count]
+
+    def _by_zone(self, replicas: Counter[str]) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for node, count in replicas.items():
+            zone = self._zones[node]
+            if zone is not None:
+                total[zone] += count
+        return total
 
     @classmethod
     def from_graph(
@@ -216,12 +311,26 @@ class Network(Document):
         return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
 
     def to_graph(self) -> nx.DiGraph[Any]:
-        """Write a `networkx.DiGraph` of the logical links, one arc per direction."""
+        """Write a `networkx.DiGraph` of the logical links, one arc per direction; those described by zones are written out.
+
+        Raises
+        ------
+        ProblemTooLargeError
+            When the arcs between all pairs would take more memory than there is.
+        """
         graph: nx.DiGraph[Any] = nx.DiGraph()
+        if self.classes:
+            count = len(self.nodes) * (len(self.nodes) - 1)
+            refuse_beyond_memory(BYTES_PER_LINK * count, f"{count} arcs between {len(self.nodes)} nodes", "write a part of them")
         for node in self.nodes:
             graph.add_node(node.name, **node.model_dump(exclude={"name"}))
         for (source, target), link in self._links.items():
             graph.add_edge(source, target, **link.model_dump(exclude={"source", "target"}))
+        fields = {each: each.model_dump() for each in self.classes}
+        for source, target in permutations(self._zones, 2) if self.classes else ():
+            described = self.link(source, target)
+            if described in fields and not graph.has_edge(source, target):
+                graph.add_edge(source, target, **fields[described])
         return graph
 
 

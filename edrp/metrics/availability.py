@@ -29,17 +29,18 @@ class Availability:
         """Each node and each directed link counts once, however many replicas and streams use it."""
         network = problem.network
         nodes = {node for operator in deployment for node in deployment[operator]}
+        on_nodes = math.prod(network.by_name[node].availability for node in sorted(nodes))
+        if network.perfect_links:
+            return on_nodes
         links = {
             (u, v)
             for stream in problem.application.streams
-            for u in deployment[stream.source]
-            for v in deployment[stream.target]
+            for u in set(deployment[stream.source])
+            for v in set(deployment[stream.target])
             if u != v
         }
         on_links = [network.link(u, v) for u, v in links]
-        return math.prod(network.by_name[node].availability for node in sorted(nodes)) * math.prod(
-            sorted(link.availability for link in on_links if link)
-        )
+        return on_nodes * math.prod(sorted(link.availability for link in on_links if link))
 
     def linearise(self, expressions: Expressions) -> Linear:
         """−ln(availability) over the nodes and links in use."""

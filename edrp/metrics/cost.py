@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING
 
 from edrp.metrics.base import Expressions, PlainMetric
@@ -31,9 +30,10 @@ class Cost(PlainMetric):
 
     def stream_cost(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:
         """EDRP, eq. 4: the rate is split evenly over all pairs of replicas."""
-        pairs = list(product(deployment[source], deployment[target]))
-        share = problem.application.rate(source, target) / len(pairs)
-        return sum(share * problem.network.link_cost(u, v) for u, v in pairs)
+        senders, receivers = deployment.replicas(source), deployment.replicas(target)
+        share = problem.application.rate(source, target) / (senders.total() * receivers.total())
+        links = problem.network.links_between(senders, receivers)
+        return share * sum(link.cost * pairs for link, pairs in links if link is not None)
 
     def linearise(self, expressions: Expressions) -> Linear:
         """EDRP, eq. 9."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,9 +25,10 @@ class NetworkUsage(PlainMetric):
         """Σ over streams and pairs of replicas of the pair's rate × its delay."""
         total = 0.0
         for stream in problem.application.streams:
-            pairs = list(product(deployment[stream.source], deployment[stream.target]))
-            share = problem.application.rate(stream.source, stream.target) / len(pairs)
-            total += sum(share * problem.network.delay(u, v) for u, v in pairs)
+            senders, receivers = deployment.replicas(stream.source), deployment.replicas(stream.target)
+            share = problem.application.rate(stream.source, stream.target) / (senders.total() * receivers.total())
+            links = problem.network.links_between(senders, receivers)
+            total += share * sum((math.inf if link is None else link.delay) * pairs for link, pairs in links)
         return total
 
     def linearise(self, expressions: Expressions) -> Linear:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,11 +44,12 @@ class ResponseTime(PlainMetric):
             return 0.0
         nodes = deployment[operator]
         reference = model.at(problem.application.load(operator) / len(nodes))
-        return max(reference / problem.network.by_name[node].speedup for node in nodes)
+        return max(reference / problem.network.by_name[node].speedup for node in set(nodes))
 
     def stream_delay(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:
         """EDRP, eq. 3: the longest delay between replicas of both ends, in seconds."""
-        return max(problem.network.delay(u, v) for u in set(deployment[source]) for v in set(deployment[target]))
+        links = problem.network.links_between(deployment.replicas(source), deployment.replicas(target))
+        return max((math.inf if link is None else link.delay for link, _ in links), default=0.0)
 
     def critical_path(self, problem: EdrpProblem, deployment: Deployment) -> tuple[PathPart, ...]:
         """The slowest source–sink path, leg by leg (EDRP, eq. 6)."""

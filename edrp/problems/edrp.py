@@ -152,8 +152,7 @@ class EdrpProblem(Problem):
         everywhere = tuple(node.name for node in self.network.nodes)
         checked: set[tuple[int, int]] = set()
         pools = {operator.name: operator.candidates or everywhere for operator in self.application.operators}
-        complete = len(everywhere) * (len(everywhere) - 1) == len(self.network._links)
-        for stream in [] if complete else self.application.streams:
+        for stream in [] if self.network.complete else self.application.streams:
             sources, targets = pools[stream.source], pools[stream.target]
             if (id(sources), id(targets)) in checked:
                 continue
@@ -161,7 +160,7 @@ class EdrpProblem(Problem):
             missing = 0
             for u in sources:
                 for v in targets:
-                    if u == v or (u, v) in self.network._links:
+                    if u == v or self.network.link(u, v) is not None:
                         continue
                     missing += 1
                     if missing <= 3:
@@ -210,8 +209,11 @@ class EdrpProblem(Problem):
             nodes = deployment[operator.name]
             if len(nodes) > operator.max_replicas:
                 broken.append(f"max_replicas of {operator.name}: {len(nodes)} against {operator.max_replicas}")
+            if len(nodes) < operator.min_replicas:
+                broken.append(f"min_replicas of {operator.name}: {len(nodes)} against {operator.min_replicas}")
+            allowed = None if operator.candidates is None else set(operator.candidates)
             for node in nodes:
-                if operator.candidates is not None and node not in operator.candidates:
+                if allowed is not None and node not in allowed:
                     broken.append(f"candidates of {operator.name}: {node}")
                 for resource, amount in named_resources(operator.resources).items():
                     on_node = used.setdefault(node, {})

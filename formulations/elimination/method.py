@@ -10,16 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled, compile_problem
+from edrp.configurations import count_configurations
 from edrp.documents import Deployment
 from edrp.formulations.elimination.box import Box, Prices
 from edrp.formulations.elimination.model import Model, model_of
 from edrp.formulations.elimination.seats import seats_of
 from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
+from edrp.memory import amount
 from edrp.methods import Method, Options, get_method
 from edrp.problems.edrp import EdrpProblem
 from edrp.reconfiguration import downtime_floor
 from edrp.solution import Answer, StoppedBecause
 from edrp.ties import TIE_MOVE
+
+MOST_CONFIGURATIONS = 10**12
+"""Configurations of one operator beyond which the method is refused."""
+
+MOST_SEATS = 50_000_000
+"""Entries of a table over operators, nodes and numbers of replicas beyond which it is refused."""
+
+INSTEAD = "use annealing, which proves nothing"
 
 
 class Eliminate:
@@ -31,7 +41,22 @@ class Eliminate:
     summary = "bound and eliminate, label search, branch and bound; the fastest proof"
 
     def refusal(self, problem: EdrpProblem) -> str | None:
-        """Availability counts each node once for all operators, which the bound does not model."""
+        """Availability counts each node once for all operators, which the bound does not model.
+
+        Configurations are listed once elimination has left few enough of them; beyond all bounds it never does.
+        """
+        everywhere = len(problem.network.nodes)
+        for operator in problem.application.operators:
+            nodes = everywhere if operator.candidates is None else len(operator.candidates)
+            found = count_configurations(nodes, operator.max_replicas)
+            if operator.min_replicas > 1:
+                found -= count_configurations(nodes, operator.min_replicas - 1)
+            if found > MOST_CONFIGURATIONS:
+                return f"{operator.name} has {amount(found)} configurations, too many for eliminate; {INSTEAD}"
+        operators = problem.application.operators
+        seats = len(operators) * everywhere * (1 + max(operator.max_replicas for operator in operators))
+        if seats > MOST_SEATS:
+            return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate; {INSTEAD}"
         if problem.weights.availability > 0 or problem.limits.availability is not None:
             return "eliminate does not take availability into account; use highs"
         return None

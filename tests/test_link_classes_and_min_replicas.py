@@ -1,0 +1,241 @@
+"""Links described by zones, and least numbers of replicas: every method against brute force over the documents."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.compiled import compile_problem
+from edrp.documents import Deployment, LinkClass, Network
+from edrp.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.formulations.builders import formulate
+from edrp.infeasibility import explain_infeasibility
+from edrp.instances import loads, schema
+from edrp.problems.edrp import EdrpProblem
+from edrp.validation.brute_force import brute_force
+from edrp.validation.random_problems import random_problem
+
+ZONED = {
+    "nodes": [
+        {"name": "a1", "zone": "a"},
+        {"name": "a2", "zone": "a"},
+        {"name": "b1", "zone": "b"},
+        {"name": "b2", "zone": "b"},
+        {"name": "stray1"},
+        {"name": "stray2"},
+    ],
+    "links": [{"source": "a1", "target": "b1", "delay": 0.5, "cost": 9.0, "availability": 0.5}],
+    "within_zone": {"delay": 0.1, "cost": 1.0, "availability": 0.99},
+    "between_zones": {"delay": 0.3, "cost": 2.0, "availability": 0.9},
+}
+
+
+def with_zones(seed: int) -> EdrpProblem:
+    """A random problem whose links are mostly described by zones, and whose operators need up to all of their replicas."""
+    problem, random = random_problem(seed, operators=(2, 3), nodes=(3, 3)), np.random.default_rng([seed, 77])
+    network = problem.network
+    nodes = tuple(node.replace(zone=[None, "left", "right"][int(random.integers(3))]) for node in network.nodes)
+    classes = {
+        name: LinkClass(delay=float(random.uniform(0, 0.1)), cost=float(random.uniform(0, 0.01)), availability=0.999)
+        for name in ("within_zone", "between_zones")
+        if name == "between_zones" or any(node.zone for node in nodes)
+    }
+    kept = tuple(link for link in network.links if random.random() < 0.3)
+    operators = tuple(
+        operator.replace(min_replicas=int(random.integers(1, operator.max_replicas + 1)))
+        for operator in problem.application.operators
+    )
+    return problem.replace(
+        application=problem.application.replace(operators=operators),
+        network=network.replace(nodes=nodes, links=kept, **classes),
+    )
+
+
+def written_out(problem: EdrpProblem) -> EdrpProblem:
+    """The same problem with every link listed."""
+    network = problem.network
+    names = [node.name for node in network.nodes]
+    links = [
+        {"source": u, "target": v, **network.link(u, v).model_dump(exclude={"source", "target"})}
+        for u, v in product(names, names)
+        if u != v
+    ]
+    listed = network.replace(links=tuple(links), symmetric=False, within_zone=None, between_zones=None)
+    return problem.replace(network=listed)
+
+
+def test_listed_links_come_first_then_what_holds_for_the_zones() -> None:
+    network = Network(**ZONED)
+    assert (network.delay("a1", "b1"), network.delay("b1", "a1")) == (0.5, 0.5)
+    assert network.delay("a1", "a2") == 0.1
+    assert network.delay("a2", "b1") == 0.3
+    assert network.delay("stray1", "stray2") == 0.3  # nodes without a zone share none
+    assert network.delay("a1", "a1") == network.link_cost("a1", "a1") == 0.0
+    assert (network.link_cost("a1", "a2"), network.link_cost("a1", "b2"), network.link_cost("b1", "a1")) == (1.0, 2.0, 9.0)
+
+
+def test_without_a_class_pairs_have_no_link() -> None:
+    network = Network(**{**ZONED, "between_zones": None})
+    assert network.link("a2", "b1") is None
+    assert network.delay("a2", "b1") == float("inf")
+    with pytest.raises(InvalidInstanceError, match=r"network.links: no link, but stream x → y may need one"):
+        EdrpProblem(
+            application={"operators": [{"name": "x"}, {"name": "y"}], "streams": [{"source": "x", "target": "y"}]},
+            network=network,
+            weights={"cost": 1.0},
+            limits={"cost": 1.0},
+        )
+
+
+def test_links_of_one_zone_need_zones() -> None:
+    with pytest.raises(InvalidInstanceError, match=r"within_zone: joins nodes of one zone, but no node has a zone"):
+        Network(nodes=[{"name": "a"}, {"name": "b"}], within_zone={"delay": 0.1})
+
+
+def test_a_class_of_links_has_faults_at_their_place(document: dict) -> None:
+    document["network"]["between_zones"] = {"delay": -1.0, "latency": 2}
+    with pytest.raises(InvalidInstanceError) as raised:
+        loads(json.dumps(document))
+    assert {fault.place for fault in raised.value.faults} == {
+        "network.between_zones.delay",
+        "network.between_zones.latency",
+    }
+    assert "LinkClass" in schema("edrp")["$defs"]
+
+
+def test_pairs_of_replicas_are_counted_as_if_every_link_were_listed() -> None:
+    network = Network(**ZONED)
+    names = [node.name for node in network.nodes]
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        sources, targets = (
+            Counter({name: int(n) for name, n in zip(names, random.integers(0, 4, len(names)), strict=True) if n})
+            for _ in range(2)
+        )
+        found: Counter[float] = Counter()
+        for link, pairs in network.links_between(sources, targets):
+            found[link.delay] += pairs
+        wanted: Counter[float] = Counter()
+        for u, v in product(sources, targets):
+            if u != v:
+                wanted[network.delay(u, v)] += sources[u] * targets[v]
+        assert found == wanted
+
+
+def test_graph_has_the_links_of_zones() -> None:
+    network = Network(**ZONED)
+    graph = network.to_graph()
+    assert graph.number_of_edges() == 6 * 5
+    for u, v, delay in graph.edges(data="delay"):
+        assert delay == network.delay(u, v)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_compiled_tables_and_evaluation_are_those_of_listed_links(seed: int) -> None:
+    problem = with_zones(seed)
+    other = written_out(problem)
+    tables, listed = compile_problem(problem), compile_problem(other)
+    for name in ("delay", "link_cost", "link_availability"):
+        np.testing.assert_array_equal(getattr(tables, name), getattr(listed, name))
+    random = np.random.default_rng(seed)
+    drawn = {
+        operator.name: random.choice(operator.candidates or list(problem.network.by_name), operator.max_replicas).tolist()
+        for operator in problem.application.operators
+    }
+    a, b = problem.evaluate(Deployment(drawn)), other.evaluate(Deployment(drawn))
+    assert a.metrics == pytest.approx(b.metrics, rel=1e-12)
+    assert len(a.broken) == len(b.broken)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_methods_keep_to_the_least_number_of_replicas(seed: int) -> None:
+    problem = with_zones(seed)
+    best, _ = brute_force(problem)
+    exact = {"highs": {}, "eliminate": {"annealing": False}}  # with annealing it would start from the optimum
+    for method, parameters in exact.items():
+        if edrp.methods()[method].refusal(problem):
+            continue
+        solution = edrp.solve(problem, method, **parameters)
+        assert (solution.objective is None) == (best is None)
+        if best is not None:
+            assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
+    for method in ("annealing", "greedy", "random"):
+        solution = edrp.solve(problem, method, **({"steps": 5_000, "anneals": 2} if method == "annealing" else {}))
+        if solution.deployment is not None:
+            assert best is not None
+            assert solution.objective >= best - 1e-9
+            for operator in problem.application.operators:
+                assert operator.min_replicas <= solution.deployment.degree(operator.name) <= operator.max_replicas
+
+
+def copies(replicas: int, hosts: int, **operator: object) -> EdrpProblem:
+    """Two operators of exactly that many replicas each on equal hosts in two racks."""
+    fixed = {"min_replicas": replicas, "max_replicas": replicas, "cost": 1.0, **operator}
+    return EdrpProblem(
+        application={
+            "operators": [{"name": "reader", "external_rate": 10.0, **fixed}, {"name": "writer", **fixed}],
+            "streams": [{"source": "reader", "target": "writer"}],
+        },
+        network={
+            "nodes": [{"name": f"host{u}", "zone": f"rack{u % 2}", "resources": 4} for u in range(hosts)],
+            "within_zone": {"delay": 1e-4},
+            "between_zones": {"delay": 1e-3},
+        },
+        weights={"network_usage": 1.0},
+        limits={"network_usage": 1.0},
+    )
+
+
+def test_too_few_replicas_break_the_deployment() -> None:
+    evaluation = copies(3, 4).evaluate(Deployment({"reader": ["host0"] * 3, "writer": ["host1", "host1"]}))
+    assert evaluation.broken == ("min_replicas of writer: 2 against 3",)
+
+
+def test_least_number_above_the_most_is_refused_at_its_place() -> None:
+    with pytest.raises(InvalidInstanceError, match=r"min_replicas: must be at most max_replicas, which is 1 \(got 2\)"):
+        edrp.Operator(name="x", min_replicas=2)
+
+
+def test_infeasibility_names_the_least_numbers_of_replicas() -> None:
+    clashes = explain_infeasibility(copies(3, 1))
+    assert any(text.startswith("min_replicas of reader: 3") for text in clashes)
+    assert "resources of the nodes: the nodes offer 4 in all, the operators need at least 6" in clashes
+    assert edrp.solve(copies(2, 1), "highs").status == "optimal"
+
+
+def test_latencies_with_fewer_replicas_than_allowed_do_not_matter() -> None:
+    # Fitted over the loads that can occur, the polynomial is negative beyond them.
+    problem = copies(2, 4, latency={"model": "polynomial", "coefficients": [0.1, -0.015]})
+    assert np.isinf(compile_problem(problem).latency[:, 1]).all()
+
+
+@pytest.mark.parametrize("program", ["compact", "literal"])
+def test_programs_of_too_many_configurations_are_refused_before_they_are_built(program: str) -> None:
+    with pytest.raises(ProblemTooLargeError, match=rf"the {program} program would have .* columns"):
+        formulate(copies(2000, 1000), program)
+
+
+def test_exact_search_says_how_many_configurations_are_too_many() -> None:
+    with pytest.raises(UnsupportedProblemError, match=r"reader has more than 10\^\d+ configurations.*annealing"):
+        edrp.solve(copies(2000, 1000), "eliminate")
+
+
+def test_neighbourhoods_that_memory_cannot_hold_are_refused() -> None:
+    problem = copies(2000, 1000)
+    nodes = [f"host{u % 1000}" for u in range(2000)]
+    with pytest.raises(ProblemTooLargeError, match="neighbours of reader's current configuration"):
+        formulate(problem.replace(current=Deployment({"reader": nodes, "writer": nodes})), "restricted")
+
+
+def test_explanation_of_a_large_deployment_leaves_out_the_second_best() -> None:
+    problem = copies(500, 250)
+    nodes = [f"host{u}" for u in range(250) for _ in range(2)]
+    explanation = edrp.explain(problem, Deployment({"reader": nodes, "writer": nodes}))
+    assert explanation.second_best is None
+    assert explanation.evaluation is not None
+    assert explanation.evaluation.feasible
