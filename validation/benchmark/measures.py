@@ -1,0 +1,207 @@
+"""From result rows to what is compared: gaps to one reference per instance, times, shares."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from edrp.methods import methods
+from edrp.validation.benchmark.statistics import mean_interval
+
+OPTIMAL = 1e-6
+"""Relative: an answer this close to the proven optimum is optimal."""
+
+NEAR = 0.01
+"""Relative: an answer this close to a reference is a good one."""
+
+UNREADABLE = "unreadable"
+"""In place of the kind of instances that no method could read."""
+
+MOST_FAMILIES = 12
+"""That one table shows."""
+
+OPTIMUM, BOUND, BEST = "proven optimum", "best bound", "best answer"
+"""What an instance's answers are compared with, the first of these that there is."""
+
+COLUMNS = (
+    "id",
+    "kind",
+    "method",
+    "run_seed",
+    "outcome",
+    "status",
+    "stopped_because",
+    "objective",
+    "bound",
+    "build_seconds",
+    "solve_seconds",
+    "wall_seconds",
+    "trace",
+    "found_by",
+    "error_type",
+    "error_place",
+    "error_message",
+)
+"""Columns of the result rows that are needed here."""
+
+
+def runs_of(rows: pa.Table) -> pd.DataFrame:
+    """One line per run, with what its instance's answers are compared with.
+
+    Parameters
+    ----------
+    rows
+        Of the schema `RESULT_SCHEMA`. Rows of methods that do not take the instance's kind are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of the rows, and: `family` (the id without its numbers), `seconds` (build and solve), `solved` (there is a
+        decision), `proven`, `infeasible` (the instance, by proof), `reference` and `reference_is`, `best` (least
+        objective of any method), `gap` ((objective - reference) / |objective|) and `excess` (the same to `best`).
+    """
+    runs = rows.select([name for name in COLUMNS if name != "trace"]).to_pandas()
+    runs["trace"] = rows["trace"].to_pylist()
+    kinds = runs.dropna(subset=["kind"]).groupby("id")["kind"].first()
+    runs["kind"] = runs["id"].map(kinds).astype(object).where(lambda known: known.notna(), UNREADABLE)
+    runs = runs[[_takes(method, kind) for method, kind in zip(runs["method"], runs["kind"], strict=True)]].copy()
+    runs["family"] = [family_of(each) for each in runs["id"]]
+    for name in ("objective", "bound", "build_seconds", "solve_seconds"):
+        runs[name] = runs[name].astype(float)
+    runs["seconds"] = runs["build_seconds"] + runs["solve_seconds"]
+    runs["solved"] = (runs["outcome"] == "solved") & runs["objective"].notna()
+    runs["proven"] = runs["solved"] & (runs["status"] == "optimal")
+    return _compared(runs).sort_values(["kind", "id", "method", "run_seed"], ignore_index=True)
+
+
+def _compared(runs: pd.DataFrame) -> pd.DataFrame:
+    """With one reference per instance: a proven optimum, else the best bound, else the best answer."""
+    by_id = runs.groupby("id")
+    runs["infeasible"] = by_id["outcome"].transform(lambda each: (each == "infeasible").any() and not (each == "solved").any())
+    held = runs["objective"].where(runs["solved"])
+    optimum = held.where(runs["proven"]).groupby(runs["id"]).transform("min")
+    bound = by_id["bound"].transform("max")
+    runs["best"] = held.groupby(runs["id"]).transform("min")
+    runs["reference"] = optimum.fillna(bound).fillna(runs["best"])
+    runs["reference_is"] = np.select([optimum.notna(), bound.notna()], [OPTIMUM, BOUND], BEST)
+    runs["gap"] = _gap(held, runs["reference"])
+    runs["excess"] = _gap(held, runs["best"])
+    return runs
+
+
+def _gap(objective: pd.Series, reference: pd.Series) -> pd.Series:
+    """`edrp.solution.relative_gap` of columns; NaN where there is no objective."""
+    return ((objective - reference) / objective.abs().clip(lower=1e-12)).clip(lower=0.0)
+
+
+def compared_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs that count in comparisons: on instances not proven infeasible, not refused by the method."""
+    return runs[~runs["infeasible"].astype(bool) & (runs["outcome"] != "refused")]
+
+
+def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means over the seeds, one line per method and instance: instances are what is independent, not seeds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by method and id: `gap` and `excess` (NaN without an answer), times, and the shares of seeds `solved`, `proven`,
+        `optimal` (NaN where the optimum is unknown) and `near`.
+    """
+    counted = compared_runs(runs)
+    known = counted["reference_is"] == OPTIMUM
+    return (
+        counted.assign(
+            optimal=(counted["gap"] <= OPTIMAL).astype(float).where(known),
+            near=(counted["gap"] <= NEAR).astype(float),
+        )
+        .groupby(["method", "id"])[
+            ["gap", "excess", "seconds", "build_seconds", "solve_seconds", "solved", "proven", "optimal", "near"]
+        ]
+        .mean()
+    )
+
+
+def summary_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """One line per method of one kind of problem, the closest to the reference first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by method. Shares and gaps are fractions, times in seconds.
+    """
+    instances = by_instance(runs)
+    lines = {}
+    for method, own in runs.groupby("method"):
+        each = instances.loc[method] if method in instances.index.get_level_values("method") else instances.iloc[:0]
+        lines[method] = _line(own, each)
+    summary = pd.DataFrame.from_dict(lines, orient="index").rename_axis("method")
+    return summary.sort_values(["solved", "mean_gap", "median_seconds"], ascending=[False, True, True], kind="stable")
+
+
+def _line(own: pd.DataFrame, each: pd.DataFrame) -> dict[str, Any]:
+    gaps = each["gap"].dropna()
+    low, high = mean_interval(gaps) or (np.nan, np.nan)
+    worst = compared_runs(own)["gap"].max()
+    infeasible = own[own["infeasible"].astype(bool)]
+    return {
+        "instances": len(each),
+        "runs": len(own),
+        "answered": len(gaps),
+        "solved": each["solved"].mean(),
+        "proven": each["proven"].mean(),
+        "optimal": each["optimal"].mean(),
+        "near": each["near"].mean(),
+        "median_gap": gaps.median(),
+        "mean_gap": gaps.mean(),
+        "mean_gap_low": low,
+        "mean_gap_high": high,
+        "p90_gap": gaps.quantile(0.9),
+        "worst_gap": worst,
+        "median_seconds": each["seconds"].median(),
+        "p90_seconds": each["seconds"].quantile(0.9),
+        "median_build_seconds": each["build_seconds"].median(),
+        "median_solve_seconds": each["solve_seconds"].median(),
+        "total_seconds": own["wall_seconds"].sum(),
+        "infeasible_proven": int(infeasible.loc[infeasible["outcome"] == "infeasible", "id"].nunique()),
+        "nothing_found": int((compared_runs(own)["outcome"] == "nothing found").sum()),
+        "refused": int((own["outcome"] == "refused").sum()),
+        "failed": int((own["outcome"] == "failed").sum()),
+    }
+
+
+def families_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean gap by family of instances and method; NaN where a method answered none of the family.
+
+    Where there are more than 12 families, those that share all but the last word of their names are one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Families down, methods across, and the column `instances`.
+    """
+    counted = compared_runs(runs)
+    while counted["family"].nunique() > MOST_FAMILIES and counted["family"].str.contains("-").any():
+        counted = counted.assign(family=counted["family"].str.rpartition("-")[0].where(lambda part: part != "", counted["family"]))
+    each = counted.groupby(["family", "method", "id"])["gap"].mean()
+    table = each.groupby(["family", "method"]).mean().unstack("method")
+    table.insert(0, "instances", counted.groupby("family")["id"].nunique())
+    return table
+
+
+def family_of(name: str) -> str:
+    """An instance's id without the numbers in it.
+
+    >>> family_of("edrp-000017-diamond-ans"), family_of("migration/zipf/003"), family_of("7")
+    ('edrp-diamond-ans', 'migration/zipf', '7')
+    """
+    return re.sub(r"(^|[-_/ .])\d+(?=[-_/ .]|$)", "", name).lstrip("-_/ .") or name
+
+
+def _takes(method: str, kind: str) -> bool:
+    registered = methods().get(method.partition(":")[0])
+    return registered is None or kind == UNREADABLE or kind in registered.kinds

@@ -1,0 +1,68 @@
+"""Instances of the sizes in the papers' tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+
+from edrp.datasets.debs2015 import debs2015
+from edrp.datasets.geometric import geometric
+from edrp.datasets.topologies import ansnet
+from edrp.heuristics.migration import BalancedPacking
+from edrp.problems.base import Problem
+from edrp.problems.migration import MigrationProblem
+from edrp.validation.migration_series import departures
+from edrp.validation.scenario import WEIGHTINGS, first_deployment
+from edrp.validation.table_iv import MAX_REPLICAS, NETWORK_SEED, NODES, RATE
+
+RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
+"""Tuples/s, from the least to the greatest of EDRP, section 7.2."""
+
+TOLERANCES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+MIGRATIONS = 10
+"""In a row, for each tolerance (state migration, section 6)."""
+
+TASKS = 64
+
+
+def paper_instances(data: Path | None = None) -> Iterator[tuple[str, Problem]]:
+    """Identifiers and problems: EDRP, sections 7.2 (Tables II and III) and 7.4 (Table IV); state migration, section 6.
+
+    `data` is not needed.
+    """
+    network = ansnet()
+    for replicas, rate in product(MAX_REPLICAS, RATES):
+        yield f"edrp-place-ansnet-{replicas}-{rate:g}", debs2015(rate, network, max_replicas=replicas)
+    start = first_deployment(RATES[0], network)
+    for name, rate in product(WEIGHTINGS, RATES[1:]):
+        yield f"edrp-reconfigure-{_word(name)}-{rate:g}", debs2015(rate, network, weights=WEIGHTINGS[name], current=start)
+    for nodes, replicas in product(NODES, MAX_REPLICAS):
+        yield f"edrp-table-iv-{nodes}-{replicas}", debs2015(RATE, geometric(nodes, NETWORK_SEED), max_replicas=replicas)
+    yield from _migrations()
+
+
+def _migrations() -> Iterator[tuple[str, Problem]]:
+    series = departures()
+    tasks = series.tasks(TASKS)
+    counts = series.migrations(MIGRATIONS).tolist()
+    for tolerance in TOLERANCES:
+        for step, (before, after) in enumerate(pairwise(counts)):
+            held = BalancedPacking(allow_empty=False).initial(tasks.work, before)
+            ends = np.searchsorted(held, np.arange(before + 1)).tolist()
+            yield (
+                f"migration-tolerance {tolerance:g}-{step}",
+                MigrationProblem(
+                    work=tuple(tasks.work.tolist()),
+                    state_size=tuple(tasks.state_size.tolist()),
+                    intervals=tuple(pairwise(ends)),
+                    nodes=after,
+                    tolerance=tolerance,
+                ),
+            )
+
+
+def _word(name: str) -> str:
+    return name.lower().replace(" ", "-")

@@ -1,0 +1,137 @@
+"""What must never happen: answers that do not hold when evaluated once more, and answers that beat a proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from edrp.errors import EdrpError
+from edrp.instances import SOLUTION_KINDS, loads
+from edrp.problems.base import Problem
+from edrp.problems.migration_policy import PolicyDecision
+
+TOLERANCE = 1e-6
+"""Relative: differences up to this are rounding."""
+
+ESTIMATED = ("migration-policy",)
+"""Kinds whose objective rests on what a method expects of the future: objectives of different methods are not comparable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One defect: an instance, the method and seed whose row shows it, and what is wrong."""
+
+    id: str
+    method: str
+    run_seed: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.method} on {self.id}, seed {self.run_seed}: {self.what}"
+
+
+def alarms_of(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[Alarm]:
+    """Every defect that result rows show.
+
+    Parameters
+    ----------
+    rows
+        Of the schema `RESULT_SCHEMA`.
+    instances
+        Problems or their JSON text, by id.
+    """
+    columns = ["id", "kind", "method", "run_seed", "outcome", "status", "objective", "bound", "solution", "error_type", "error_message"]
+    by_id: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.select(columns).to_pylist():
+        by_id.setdefault(row["id"], []).append(row)
+    found = []
+    for name, own in by_id.items():
+        problem = _problem(instances.get(name))
+        for row in own:
+            found += [Alarm(name, row["method"], row["run_seed"], what) for what in _faults(row, problem)]
+        if own[0]["kind"] not in ESTIMATED:
+            found += _beaten(name, own)
+    return found
+
+
+def _problem(instance: Problem | str | None) -> Problem | None:
+    """The problem itself; None for a broken instance, of which there is no solution either."""
+    if not isinstance(instance, str):
+        return instance
+    try:
+        problem: Problem = loads(instance)
+    except EdrpError:
+        return None
+    return problem
+
+
+def _faults(row: Mapping[str, Any], problem: Problem | None) -> Iterable[str]:
+    """What is wrong with a row by itself."""
+    if row["error_type"] == "VerificationError":
+        yield f"solver and evaluator disagree: {row['error_message']}"
+    if row["outcome"] != "solved":
+        return
+    if problem is None or row["solution"] is None:
+        yield "an answer that cannot be evaluated again: there is no " + ("readable instance" if problem is None else "solution document")
+        return
+    try:
+        yield from _disagreements(row, problem)
+    except Exception as error:  # whatever a wrong document makes the evaluator do is the row's fault
+        yield f"the solution document cannot be evaluated: {type(error).__name__}: {error}"
+
+
+def _disagreements(row: Mapping[str, Any], problem: Problem) -> Iterable[str]:
+    evaluation = problem.evaluate(_decision(json.loads(row["solution"])))
+    if evaluation.broken:
+        yield f"claimed {row['status']}, but evaluated once more it breaks {'; '.join(evaluation.broken)}"
+    if row["objective"] is None or abs(evaluation.objective - row["objective"]) > _slack(evaluation.objective):
+        yield f"claimed objective {row['objective']!r}, evaluated once more {evaluation.objective!r}"
+    if row["bound"] is not None and row["bound"] > evaluation.objective + _slack(evaluation.objective):
+        yield f"bound {row['bound']!r} above its own objective {evaluation.objective!r}"
+
+
+def _decision(document: Mapping[str, Any]) -> Any:
+    """The decision in a solution document; kinds of other packages offer it as `decision` of their solution."""
+    solution = SOLUTION_KINDS[document["kind"]].model_validate_json(json.dumps(document))
+    read = DECISIONS.get(document["kind"])
+    return read(solution) if read else solution.decision  # type: ignore[attr-defined]
+
+
+def _policy_decision(solution: Any) -> PolicyDecision:
+    return PolicyDecision(solution.intervals, solution.metrics["projected_cost"], solution.objective)
+
+
+DECISIONS: dict[str, Callable[[Any], Any]] = {
+    "edrp-solution": lambda solution: solution.deployment,
+    "migration-solution": lambda solution: solution.intervals,
+    "migration-sequence-solution": lambda solution: tuple(step.intervals for step in solution.steps),
+    "migration-policy-solution": _policy_decision,
+}
+"""What `evaluate` of a problem takes, from its solution, by kind of solution."""
+
+
+def _beaten(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterable[Alarm]:
+    """Bounds, proven optima and proofs of infeasibility that the best answer to the same instance refutes."""
+    rows = list(rows)
+    held = [row for row in rows if row["outcome"] == "solved" and row["objective"] is not None]
+    if not held:
+        return
+    best = min(held, key=lambda row: row["objective"])
+    by = f"{best['method']} (seed {best['run_seed']}) has an answer of {best['objective']!r}"
+    for row in rows:
+        if row is best:
+            continue
+        if row["outcome"] == "infeasible":
+            yield Alarm(name, row["method"], row["run_seed"], f"called infeasible, but {by}")
+        for claim, value in (("optimum", row["objective"] if row["status"] == "optimal" else None), ("bound", row["bound"])):
+            if value is not None and best["objective"] < value - _slack(value):
+                yield Alarm(name, row["method"], row["run_seed"], f"the proven {claim} {value!r} is beaten: {by}")
+                break
+
+
+def _slack(value: float) -> float:
+    return TOLERANCE * max(abs(value), 1e-9)

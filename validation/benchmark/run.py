@@ -1,0 +1,185 @@
+"""Run a suite through the batch layer, and write its tables and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from edrp.batch import read_rows, solve_batch
+from edrp.batch.tasks import choices_of, seeds_of
+from edrp.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.files import write_whole
+from edrp.problems.base import Problem
+from edrp.validation.benchmark.recheck import Alarm, alarms_of
+from edrp.validation.benchmark.suites import Suite
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import SparkSession
+
+ROWS, REPORT = "rows", "report.html"
+PACKAGES = ("jinja2", "pandas", "plotly")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark found and where it was written.
+
+    Attributes
+    ----------
+    report
+        The HTML page.
+    runs
+        One line per run, as in `runs.parquet`.
+    summaries
+        By kind of problem, one line per method, as in `summary.parquet`.
+    alarms
+        Claims that do not hold: defects.
+    """
+
+    report: Path
+    runs: pd.DataFrame
+    summaries: Mapping[str, pd.DataFrame]
+    alarms: tuple[Alarm, ...]
+
+
+def run_benchmark(
+    suite: Suite,
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    time_limit: float | None = None,
+    spark: SparkSession | None = None,
+    n_jobs: int | None = None,
+    command: str = "",
+    progress: Any = None,
+) -> Benchmark:
+    """Solve all instances of a suite with all its methods, then compare them.
+
+    Parameters
+    ----------
+    suite
+        From `suites()`, or your own.
+    out
+        Folder for everything: `rows/` (resumable), the tables `runs`, `summary` and `pairs` as Parquet and CSV, and
+        `report.html`. The same call again solves only what is missing or failed.
+    data
+        Folder of data, for suites that need it.
+    methods, seeds, time_limit
+        Instead of the suite's.
+    spark
+        Session to solve on; without it, `n_jobs` processes.
+    command
+        That repeats the run, for the report.
+    progress
+        As of `solve_batch`.
+
+    Raises
+    ------
+    BackendUnavailableError
+        Before any work: naming the extra that the report needs.
+    InvalidInstanceError
+        Before any work: an unknown method, no data where some is needed, a folder that holds something else.
+    """
+    require_report_packages()
+    where = Path(out)
+    options: dict[str, Any] = {"time_limit": suite.time_limit if time_limit is None else time_limit, "gap": 1e-9}
+    choices = choices_of(suite.methods if methods is None else methods, **options)
+    run_seeds = seeds_of(range(suite.seeds if seeds is None else seeds))
+    if suite.needs_data and data is None:
+        raise InvalidInstanceError([Fault("data", "", f"suite {suite.name!r} needs a folder of data")])
+    instances = dict(suite.instances(None if data is None else Path(data)))
+    how = {"spark": spark} if spark is not None else {"n_jobs": n_jobs}
+    names = [choice.method for choice in choices]
+    solve_batch(instances, names, out=where / ROWS, seed=run_seeds, progress=progress, **options, **how)
+    asked = {(choice.method, choice.parameters) for choice in choices}
+    rows = _asked_for(read_rows(where / ROWS), asked, run_seeds)
+    settings = {
+        "suite": suite.name,
+        "time limit for each run": "none" if options["time_limit"] is None else f"{options['time_limit']:g} s",
+        "gap that counts as proven": f"{options['gap']:g}",
+        "methods": ", ".join(names),
+        "seeds": ", ".join(map(str, run_seeds)),
+        "run by": f"Spark on {_master(spark)}" if spark is not None else "processes on this machine",
+    }
+    return write_benchmark(rows, instances, where, suite, settings, command)
+
+
+def write_benchmark(
+    rows: pa.Table, instances: Mapping[str, Problem | str], out: Path, suite: Suite, settings: Mapping[str, str], command: str
+) -> Benchmark:
+    """Compare rows and write tables and report.
+
+    Parameters
+    ----------
+    rows
+        Of the schema `RESULT_SCHEMA`.
+    instances
+        Problems or their text by id: every answer is evaluated once more.
+    out
+        Folder, made if needed.
+    suite
+        For the title.
+    settings
+        Names and values, for the report.
+    command
+        That repeats the run.
+    """
+    require_report_packages()
+    from edrp.validation.benchmark import files, machine, report
+    from edrp.validation.benchmark.charts import Styles
+    from edrp.validation.benchmark.measures import UNREADABLE, runs_of
+    from edrp.validation.benchmark.sections import section_of
+
+    alarms = tuple(alarms_of(rows, instances))
+    runs = runs_of(rows)
+    styles = Styles(list(dict.fromkeys(runs["method"])))
+    kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
+    sections = [section_of(kind, runs[runs["kind"] == kind], styles) for kind in kinds]
+    heading = report.Heading(
+        title=f"Benchmark {suite.name}",
+        summary=f"{suite.summary[:1].upper()}{suite.summary[1:]}",
+        command=command,
+        settings=dict(settings),
+        machine=machine.machine(),
+        versions=machine.versions(),
+        finished=datetime.now(UTC),
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    files.write_tables(out, runs, sections)
+    page = out / REPORT
+    write_whole(page, report.render(heading, runs, sections, alarms))
+    return Benchmark(page, runs, {section.kind: section.summary for section in sections}, alarms)
+
+
+def require_report_packages() -> None:
+    """Refuse to go on without what the report is made with.
+
+    Raises
+    ------
+    BackendUnavailableError
+        Naming the extra to install.
+    """
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        raise BackendUnavailableError(f'the report needs the package {missing[0]}: pip install "edrp[report]"')
+
+
+def _asked_for(rows: pa.Table, asked: set[tuple[str, str]], seeds: Sequence[int]) -> pa.Table:
+    """Without what earlier calls with other methods, time limits or seeds left in the folder."""
+    pairs = zip(rows["method"].to_pylist(), rows["parameters"].to_pylist(), strict=True)
+    ours = pa.array([pair in asked for pair in pairs], pa.bool_())
+    return rows.filter(pc.and_(ours, pc.is_in(rows["run_seed"], pa.array(list(seeds), pa.int64()))))
+
+
+def _master(spark: SparkSession) -> str:
+    return str(spark.conf.get("spark.master", "a cluster"))

@@ -1,0 +1,144 @@
+"""The parts of the report: one section per kind of problem, each chart with a sentence of what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from edrp.methods import methods
+from edrp.validation.benchmark import charts, words
+from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
+from edrp.validation.benchmark.measures import by_instance, families_of, summary_of
+from edrp.validation.benchmark.statistics import PairedTest, paired_tests
+from edrp.validation.benchmark.tables import Table, family_table, quality_table, test_table, time_table
+
+OBJECTIVE_FACTOR, TIME_FACTOR = 1.1, 10.0
+"""Factors of the best that the sentences on performance profiles speak of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A heading, sentences, a chart (or none) and a table (or none)."""
+
+    heading: str
+    sentences: tuple[str, ...]
+    figure: go.Figure | None = None
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Everything about one kind of problem.
+
+    Attributes
+    ----------
+    kind
+        Of problem.
+    heading, verdicts
+        Which method wins, by how much, at what price.
+    parts
+        In order.
+    summary
+        One line per method.
+    tests
+        Every pair of methods.
+    """
+
+    kind: str
+    heading: str
+    verdicts: tuple[str, ...]
+    parts: tuple[Part, ...]
+    summary: pd.DataFrame
+    tests: tuple[PairedTest, ...]
+
+
+def section_of(kind: str, runs: pd.DataFrame, styles: charts.Styles) -> Section:
+    """The section on the runs of one kind of problem."""
+    summary = summary_of(runs)
+    order = [str(name) for name in summary.index]
+    tests = tuple(paired_tests(_gaps(runs, order)))
+    exact = [name for name in order if (known := methods().get(name.partition(":")[0])) is not None and known.exact]
+    parts = [
+        _quality(runs, summary, order, styles),
+        *_families(runs, order),
+        _times(runs, summary, order, styles),
+        *_profiles(runs, order, styles),
+        _over_time(runs, order, styles),
+        Part("Paired comparison", (words.test_words(tests), TEST_NOTE), None, test_table(tests) if tests else None),
+    ]
+    return Section(kind, _heading(kind, runs), tuple(words.verdict(kind, summary, exact)), tuple(parts), summary, tests)
+
+
+TEST_NOTE = (
+    "Wilcoxon's signed-rank test, two-sided, on the gaps of the instances that both methods answered (means over the seeds); ties "
+    "are left out of the test and counted. Effect: matched-pairs rank-biserial correlation, +1 where the first method is closer on "
+    "every instance that differs, -1 where the second is. p is corrected for the number of pairs by Holm's method."
+)
+
+
+def _heading(kind: str, runs: pd.DataFrame) -> str:
+    instances = runs["id"].nunique()
+    infeasible = runs.loc[runs["infeasible"].astype(bool), "id"].nunique()
+    proven = f", {infeasible} of them proven infeasible and left out of all shares" if infeasible else ""
+    return f"Kind {kind}: {words.counted(instances, 'instance')}{proven}"
+
+
+def _gaps(runs: pd.DataFrame, order: Sequence[str]) -> dict[str, dict[str, float]]:
+    gaps = by_instance(runs)["gap"].dropna()
+    there = gaps.index.get_level_values("method")
+    return {name: {str(key): float(value) for key, value in gaps.loc[name].items()} for name in order if name in there}
+
+
+def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Part:
+    figure = charts.gap_boxes(runs, order, styles) if runs["gap"].notna().any() else None
+    sentences = (words.gap_words(summary, runs), words.reference_words(runs))
+    return Part("Gap to the proven optimum or best bound", sentences, figure, quality_table(summary))
+
+
+def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Part]:
+    families = families_of(runs)
+    if len(families) < 2 or not runs["gap"].notna().any():
+        return []
+    first = (families[[name for name in order if name in families]].rank(axis=1, method="min") == 1).sum()
+    sentence = f"`{first.idxmax()}` has the least mean gap in {first.max()} of {len(families)} families."
+    return [Part("Which method wins where", (sentence,), None, family_table(families, order))]
+
+
+def _times(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Part:
+    figure = charts.time_boxes(runs, order, styles) if by_instance(runs)["seconds"].notna().any() else None
+    return Part("Time", (words.time_words(summary),), figure, time_table(summary))
+
+
+def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> list[Part]:
+    if not runs["gap"].notna().any():
+        return []
+    objective, seconds = objective_profiles(runs), time_profiles(runs)
+    objective, seconds = ({name: curves[name] for name in order if name in curves} for curves in (objective, seconds))
+    figure = charts.profile_chart(objective, styles, "objective, as a factor of the best answer", 10.0) if objective else None
+    return [
+        Part(
+            "Performance profile of the objective",
+            (words.profile_words(objective, OBJECTIVE_FACTOR, "has the best answer"), PROFILE_NOTE),
+            figure,
+        ),
+        Part(
+            "Performance profile of the time",
+            (
+                words.profile_words(seconds, TIME_FACTOR, "is the fastest to a good answer"),
+                "A good answer is at most 1 % worse than the best of any method; a method without one has failed.",
+            ),
+            charts.profile_chart(seconds, styles, "time, as a factor of the fastest", 1e6),
+        ),
+    ]
+
+
+PROFILE_NOTE = "A curve tells on what share of the instances a method stays within a factor of the best one; higher is better."
+
+
+def _over_time(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Part:
+    curves, ends = gap_over_time(runs), one_shot(runs)
+    figure = charts.over_time_chart(curves, ends, order, styles) if ends else None
+    return Part("Gap over time", (words.over_time_words(curves, ends),), figure)

@@ -1,0 +1,121 @@
+"""The tables of the report, every cell a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from edrp.validation.benchmark.statistics import PairedTest
+from edrp.validation.benchmark.words import NONE, duration, number, p_value, percent
+
+SHOWN_IDS = 6
+"""Ids that are named for one reason; the rest are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a caption; cells of the columns in `right` are aligned to the right. The first cell of a row names it."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...] = ()
+
+
+def quality_table(summary: pd.DataFrame) -> Table:
+    """Shares and gaps by method."""
+    rows = tuple(
+        (
+            str(method),
+            f"{int(own['instances'])}",
+            percent(own["solved"]),
+            percent(own["proven"]),
+            percent(own["optimal"]),
+            percent(own["near"]),
+            percent(own["median_gap"]),
+            percent(own["mean_gap"]) + _interval(own["mean_gap_low"], own["mean_gap_high"]),
+            percent(own["p90_gap"]),
+            percent(own["worst_gap"]),
+        )
+        for method, own in summary.iterrows()
+    )
+    columns = (
+        "Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", "Within 1 %",
+        "Median gap", "Mean gap (95 % interval)", "90 % quantile", "Worst gap",
+    )  # fmt: skip
+    return Table("Answers and their gaps, closest method first", columns, rows, columns[1:])
+
+
+def time_table(summary: pd.DataFrame) -> Table:
+    """What each method costs."""
+    rows = tuple(
+        (
+            str(method),
+            duration(own["median_seconds"]),
+            duration(own["p90_seconds"]),
+            duration(own["median_build_seconds"]),
+            duration(own["median_solve_seconds"]),
+            f"{int(own['runs'])}",
+            duration(own["total_seconds"]),
+        )
+        for method, own in summary.sort_values("median_seconds", kind="stable").iterrows()
+    )
+    columns = ("Method", "Median", "90 % quantile", "Median to build", "Median to solve", "Runs", "All runs together")
+    return Table("Time of one core, fastest method first; all runs together with reading and checking", columns, rows, columns[1:])
+
+
+def family_table(families: pd.DataFrame, order: Sequence[str]) -> Table:
+    """Mean gap by family of instances; the least of each is marked."""
+    there = [name for name in order if name in families.columns]
+    rows = []
+    for family, line in families.iterrows():
+        least = line[there].min()
+        cells = [percent(line[name]) + (" ★" if pd.notna(line[name]) and line[name] <= least + 1e-9 else "") for name in there]
+        rows.append((str(family), f"{int(line['instances'])}", *cells))
+    columns = ("Family", "Instances", *there)
+    return Table("Mean gap of the answers by family of instances; ★ the closest", columns, tuple(rows), columns[1:])
+
+
+def test_table(tests: Sequence[PairedTest]) -> Table:
+    """One row per pair of methods."""
+    rows = tuple(
+        (
+            f"{test.first} against {test.second}",
+            f"{test.common}",
+            f"{test.first_better}",
+            f"{test.second_better}",
+            f"{test.ties}",
+            percent(test.median_difference),
+            NONE if test.effect is None else f"{test.effect:+.2f}",
+            "all equal" if test.p_value is None and test.common else p_value(test.p_value),
+        )
+        for test in tests
+    )
+    columns = ("Pair", "Common instances", "First closer", "Second closer", "Ties", "Median difference", "Effect", "p (Holm)")
+    return Table("Paired comparison of the gaps", columns, rows, columns[1:])
+
+
+def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None:
+    """Rows of one outcome by method and reason; None where there are none."""
+    own = runs[runs["outcome"] == outcome]
+    if own.empty:
+        return None
+    keys = ["method", "error_type", "error_place", "error_message"]
+    rows = []
+    for (method, error_type, place, message), group in own.groupby(keys, dropna=False, sort=True):
+        ids = list(dict.fromkeys(group["id"]))
+        more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
+        why = ": ".join(str(each) for each in (place, message) if pd.notna(each) and each)
+        rows.append((str(method), str(error_type), why or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
+    return Table(caption, ("Method", "Type", "Reason", "Rows", "Instances"), tuple(rows), ("Rows",))
+
+
+def facts_table(caption: str, facts: Mapping[str, str]) -> Table:
+    """Names and values."""
+    return Table(caption, ("What", "Value"), tuple(facts.items()))
+
+
+def _interval(low: float, high: float) -> str:
+    return f" ({number(100 * low)}–{number(100 * high)})" if pd.notna(low) else ""

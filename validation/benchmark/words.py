@@ -1,0 +1,224 @@
+"""Numbers and findings in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from edrp.validation.benchmark.curves import Curve
+from edrp.validation.benchmark.measures import BEST, OPTIMUM
+from edrp.validation.benchmark.statistics import PairedTest
+
+NONE = "–"
+"""Where there is no number."""
+
+SIGNIFICANT = 0.05
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction as a percentage of three digits.
+
+    >>> percent(0.01234), percent(0.0), percent(1e-9), percent(0.99999), percent(float("nan"))
+    ('1.23 %', '0 %', '< 0.001 %', '99.999 %', '–')
+    """
+    if fraction is None or not np.isfinite(fraction):
+        return NONE
+    value = 100 * float(fraction)
+    if 0 < abs(value) < 1e-3:
+        return "< 0.001 %"
+    text = f"{value:.3g}"
+    return f"{text if float(text) < 100 or value >= 100 else f'{value:.3f}'} %"
+
+
+def duration(seconds: float | None) -> str:
+    """A time with the unit that suits it.
+
+    >>> duration(0.00042), duration(0.0512), duration(3.21), duration(125.0), duration(7300.0)
+    ('0.42 ms', '51 ms', '3.2 s', '2 min 5 s', '2 h 2 min')
+    """
+    if seconds is None or not np.isfinite(seconds):
+        return NONE
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.2g} ms" if seconds < 0.0995 else f"{1000 * seconds:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A plain number of so many digits.
+
+    >>> number(1234.5), number(0.25), number(None)
+    ('1234', '0.25', '–')
+    """
+    if value is None or not np.isfinite(value):
+        return NONE
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with its noun.
+
+    >>> counted(1, "instance"), counted(3, "instance"), counted(2, "refusal"), counted(0, "copy", "copies")
+    ('1 instance', '3 instances', '2 refusals', '0 copies')
+    """
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def p_value(value: float | None) -> str:
+    """A p value as it is usually printed.
+
+    >>> p_value(0.0321), p_value(1e-7), p_value(None)
+    ('0.032', '< 0.001', '–')
+    """
+    if value is None:
+        return NONE
+    return "< 0.001" if value < 0.001 else f"{value:.2g}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('`a`', '`a`, `b` and `c`')
+    """
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def reference_words(runs: pd.DataFrame) -> str:
+    """What the answers of a kind are compared with."""
+    usable = runs[~runs["infeasible"].astype(bool)].groupby("id")[["reference_is", "reference"]].first()
+    usable = usable[usable["reference"].notna()]
+    total = len(usable)
+    if not total:
+        return "No method has an answer or a bound, so there is nothing to compare with."
+    counts = usable["reference_is"].value_counts()
+    proven, best = int(counts.get(OPTIMUM, 0)), int(counts.get(BEST, 0))
+    if proven == total:
+        return f"The optimum is proven for {'the instance' if total == 1 else f'all {total} instances'}."
+    parts = [f"the optimum is proven for {proven} of {counted(total, 'instance')}"]
+    if bound := total - proven - best:
+        parts.append(f"{bound} {'is' if bound == 1 else 'are'} compared with the best bound, which no answer may reach")
+    if best:
+        parts.append(f"{best}, of which nothing is proven, with the best answer of any method")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def gap_words(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """What the chart of gaps shows."""
+    answered = summary[summary["answered"] > 0]
+    if answered.empty:
+        return "No method found an answer."
+    what = "the proven optimum" if (runs.loc[runs["gap"].notna(), "reference_is"] == OPTIMUM).all() else "the reference"
+    closest, farthest = answered["mean_gap"].idxmin(), answered["mean_gap"].idxmax()
+    own = answered.loc[closest]
+    on = f"{percent(own['near'])} of {counted(int(own['instances']), 'instance')}"
+    sentence = f"`{closest}` is within 1 % of {what} on {on}"
+    if closest == farthest:
+        return f"{sentence}; its mean gap is {percent(own['mean_gap'])}."
+    worst = answered.loc[farthest]
+    return f"{sentence} (mean gap {percent(own['mean_gap'])}); `{farthest}` is farthest, {percent(worst['mean_gap'])} on average."
+
+
+def time_words(summary: pd.DataFrame) -> str:
+    """What the chart of times shows."""
+    timed = summary.dropna(subset=["median_seconds"])
+    if timed.empty:
+        return "No run came to an end, so there are no times."
+    fast, slow = timed["median_seconds"].idxmin(), timed["median_seconds"].idxmax()
+    own, other = timed.loc[fast], timed.loc[slow]
+    if fast == slow:
+        return f"`{fast}` takes {duration(own['median_seconds'])} (median; 90 % within {duration(own['p90_seconds'])})."
+    times = other["median_seconds"] / max(own["median_seconds"], 1e-6)
+    return (
+        f"`{fast}` is fastest with a median of {duration(own['median_seconds'])}; `{slow}` takes "
+        f"{duration(other['median_seconds'])}, {number(times, 2)} times as long."
+    )
+
+
+def profile_words(curves: Mapping[str, Curve], factor: float, what: str) -> str:
+    """What a performance profile shows at factor 1, and of the method that does most within a factor."""
+    if not curves:
+        return "Objectives below 0 have no ratios, so this profile is not drawn."
+    often = max(curves, key=lambda name: curves[name].at(1.0))
+    sturdy = max(curves, key=lambda name: (curves[name].at(factor), curves[name].at(1.0)))
+    first = f"`{often}` {what} on {percent(curves[often].at(1.0))} of the instances"
+    second = f"`{sturdy}` is within a factor of {factor:g} of the best on {percent(curves[sturdy].at(factor))}"
+    return f"{first}; {second}."
+
+
+def over_time_words(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float, float]]) -> str:
+    """What the chart of gaps over time shows."""
+    if not ends:
+        return "No run came to an end, so nothing is drawn."
+    if not curves:
+        return "No method reported answers on its way: each is one point, its median time and gap."
+    sentences = []
+    for name, curve in curves.items():
+        reached = np.flatnonzero(curve.y <= 0.01)
+        if reached.size:
+            sentences.append(f"`{name}` is within 1 % after {duration(float(curve.x[reached[0]]))}")
+        else:
+            sentences.append(f"`{name}` ends at {percent(float(curve.y[-1]))}")
+    return f"{'; '.join(sentences)} (medians). Methods that report nothing on their way are points."
+
+
+def test_words(tests: Sequence[PairedTest]) -> str:
+    """What the paired tests show."""
+    tested = [test for test in tests if test.p_value is not None]
+    if not tests:
+        return "There is one method only, so nothing is compared."
+    if not tested:
+        return "No two methods differ on any instance that both answered."
+    differing = [test for test in tested if (test.p_value or 0) < SIGNIFICANT]
+    if not differing:
+        return f"None of {counted(len(tested), 'pair')} differs significantly: there are too few instances, or too little difference."
+    lost: dict[str, int] = {}
+    for test in differing:
+        winner = test.first if (test.effect or 0) > 0 else test.second
+        lost[winner] = lost.get(winner, 0) + 1
+    best = max(lost, key=lambda name: lost[name])
+    return (
+        f"{len(differing)} of {counted(len(tested), 'pair')} differ at the 5 % level; "
+        f"`{best}` is significantly closer than {counted(lost[best], 'other method')}."
+    )
+
+
+def verdict(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str]:
+    """Which method wins on a kind of problem, by how much, and at what price."""
+    answered = summary[summary["answered"] > 0]
+    if answered.empty:
+        return [f"Kind {kind}: no method found an answer."]
+    sentences = []
+    provers = answered[answered.index.isin(exact) & (answered["proven"] > 0)]
+    if not provers.empty:
+        name = provers.sort_values(["proven", "median_seconds"], ascending=[False, True]).index[0]
+        own = provers.loc[name]
+        sentences.append(
+            f"Proof: `{name}` proves the optimum of {percent(own['proven'])} of {counted(int(own['instances']), 'instance')}, "
+            f"in a median of {duration(own['median_seconds'])}."
+        )
+    searchers = answered[~answered.index.isin(exact)]
+    if not searchers.empty:
+        name = searchers.index[0]
+        own = searchers.loc[name]
+        sentences.append(
+            f"Search: `{name}` answers {percent(own['solved'])}, with a mean gap of {percent(own['mean_gap'])} (worst "
+            f"{percent(own['worst_gap'])}), in a median of {duration(own['median_seconds'])}."
+        )
+        others = searchers.drop(name)
+        if not others.empty:
+            quick = others["median_seconds"].idxmin()
+            if others.loc[quick, "median_seconds"] < own["median_seconds"]:
+                sentences.append(
+                    f"Speed: `{quick}` takes {duration(others.loc[quick, 'median_seconds'])} and is off by "
+                    f"{percent(others.loc[quick, 'mean_gap'])} on average, answering {percent(others.loc[quick, 'solved'])}."
+                )
+    return sentences
