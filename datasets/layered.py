@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from edrp.datasets import table_ii
 from edrp.datasets.geometric import geometric
+from edrp.datasets.shapes import layered_shape
 from edrp.documents import Application, Network
 from edrp.problems.edrp import EdrpProblem, Limits, Weights
-
-MAX_WIDTH = 3
-MAX_PREDECESSORS = 2
 
 
 def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3, resources: float = 2.0) -> EdrpProblem:
@@ -55,8 +51,7 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
         raise ValueError(f"a layered application needs a source, a sink and an operator between them, not {operators} operators")
     random = np.random.default_rng(seed)
     network = geometric(nodes, seed, resources=resources)
-    layers = _layers(operators, random)
-    streams = _streams(layers, random)
+    streams = layered_shape(operators, random).streams
     source_node, sink_node = random.choice(nodes, 2, replace=nodes < 2)
     load = random.uniform(50.0, 150.0, operators)
     service_rate = load * random.uniform(0.6, 1.8, operators)
@@ -84,32 +79,6 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
         weights=Weights(response_time=0.5, cost=0.5),
         limits=limits,
     )
-
-
-def _layers(operators: int, random: np.random.Generator) -> list[list[int]]:
-    """Operators by layer, numbered in topological order."""
-    layers = [[0]]
-    placed = 1
-    while placed < operators - 1:
-        width = min(int(random.integers(1, MAX_WIDTH + 1)), operators - 1 - placed)
-        layers.append(list(range(placed, placed + width)))
-        placed += width
-    return [*layers, [operators - 1]]
-
-
-def _streams(layers: list[list[int]], random: np.random.Generator) -> list[tuple[int, int]]:
-    """Streams between neighbouring layers: one or two into every operator, at least one out of it."""
-    streams: list[tuple[int, int]] = []
-    for before, after in pairwise(layers):
-        joined = set()
-        for target in after:
-            count = len(before) if target == layers[-1][0] else min(len(before), int(random.integers(1, MAX_PREDECESSORS + 1)))
-            joined |= {(int(source), target) for source in random.choice(before, count, replace=False)}
-        for source in before:
-            if all(source != start for start, _ in joined):
-                joined.add((source, int(random.choice(after))))
-        streams += sorted(joined)
-    return streams
 
 
 def _unhurried(application: Application, network: Network) -> float:

@@ -79,7 +79,7 @@ def ansnet(nodes: int = 15) -> Network:
 
 
 def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph[str]:
-    """The graph itself, with the edge attribute `delay` in seconds; nodes of equal names get their number appended."""
+    """The graph itself, with the edge attribute `delay` in seconds; nodes of equal or no names get their number appended."""
     try:
         import topohub
     except ImportError as error:
@@ -92,10 +92,9 @@ def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph[str]:
     except KeyError as error:
         why = "is no topology of topohub; names look like topozoo/Ans, sndlib/germany50"
         raise InvalidInstanceError([Fault("topology", repr(name), why)]) from error
-    labels = Counter(node["name"] for node in described["nodes"])
-    names = {}
-    for node in described["nodes"]:
-        names[node["id"]] = node["name"] if labels[node["name"]] == 1 and node["name"] else f"{node['name']}#{node['id']}"
+    labels = {node["id"]: str(node.get("name") or "") for node in described["nodes"]}
+    counts = Counter(labels.values())
+    names = {node: label if label and counts[label] == 1 else f"{label}#{node}" for node, label in labels.items()}
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(names.values())
     trips = 2 if round_trip else 1

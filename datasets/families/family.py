@@ -1,0 +1,87 @@
+"""What a family of random instances is, and how its numbers are rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from edrp.errors import BackendUnavailableError
+from edrp.problems.base import Problem
+
+DIGITS = 6
+"""Significant digits of generated numbers: documents stay short, and the last bits of a machine's logarithm play no part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Random instances of one kind that differ by size and seed.
+
+    Attributes
+    ----------
+    name
+        Unique among the families of its kind; small letters, digits and hyphens, because it becomes part of ids.
+    kind
+        Of the problems.
+    summary
+        What they look like, in a line.
+    make
+        Makes one instance of a size; all that is random comes out of the generator.
+    size
+        What the size counts.
+    default_size, least_size
+        Size if none is asked for, and the smallest there is.
+    packages
+        What has to be installed beside the core: packages of the extra `data`.
+
+    Examples
+    --------
+    >>> from edrp.problems.migration import MigrationProblem
+    >>> def halves(size: int, random: np.random.Generator) -> Problem:
+    ...     work = tuple(rounded(random.uniform(1, 2, size)))
+    ...     return MigrationProblem(work=work, state_size=work, intervals=((0, size),), nodes=2, tolerance=1.0)
+    >>> Family("halves", "migration", "one node becomes two", halves, "tasks", 8, 2).make(4, np.random.default_rng(0)).nodes
+    2
+    """
+
+    name: str
+    kind: str
+    summary: str
+    make: Callable[[int, np.random.Generator], Problem]
+    size: str
+    default_size: int
+    least_size: int = 1
+    packages: tuple[str, ...] = ()
+
+    def require_packages(self) -> None:
+        """Refuse to go on without what the family needs.
+
+        Raises
+        ------
+        BackendUnavailableError
+            Naming the extra to install.
+        """
+        missing = [name for name in self.packages if find_spec(name) is None]
+        if missing:
+            raise BackendUnavailableError(
+                f"family {self.name!r} of kind {self.kind!r} needs the package {missing[0]}: "
+                'pip install "edrp[data]", or choose other families'
+            )
+
+
+def rounded(value: Any) -> Any:
+    """Numbers with six significant digits, in whatever nesting of dictionaries, lists, tuples and arrays.
+
+    >>> rounded({"delay": 0.0123456789, "names": ("a", 2), "work": np.array([1 / 3])})
+    {'delay': 0.0123457, 'names': ['a', 2], 'work': [0.333333]}
+    """
+    if isinstance(value, np.ndarray):
+        return rounded(value.tolist())
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

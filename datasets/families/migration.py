@@ -1,0 +1,144 @@
+"""Families of migration problems: one step, known sequences and policies, each by how work is spread over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.datasets.families.family import Family, rounded
+from edrp.datasets.skew import WORK, WorkMaker, state_of
+from edrp.datasets.trace import even_intervals
+from edrp.problems.migration import MigrationProblem, migration_clashes
+from edrp.problems.migration_policy import MigrationPolicyProblem
+from edrp.problems.migration_sequence import MigrationSequence
+
+Floats = NDArray[np.float64]
+Fields = dict[str, Any]
+
+TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 20, 16
+"""Default sizes."""
+
+TOLERANCES = (0.2, 1.2)
+TASKS_PER_NODE = 4
+"""Of the most nodes that are drawn."""
+
+UNCHECKED_SHARE = 0.05
+"""How often the node count is taken as drawn, even if no assignment keeps within the tolerance."""
+
+DRIFT = (0.5, 1.5)
+"""Work for which the tasks were assigned, relative to the work now."""
+
+STEPS = 5
+CHANGING_SHARE = 0.3
+"""How often the work of a sequence changes from step to step."""
+
+DISCOUNTS = (0.5, 0.9)
+
+
+def migration_families() -> list[Family]:
+    """One per kind and way in which work is spread."""
+    kinds: list[tuple[str, int, str, Callable[[int, Floats, np.random.Generator], Any]]] = [
+        ("migration", TASKS, "more or fewer nodes", _migration),
+        ("migration-sequence", SEQUENCE_TASKS, f"{STEPS} steps of more or fewer nodes", _sequence),
+        ("migration-policy", POLICY_TASKS, "node counts that go up and down at random", _policy),
+    ]
+    return [
+        Family(
+            name=work,
+            kind=kind,
+            summary=f"{what}; work: {_first_line(make_work)}",
+            make=_maker(make, make_work),
+            size="tasks",
+            default_size=default,
+            least_size=2,
+            packages=packages,
+        )
+        for kind, default, what, make in kinds
+        for work, (make_work, packages) in WORK.items()
+    ]
+
+
+def _maker(
+    make: Callable[[int, Floats, np.random.Generator], Any], make_work: WorkMaker
+) -> Callable[[int, np.random.Generator], Any]:
+    def from_size(tasks: int, random: np.random.Generator) -> Any:
+        return make(tasks, np.array(rounded(make_work(tasks, random))), random)
+
+    return from_size
+
+
+def _migration(tasks: int, work: Floats, random: np.random.Generator) -> MigrationProblem:
+    before = int(random.integers(1, _most_nodes(tasks) + 1))
+    tolerance = float(random.uniform(*TOLERANCES))
+    nodes = _carrying(work, _other_count(before, _most_nodes(tasks), random), tolerance, random)
+    return MigrationProblem(**rounded(_tasks(work, before, random)), nodes=nodes, tolerance=round(tolerance, 3))
+
+
+def _sequence(tasks: int, work: Floats, random: np.random.Generator) -> MigrationSequence:
+    most = max(2, _most_nodes(tasks))
+    before = int(random.integers(1, most + 1))
+    tolerance = float(random.uniform(*TOLERANCES))
+    described = _tasks(work, before, random)
+    rows = [work]
+    if random.random() < CHANGING_SHARE:
+        rows = [np.array(rounded(work * random.uniform(*DRIFT, tasks))) for _ in range(STEPS)]
+        described["work"] = rows
+    counts = [before]
+    for step in range(STEPS):
+        other = _other_count(counts[-1], most, random)
+        counts.append(_carrying(rows[step % len(rows)], other, tolerance, random))
+    return MigrationSequence(**rounded(described), nodes=tuple(counts[1:]), tolerance=(round(tolerance, 3),) * STEPS)
+
+
+def _policy(tasks: int, work: Floats, random: np.random.Generator) -> MigrationPolicyProblem:
+    tolerance = float(random.uniform(*TOLERANCES))
+    high = _carrying(work, int(random.integers(2, max(2, _most_nodes(tasks)) + 1)), tolerance, random)
+    counts = list(range(max(1, high - 2), high + 1))
+    before, nodes = (int(random.choice(counts)) for _ in range(2))
+    return MigrationPolicyProblem(
+        **rounded(_tasks(work, before, random)),
+        nodes=nodes,
+        tolerance=round(tolerance, 3),
+        node_counts=tuple(counts),
+        transitions=tuple(_shares(len(counts), random) for _ in counts),
+        discount=round(float(random.uniform(*DISCOUNTS)), 2),
+    )
+
+
+def _tasks(work: Floats, nodes: int, random: np.random.Generator) -> Fields:
+    """Work, state and the intervals of nodes that were even when the work was another."""
+    drifted = work * random.uniform(*DRIFT, work.size)
+    return {"work": work, "state_size": state_of(work, random), "intervals": even_intervals(drifted, nodes)}
+
+
+def _other_count(nodes: int, most: int, random: np.random.Generator) -> int:
+    """Up or down by at most half, at least by one where there is another count."""
+    change = int(random.integers(1, max(2, nodes // 2 + 1)))
+    up = nodes == 1 or (nodes < most and random.random() < 0.5)
+    return min(max(most, 2), nodes + change) if up else max(1, nodes - change)
+
+
+def _carrying(work: Floats, nodes: int, tolerance: float, random: np.random.Generator) -> int:
+    """The node count, mostly lowered until some assignment keeps within the tolerance."""
+    if random.random() < UNCHECKED_SHARE:
+        return nodes
+    while migration_clashes(work.tolist(), nodes, round(tolerance, 3), allow_empty=True):
+        nodes -= 1
+    return nodes
+
+
+def _shares(count: int, random: np.random.Generator) -> tuple[float, ...]:
+    """Probabilities in hundredths, which sum to 1 whatever the rounding."""
+    return tuple((random.multinomial(100, random.dirichlet(np.ones(count))) / 100).tolist())
+
+
+def _most_nodes(tasks: int) -> int:
+    return max(1, tasks // TASKS_PER_NODE)
+
+
+def _first_line(maker: Callable[..., object]) -> str:
+    line = str(maker.__doc__).splitlines()[0]
+    return line[0].lower() + line[1:]

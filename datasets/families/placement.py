@@ -1,0 +1,245 @@
+"""Families of deployment problems: every shape of application on every family of networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from edrp.datasets import table_ii
+from edrp.datasets.families.family import Family, rounded
+from edrp.datasets.families.running import near_fit, plain_amount, replicas_for
+from edrp.datasets.networks import NETWORKS, NetworkMaker
+from edrp.datasets.shapes import SHAPES, Shape, ShapeMaker
+from edrp.documents import Application, Network
+from edrp.documents.latency import Mm1Latency
+from edrp.problems.edrp import EdrpProblem
+
+Fields = dict[str, Any]
+
+DEFAULT_OPERATORS = 6
+NODES_PER_OPERATOR = 1.35
+MOST_NODES = 200
+
+LEVELS = (0.1, 1.05)
+"""Load relative to what the bottleneck carries with all its replicas: above 1 no deployment is stable."""
+
+EARLIER_LEVELS = (0.5, 1.5)
+"""Load for which a running application was deployed, relative to the load now."""
+
+RUNNING_SHARE = 0.35
+COPYING_SHARE = 0.3
+"""How often an operator sends every tuple to all its successors instead of to one of them."""
+
+REPLICAS = (0.35, 0.5, 0.15)
+"""How often an operator may have one, two or three replicas."""
+
+PINNED_UTILISATION = 0.4
+"""Of source and sink at full load."""
+
+ROOM = (1.0, 3.0)
+"""Resources of all nodes relative to what all replicas need."""
+
+SPEEDUPS = (0.8, 1.0, 1.0, 1.25, 1.5)
+STATE_SIZES = (1e3, 3e7)
+"""Bytes of those operators that have state."""
+
+UNCHECKED_SHARE = 0.05
+"""How often limits stay as they are drawn, whether they can be met or not."""
+
+SLACK = (0.9, 1.6)
+"""Response-time limit relative to the time of the longest path with all replicas and mean delays."""
+
+DOWNTIME_LIMIT = 7.5
+"""Seconds, T_D,max of EDRP, section 7.2."""
+
+WEIGHTINGS: tuple[Fields, ...] = (
+    {"response_time": 0.5, "cost": 0.5},
+    {"response_time": 0.7, "cost": 0.3},
+    {"response_time": 0.3, "cost": 0.7},
+)
+RECONFIGURATION_WEIGHTINGS: tuple[Fields, ...] = (
+    {"response_time": 0.4, "cost": 0.3, "downtime": 0.3},
+    {"response_time": 0.3, "cost": 0.3, "downtime": 0.4},
+    {"response_time": 0.5, "cost": 0.5},
+)
+
+
+def placement_families() -> list[Family]:
+    """Shapes and networks crossed, in an order in which neighbours differ in both."""
+    made = []
+    for turn in range(len(NETWORKS)):
+        for place, (shape, (make_shape, least)) in enumerate(SHAPES.items()):
+            network, (make_network, packages) = list(NETWORKS.items())[(place + turn) % len(NETWORKS)]
+            made.append(
+                Family(
+                    name=f"{shape}-{network}",
+                    kind="edrp",
+                    summary=f"{_first_line(make_shape)} {_first_line(make_network)}",
+                    make=_maker(make_shape, make_network),
+                    size="operators",
+                    default_size=DEFAULT_OPERATORS,
+                    least_size=least,
+                    packages=packages,
+                )
+            )
+    return made
+
+
+def _maker(make_shape: ShapeMaker, make_network: NetworkMaker) -> Callable[[int, np.random.Generator], EdrpProblem]:
+    def make(operators: int, random: np.random.Generator) -> EdrpProblem:
+        shape = make_shape(operators, random)
+        network = make_network(min(MOST_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random)
+        return placement_problem(shape, network, random)
+
+    return make
+
+
+def placement_problem(shape: Shape, network: Network, random: np.random.Generator) -> EdrpProblem:
+    """A problem of kind `edrp` with random figures: from idle to overloaded, some with an application that already runs.
+
+    Source and sink are pinned. At full load the bottleneck's queue (M/M/1) is just not stable with all its replicas;
+    the load of the problem is 10 to 105 % of that. Node resources are drawn around what all replicas need together.
+    The limit on the response time is 0.9 to 1.6 times what the longest path takes with all replicas and mean delays.
+    A third of the problems reconfigure a deployment that was made for half to one and a half times the load.
+
+    Parameters
+    ----------
+    shape
+        Operators and streams.
+    network
+        Delays and prices; resources and speed-ups of the nodes are drawn anew.
+    random
+        Source of everything that is not given.
+    """
+    level = float(random.uniform(*LEVELS))
+    operators, streams = _application(shape, [node.name for node in network.nodes], level, random)
+    application = Application(operators=tuple(rounded(operators)), streams=streams)
+    network = _equipped(network, application, random)
+    current = None
+    if random.random() < RUNNING_SHARE:
+        earlier = replicas_for(application, float(random.uniform(*EARLIER_LEVELS)), random)
+        current = near_fit(application, network, earlier, random, choices=3)
+    weightings = WEIGHTINGS if current is None else RECONFIGURATION_WEIGHTINGS
+    problem = EdrpProblem(
+        application=application,
+        network=network,
+        synchronisation_time=table_ii.SYNCHRONISATION_TIME,
+        weights=weightings[int(random.integers(len(weightings)))],
+        limits=rounded(_limits(application, network, level, random)),
+        current=current,
+    )
+    return problem if random.random() < UNCHECKED_SHARE else _attainable(problem, random)
+
+
+def _application(
+    shape: Shape, nodes: list[str], level: float, random: np.random.Generator
+) -> tuple[list[Fields], tuple[Fields, ...]]:
+    """Operators and streams; operators of one role have the same figures."""
+    count, roles = shape.operators, np.array(shape.roles)
+    drawn = _figures_of_roles(int(roles.max()) + 1, random)
+    replicas, utilisation, selectivity = (drawn[name][roles] for name in ("replicas", "utilisation", "selectivity"))
+    copies = random.random(count) < COPYING_SHARE
+    load = np.zeros(count)
+    load[0] = random.uniform(100.0, 400.0)
+    for i in range(count):
+        targets = [target for source, target in shape.streams if source == i]
+        if not copies[i] or len(set(roles[targets])) < len(targets):
+            selectivity[i] /= max(1, len(targets))
+        load[targets] += selectivity[i] * load[i]
+    source, sink = random.choice(len(nodes), 2, replace=len(nodes) < 2)
+    pins = {0: nodes[source], count - 1: nodes[sink]}
+    operators = [
+        {
+            "name": f"o{i}",
+            "latency": {"model": "mm1", "service_rate": float(load[i] / (replicas[i] * utilisation[i]))},
+            "state_size": float(drawn["state_size"][roles[i]]),
+            "code_size": table_ii.CODE_SIZE,
+            "resources": float(drawn["resources"][roles[i]]),
+            "cost": table_ii.OPERATOR_COST,
+            "max_replicas": int(replicas[i]),
+            "candidates": [pins[i]] if i in pins else None,
+            "external_rate": float(level * load[0]) if i == 0 else 0.0,
+            "selectivity": float(selectivity[i]),
+        }
+        for i in range(count)
+    ]
+    return operators, tuple({"source": f"o{i}", "target": f"o{j}"} for i, j in shape.streams)
+
+
+def _figures_of_roles(roles: int, random: np.random.Generator) -> dict[str, Any]:
+    """Figures by role, each of shape (roles,); the first role is the source's, the last the sink's."""
+    utilisation = random.uniform(0.3, 1.0, roles)
+    utilisation[1:-1] /= utilisation[1:-1].max(initial=1e-9)
+    replicas = random.choice([1, 2, 3], roles, p=REPLICAS)
+    state = np.exp(random.uniform(*np.log(STATE_SIZES), roles)) * (random.random(roles) < 0.6)
+    resources = random.choice([1.0, 2.0], roles, p=[0.8, 0.2])
+    for end in (0, -1):
+        utilisation[end], replicas[end], resources[end] = PINNED_UTILISATION, 1, 1.0
+    return {
+        "utilisation": utilisation,
+        "replicas": replicas,
+        "selectivity": random.uniform(0.6, 1.3, roles),
+        "state_size": state,
+        "resources": resources,
+    }
+
+
+def _equipped(network: Network, application: Application, random: np.random.Generator) -> Network:
+    """The network with room for what the application needs, more or less, and on every other draw with unequal nodes."""
+    count = len(network.nodes)
+    needed = sum(operator.max_replicas * plain_amount(operator.resources) for operator in application.operators)
+    room = max(table_ii.NODE_RESOURCES, float(np.ceil(needed * random.uniform(*ROOM) / count)))
+    resources = np.full(count, room)
+    speedup = np.ones(count)
+    if random.random() < 0.5:
+        resources += random.integers(0, 2, count)
+        speedup = random.choice(SPEEDUPS, count)
+    described = network.model_dump(exclude={"nodes"})
+    nodes = [
+        {**node.model_dump(), "resources": float(amount), "speedup": float(speed)}
+        for node, amount, speed in zip(network.nodes, resources, speedup, strict=True)
+    ]
+    return Network(**rounded({"nodes": nodes, **described}))
+
+
+def _limits(application: Application, network: Network, level: float, random: np.random.Generator) -> Fields:
+    delay = sum(link.delay for link in network.links) / max(1, len(network.links))
+    traffic = sum(application.rate(stream.source, stream.target) for stream in application.streams)
+    replicas = sum(operator.max_replicas * operator.replica_cost for operator in application.operators)
+    return {
+        "response_time": _unhurried(application, delay, min(1.0, 0.95 / level)) * random.uniform(*SLACK),
+        "cost": (replicas + traffic * table_ii.LINK_PRICE) * random.uniform(*SLACK),
+        "downtime": DOWNTIME_LIMIT,
+    }
+
+
+def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:
+    """The problem with limits widened to what a deployment with all replicas, near each other, reaches.
+
+    Where that one is overloaded or finds no room, limits stay as they are.
+    """
+    most = {operator.name: operator.max_replicas for operator in problem.application.operators}
+    witness = near_fit(problem.application, problem.network, most, random)
+    if witness is None:
+        return problem
+    reached = problem.evaluate(witness).metrics
+    limits = {name: max(limit, reached[name] * (1 + 1e-5)) for name, limit in problem.limits.model_dump(exclude_none=True).items()}
+    return problem.replace(limits=rounded(limits)) if math.isfinite(reached["response_time"]) else problem
+
+
+def _unhurried(application: Application, delay: float, share: float) -> float:
+    """Seconds of the longest path with all replicas, `delay` on every stream and a share of the load."""
+    finish: dict[str, float] = {}
+    for name in application.topological_order:
+        operator = application.by_name[name]
+        assert operator.latency is not None
+        arrived = [finish[stream.source] + delay for stream in application.streams if stream.target == name]
+        finish[name] = max(arrived, default=0.0) + operator.latency.at(share * application.load(name) / operator.max_replicas)
+    return max(finish.values())
+
+
+def _first_line(maker: Callable[..., object]) -> str:
+    return str(maker.__doc__).splitlines()[0]

@@ -1,0 +1,138 @@
+"""Families by kind and name, and the instances that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from importlib.metadata import entry_points
+
+import numpy as np
+
+from edrp.datasets.families.family import Family
+from edrp.datasets.families.migration import migration_families
+from edrp.datasets.families.placement import placement_families
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.base import Problem
+from edrp.wording import suggestion
+
+
+def _by_kind(families: Sequence[Family]) -> dict[str, dict[str, Family]]:
+    found: dict[str, dict[str, Family]] = {}
+    for family in families:
+        found.setdefault(family.kind, {})[family.name] = family
+    return found
+
+
+FAMILIES: dict[str, dict[str, Family]] = _by_kind([*placement_families(), *migration_families()])
+"""Our own families by kind and name."""
+
+
+def all_families() -> dict[str, dict[str, Family]]:
+    """Families by kind and name, those of other packages (entry point `edrp.families`) included.
+
+    An entry point gives a `Family` or a list of them; one whose name is taken is left out.
+
+    >>> list(all_families())[:2]
+    ['edrp', 'migration']
+    """
+    found = {kind: dict(families) for kind, families in FAMILIES.items()}
+    for point in entry_points(group="edrp.families"):
+        loaded = point.load()
+        for family in loaded if isinstance(loaded, (list, tuple)) else [loaded]:
+            found.setdefault(family.kind, {}).setdefault(family.name, family)
+    return found
+
+
+def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Family]:
+    """Families of a kind by name or pattern ("diamond-*").
+
+    Without names: all of ours, so that what is made does not depend on what else is installed; for a kind of which we
+    have none, all there are.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For an unknown kind, or a name that fits no family; it lists those there are.
+
+    Examples
+    --------
+    >>> [family.name for family in choose_families("edrp", ["diamond-*"])][:2]
+    ['diamond-zoo', 'diamond-ans']
+    """
+    known = all_families()
+    if kind not in known:
+        raise InvalidInstanceError([Fault("kind", kind, f"has no families{suggestion(kind, known)}")])
+    of_kind = known[kind]
+    if names is None:
+        return list(FAMILIES.get(kind, of_kind).values())
+    chosen: dict[str, Family] = {}
+    faults = []
+    for pattern in names:
+        fitting = {name: family for name, family in of_kind.items() if fnmatchcase(name, pattern)}
+        if not fitting:
+            faults.append(Fault("family", pattern, f"is no family of kind {kind!r}; there are {', '.join(of_kind)}"))
+        chosen |= fitting
+    if not names:
+        faults.append(Fault("family", "", f"name at least one; there are {', '.join(of_kind)}"))
+    if faults:
+        raise InvalidInstanceError(faults)
+    return list(chosen.values())
+
+
+def generate(
+    kind: str, count: int, seed: int = 0, *, families: Sequence[str] | None = None, size: int | None = None
+) -> Iterator[tuple[str, Problem]]:
+    """Random instances, one family after the other: identifiers and problems.
+
+    Instance i depends on the seed, i, its family and the size alone: a longer set begins with the shorter one.
+
+    Parameters
+    ----------
+    kind
+        Of the problems.
+    count
+        How many.
+    seed
+        The same seed gives the same instances.
+    families
+        Names or patterns, such as "diamond-*"; default: all families of the kind.
+    size
+        Of every instance; what it counts is said by the family. Default: the family's own.
+
+    Returns
+    -------
+    iterator of (str, Problem)
+        Identifiers sort in the order of the instances, as "edrp-000017-diamond-ans".
+
+    Raises
+    ------
+    InvalidInstanceError
+        At once, for an unknown kind or family, a count below 1, a negative seed, or a size that a family does not have.
+    BackendUnavailableError
+        At once, when a family needs a package that is not installed.
+
+    Examples
+    --------
+    >>> [identifier for identifier, _ in generate("edrp", 2, seed=7, families=["fat-geometric", "diamond-*"])]
+    ['edrp-000000-fat-geometric', 'edrp-000001-diamond-zoo']
+    """
+    chosen = choose_families(kind, families)
+    faults = [] if count >= 1 else [Fault("count", str(count), "must be at least 1")]
+    faults += [] if seed >= 0 else [Fault("seed", str(seed), "must not be negative")]
+    for family in chosen:
+        if size is not None and size < family.least_size:
+            why = f"family {family.name!r} needs at least {family.least_size} {family.size}"
+            faults.append(Fault("size", str(size), why))
+    if faults:
+        raise InvalidInstanceError(faults)
+    for family in chosen:
+        family.require_packages()
+    return _instances(chosen, count, seed, size)
+
+
+def _instances(families: list[Family], count: int, seed: int, size: int | None) -> Iterator[tuple[str, Problem]]:
+    for index in range(count):
+        family = families[index % len(families)]
+        random = np.random.default_rng(np.random.SeedSequence([seed, index]))
+        problem = family.make(family.default_size if size is None else size, random)
+        yield f"{family.kind}-{index:06d}-{family.name}", problem

@@ -1,0 +1,75 @@
+"""Plausible deployments, made without a search: what runs now, and what shows that limits can be met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from edrp.documents import Application, Deployment, Network, Operator
+
+SPARE_SHARE = 0.3
+"""How often an operator runs one replica more than it needs."""
+
+
+def near_fit(
+    application: Application, network: Network, replicas: Mapping[str, int], random: np.random.Generator, choices: int = 1
+) -> Deployment | None:
+    """Operators in topological order, each replica on a node near its senders that has room.
+
+    Parameters
+    ----------
+    application, network
+        Whose operators use, and whose nodes give, a number of resources.
+    replicas
+        Of each operator.
+    random
+        Chooses among the nearest nodes.
+    choices
+        How many of the nearest nodes come into question.
+
+    Returns
+    -------
+    Deployment or None
+        None when some replica finds no room.
+    """
+    free = {node.name: math.inf if node.resources is None else plain_amount(node.resources) for node in network.nodes}
+    chosen: dict[str, list[str]] = {}
+    for name in application.topological_order:
+        operator = application.by_name[name]
+        needed = plain_amount(operator.resources)
+        senders = [chosen[stream.source][0] for stream in application.streams if stream.target == name]
+        distance = {
+            node: max((network.delay(sender, node) for sender in senders), default=0.0) for node in operator.candidates or free
+        }
+        chosen[name] = []
+        for _ in range(replicas[name]):
+            pool = sorted((node for node in distance if free[node] >= needed), key=distance.__getitem__)
+            if not pool:
+                return None
+            node = pool[int(random.integers(min(choices, len(pool))))]
+            free[node] -= needed
+            chosen[name].append(node)
+    return Deployment(chosen)
+
+
+def replicas_for(application: Application, level: float, random: np.random.Generator) -> dict[str, int]:
+    """Replicas of each operator that carry `level` times its load, or all there may be; sometimes one more."""
+    spare = random.random(len(application.operators)) < SPARE_SHARE
+    return {
+        operator.name: min(operator.max_replicas, _least_stable(operator, level * application.load(operator.name)) + int(more))
+        for operator, more in zip(application.operators, spare, strict=True)
+    }
+
+
+def plain_amount(resources: float | dict[str, float]) -> float:
+    """Resources that are given as a number."""
+    if isinstance(resources, dict):
+        raise TypeError(f"needs resources as a number, not by name: {', '.join(resources)}")
+    return resources
+
+
+def _least_stable(operator: Operator, load: float) -> int:
+    stable = (each for each in range(1, operator.max_replicas) if operator.latency and operator.latency.at(load / each) < math.inf)
+    return next(stable, operator.max_replicas)

