@@ -1,0 +1,332 @@
+"""What users would pick instead: each rule does what it says, refuses honestly, and reads its parameters with care."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.compiled import compile_problem
+from edrp.documents import Operator
+from edrp.errors import InvalidInstanceError
+from edrp.heuristics.ds2 import true_rate
+from edrp.heuristics.filling import dealt, filled, least_stable
+from edrp.heuristics.notes import listed
+from edrp.methods import Options, methods
+from edrp.validation.random_problems import random_problem
+
+RULES = ("ds2", "even", "first-fit", "largest-node")
+CAREFUL = (("ds2", {}), ("even", {"skip_full": True}), ("first-fit", {}), ("first-fit", {"by": "demand"}), ("largest-node", {}))
+"""Those that look at resources."""
+
+
+def problem_of(operators: list[dict], nodes: dict[str, float | None], **fields: object) -> edrp.EdrpProblem:
+    """Operators without streams, as cheap as they are few, on nodes with so many resources."""
+    network = {"nodes": [{"name": name, "resources": resources} for name, resources in nodes.items()]}
+    filled_in = [{"cost": 1.0, "max_replicas": 8, **operator} for operator in operators]
+    named = {"weights": {"cost": 1.0}, "limits": {"cost": 1000.0}, **fields}
+    return edrp.EdrpProblem(application={"operators": filled_in}, network=network, **named)
+
+
+def queue(name: str, load: float, rate: float, **fields: object) -> dict:
+    return {"name": name, "external_rate": load, "latency": {"model": "mm1", "service_rate": rate}, **fields}
+
+
+def placed(problem: edrp.EdrpProblem, method: str, **parameters: object) -> dict[str, list[str]]:
+    """Nodes of each operator, in the order of the document."""
+    solution = edrp.solve(problem, method, **parameters)
+    assert solution.status == "feasible", solution.notes
+    return {name: list(nodes) for name, nodes in solution.deployment.root.items()}
+
+
+class TestSharing:
+    """Many replicas in one step are as many single steps."""
+
+    @settings(max_examples=200)
+    @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5)), min_size=1, max_size=8), st.integers(0, 25))
+    def test_dealt_is_one_replica_after_the_other_to_the_emptiest_node(self, nodes, replicas):
+        held, room = (np.array(column) for column in zip(*nodes, strict=True))
+        now, shares = held.copy(), np.zeros_like(held)
+        for _ in range(min(replicas, int(room.sum()))):
+            node = min((n for n in range(held.size) if shares[n] < room[n]), key=lambda n: (now[n], n))
+            now[node] += 1
+            shares[node] += 1
+        assert dealt(held, room, replicas).tolist() == shares.tolist()
+
+    @given(st.lists(st.integers(0, 5), max_size=8), st.integers(0, 25))
+    def test_filled_is_one_replica_after_the_other_to_the_first_node_with_room(self, room, replicas):
+        shares = [0] * len(room)
+        for _ in range(min(replicas, sum(room))):
+            shares[next(n for n in range(len(room)) if shares[n] < room[n])] += 1
+        assert filled(np.array(room, np.int64), replicas).tolist() == shares
+
+    def test_nobody_to_deal_to(self):
+        nothing = np.zeros(0, np.int64)
+        assert dealt(nothing, nothing, 3).size == filled(nothing, 3).size == 0
+
+
+@pytest.mark.parametrize(("name", "parameters"), CAREFUL)
+def test_careful_rules_never_overfill_a_node(name, parameters):
+    """They hold something, or say which replicas find no node or which limit is broken, but never that of a node."""
+    found = 0
+    for seed in range(60):
+        problem = random_problem(seed).replace(current=None)  # what runs already stays, even where it overfills a node
+        answer = methods()[name].run(problem, Options(parameters=parameters))
+        assert answer.status == "feasible" or (answer.status == "none" and answer.notes)
+        assert not any(" of node " in note for note in answer.notes)
+        found += answer.status == "feasible"
+    assert 10 < found < 60
+
+
+@pytest.mark.parametrize("name", ["even", "first-fit", "largest-node"])
+def test_rules_for_placement_replicate_no_more_than_they_must(name):
+    found = 0
+    for seed in range(60):
+        problem = random_problem(seed)
+        answer = methods()[name].run(problem, Options())
+        if answer.status == "feasible":
+            compiled = compile_problem(problem)
+            assert compiled.counts(answer.decision).sum(axis=1).tolist() == least_stable(compiled).tolist()
+            found += 1
+    assert found > 10
+
+
+class TestLargestNode:
+    """As few nodes as it takes."""
+
+    def test_everything_on_the_largest_node_of_the_candidates(self):
+        operators = [{"name": "a"}, queue("b", 15, 10), {"name": "c", "candidates": ["small", "middle"]}]
+        problem = problem_of(operators, {"small": 2, "middle": 3, "large": 9})
+        assert placed(problem, "largest-node") == {"a": ["large"], "b": ["large"] * 2, "c": ["middle"]}
+
+    def test_what_finds_no_room_goes_to_the_next_largest(self):
+        problem = problem_of([queue("a", 45, 10)], {"small": 1, "middle": 2, "large": 3})
+        assert placed(problem, "largest-node") == {"a": ["large"] * 3 + ["middle"] * 2}
+
+    def test_of_several_resources_the_scarcest_decides_and_no_limit_is_largest(self):
+        needs = [{"name": "a", "resources": {"cpu": 1, "memory": 100}}]
+        problem = problem_of(needs, {"cpus": {"cpu": 64, "memory": 150}, "both": {"cpu": 4, "memory": 400}})
+        assert placed(problem, "largest-node") == {"a": ["both"]}
+        unlimited = problem.network.replace(nodes=(*problem.network.nodes, edrp.Node(name="cloud")))
+        assert placed(problem.replace(network=unlimited), "largest-node") == {"a": ["cloud"]}
+
+    def test_of_equal_nodes_the_fastest_is_taken(self):
+        problem = problem_of([{"name": "a"}], {"slow": 4, "fast": 4})
+        nodes = (problem.network.nodes[0], problem.network.nodes[1].replace(speedup=2.0))
+        assert placed(problem.replace(network=edrp.Network(nodes=nodes)), "largest-node") == {"a": ["fast"]}
+
+
+class TestFirstFit:
+    """Largest first, wherever there is room first."""
+
+    def test_busy_operators_come_first(self):
+        operators = [queue("idle", 1, 10), queue("busy", 9, 10)]
+        problem = problem_of(operators, {"first": 1, "second": 1})
+        assert placed(problem, "first-fit") == {"idle": ["second"], "busy": ["first"]}
+        assert placed(problem, "greedy") == {"idle": ["first"], "busy": ["second"]}
+
+    def test_by_demand_it_is_the_rule_of_bin_packing(self):
+        operators = [queue("busy", 9, 10, resources=1), queue("big", 1, 10, resources=2)]
+        problem = problem_of(operators, {"first": 2, "second": 2})
+        assert placed(problem, "first-fit") == {"busy": ["first"], "big": ["second"]}
+        assert placed(problem, "first-fit", by="demand") == {"busy": ["second"], "big": ["first"]}
+
+    def test_it_says_what_finds_no_node(self):
+        problem = problem_of([queue("a", 45, 10), queue("b", 5, 10)], {"only": 3})
+        solution = edrp.solve(problem, "first-fit")
+        assert (solution.status, solution.deployment) == ("none", None)
+        assert solution.notes == ("2 of 5 replicas of a find no node", "1 of 1 replicas of b find no node")
+
+    def test_rounding_keeps_no_replica_out(self):
+        """Ten times 0.1 fits on 1, though 1 − 0.1 − 0.1 − … does not leave 0.1 in the end."""
+        problem = problem_of([{"name": f"o{i}", "resources": 0.1} for i in range(10)], {"a": 1.0, "b": 1.0})
+        assert set(map(tuple, placed(problem, "first-fit").values())) == {("a",)}
+
+
+def storm_deals(problem: edrp.EdrpProblem, workers: int) -> dict[str, list[str]]:
+    """EvenScheduler in the words of Storm, with one port on every supervisor, and no notion of candidates."""
+    compiled = compile_problem(problem)
+    degree = dict(zip(compiled.operators, least_stable(compiled).tolist(), strict=True))
+    slots = [(node, 6700) for node in sorted(node.name for node in problem.network.nodes)][:workers]
+    executors = [name for name in sorted(degree) for _ in range(degree[name])]
+    found: dict[str, list[str]] = {name: [] for name in degree}
+    for k, executor in enumerate(executors):
+        found[executor].append(slots[k % len(slots)][0])
+    return found
+
+
+class TestEven:
+    """Storm's rule, and where ours has to differ."""
+
+    @pytest.mark.parametrize("workers", [1, 2, 3, 5, 99])
+    def test_it_deals_as_storm_does(self, workers):
+        operators = [queue("splitter", 65, 10), queue("reader", 21, 10), queue("counter", 33, 10), {"name": "alert"}]
+        problem = problem_of(operators, dict.fromkeys(("n10", "n2", "n1", "cloud", "edge"), None))
+        found = placed(problem, "even", workers=workers)
+        expected = storm_deals(problem, workers)
+        assert {name: sorted(nodes) for name, nodes in found.items()} == {name: sorted(nodes) for name, nodes in expected.items()}
+        if workers == 99:
+            assert found == placed(problem, "even")
+
+    def test_resources_are_ignored_and_the_answer_says_what_that_breaks(self):
+        problem = problem_of([queue("a", 35, 10)], {"large": 9, "small": 1})
+        solution = edrp.solve(problem, "even")
+        assert (solution.status, solution.notes) == ("none", ("even breaks resources of node small: 2 against 1",))
+        assert placed(problem, "even", skip_full=True) == {"a": ["large"] * 3 + ["small"]}
+
+    def test_nodes_that_may_not_run_an_operator_are_passed_over(self):
+        operators = [queue("a", 25, 10, candidates=["n1", "n3"]), queue("b", 15, 10), {"name": "c"}]
+        problem = problem_of(operators, dict.fromkeys(("n1", "n2", "n3"), None))
+        # a: n1, n3, n1; the deal goes on behind n1.
+        assert placed(problem, "even") == {"a": ["n1", "n1", "n3"], "b": ["n2", "n3"], "c": ["n1"]}
+
+    def test_workers_that_may_not_run_an_operator_leave_it_without_a_node(self):
+        problem = problem_of([{"name": "a", "candidates": ["n2"]}, {"name": "b"}], {"n1": 1, "n2": 1})
+        assert edrp.solve(problem, "even", workers=1).notes == ("1 of 1 replicas of a find no node",)
+
+
+class TestDs2:
+    """As many replicas as the load needs, and no needless moves."""
+
+    def test_replicas_follow_load_rate_and_utilisation(self):
+        problem = problem_of([queue("a", 40, 10)], dict.fromkeys("xyz", None))
+        assert [len(placed(problem, "ds2", utilisation=share)["a"]) for share in (1.0, 0.8, 0.7, 0.5)] == [5, 5, 6, 8]
+        assert len(placed(problem, "ds2")["a"]) == 6
+
+    def test_a_load_that_fits_exactly_gets_no_replica_for_rounding(self):
+        problem = problem_of([queue("a", 2.1, 1.0)], {"x": None})  # 2.1 / 0.7 = 3.0000000000000004
+        assert len(placed(problem, "ds2")["a"]) == 3
+
+    def test_the_load_of_an_operator_is_what_its_sources_send(self):
+        """DS2 computes it along the application, by selectivities."""
+        operators = [
+            {"name": "source", "external_rate": 10.0, "selectivity": 3.0},
+            {"name": "work", "max_replicas": 9, "latency": {"model": "mm1", "service_rate": 10.0}},
+        ]
+        streams = [{"source": "source", "target": "work"}]
+        problem = problem_of(operators, {"x": None}).replace(application={"operators": operators, "streams": streams})
+        assert len(placed(problem, "ds2")["work"]) == 5  # 30 / 7
+
+    def test_true_rates_of_all_latency_models(self):
+        models = {
+            5.0: {"model": "mm1", "service_rate": 5.0},
+            80.0: {"model": "table", "rates": [1.0, 80.0], "latencies": [0.1, 0.2]},
+            100.0: {"model": "polynomial", "coefficients": [0.01, 1.0]},
+        }
+        for rate, model in models.items():
+            assert true_rate(Operator(name="a", latency=model)) == rate
+        assert true_rate(Operator(name="a")) == np.inf
+        assert true_rate(Operator(name="a", latency={"model": "polynomial", "coefficients": [0.0, 1.0]})) == np.inf
+
+    def test_operators_without_latency_or_load_get_one_replica(self):
+        silent = {"name": "b", "latency": {"model": "table", "rates": [0.0], "latencies": [0.1]}}
+        problem = problem_of([{"name": "a", "external_rate": 1e6}, silent], {"x": None})
+        assert placed(problem, "ds2") == {"a": ["x"], "b": ["x"]}
+
+    def test_more_replicas_than_there_may_be_are_noted(self):
+        problem = problem_of([queue("a", 40, 10, max_replicas=5)], {"x": None})
+        solution = edrp.solve(problem, "ds2")
+        assert (solution.status, len(solution.deployment["a"])) == ("feasible", 5)
+        assert solution.notes == ("a would need 6 replicas, may have 5",)
+
+    def test_new_replicas_go_where_the_fewest_are(self):
+        operators = [queue("a", 20, 10), queue("b", 13, 10)]
+        problem = problem_of(operators, {"x": 9, "y": 9, "z": 1}, current={"a": ["x", "x"], "b": ["y"]})
+        # a needs three and b two: z is empty, then y holds the fewest of those with room.
+        assert placed(problem, "ds2") == {"a": ["x", "x", "z"], "b": ["y", "y"]}
+
+    def test_what_is_too_much_goes_from_where_most_is(self):
+        problem = problem_of([queue("a", 13, 10)], dict.fromkeys("xyz", None), current={"a": ["x", "y", "y", "y"]})
+        assert placed(problem, "ds2") == {"a": ["x", "y"]}
+
+    def test_only_the_difference_to_what_runs_is_changed(self):
+        found = 0
+        for seed in range(150):
+            problem = random_problem(seed)
+            answer = methods()["ds2"].run(problem, Options())
+            if problem.current is None or answer.status != "feasible":
+                continue
+            compiled = compile_problem(problem)
+            now, then = compiled.current, compiled.counts(answer.decision)
+            fewer = np.maximum(now.sum(axis=1) - then.sum(axis=1), 0)
+            assert np.maximum(now - then, 0).sum(axis=1).tolist() == fewer.tolist()
+            found += 1
+        assert found > 10
+
+    def test_where_room_is_scarce_it_runs_with_what_there_is(self):
+        """As Flink does; a note says what is missing."""
+        solution = edrp.solve(problem_of([queue("a", 25, 10)], {"x": 3}), "ds2")
+        assert (solution.status, len(solution.deployment["a"])) == ("feasible", 3)
+        assert solution.notes == ("1 of 4 replicas of a find no node",)
+
+
+class TestParameters:
+    """Refused before any work, with what would be right."""
+
+    PROBLEM = problem_of([{"name": "a"}], {"x": 1})
+    MIGRATION = edrp.MigrationProblem(work=[1, 1], state_size=[1, 1], intervals=[(0, 2)], nodes=2, tolerance=0)
+
+    @pytest.mark.parametrize(
+        ("method", "wrong", "why"),
+        [
+            ("ds2", {"utilisation": 0}, r"utilisation: must be above 0 \(got 0\)"),
+            ("ds2", {"utilisation": 1.5}, r"utilisation: must be at most 1 \(got 1.5\)"),
+            ("ds2", {"utilisation": "high"}, r'utilisation: must be a number \(got "high"\)'),
+            ("ds2", {"utilisation": float("nan")}, "utilisation: must be"),
+            ("ds2", {"utilization": 0.5}, "utilization: is no parameter of this method; did you mean 'utilisation'"),
+            ("even", {"workers": 0}, "workers: must be at least 1"),
+            ("even", {"workers": 2.5}, "workers: must be a whole number"),
+            ("even", {"skip_full": "perhaps"}, "skip_full: must be true or false"),
+            ("even", {"seats": 3}, "seats: is no parameter of this method; there are workers, skip_full"),
+            ("first-fit", {"by": "name"}, "by: must be 'load' or 'demand'"),
+            ("random", {"samples": 0}, "samples: must be at least 1"),
+            ("random", {"sample": 5}, "did you mean 'samples'"),
+        ],
+    )
+    def test_wrong_values_and_unknown_names(self, method, wrong, why):
+        with pytest.raises(InvalidInstanceError, match=why) as caught:
+            edrp.solve(self.PROBLEM, method, **wrong)
+        assert str(caught.value).startswith(f"parameters of method {method}: 1 fault")
+
+    @pytest.mark.parametrize("method", ["greedy", "largest-node", "balanced", "consistent-hashing", "even-split"])
+    def test_methods_without_parameters(self, method):
+        problem = self.PROBLEM if "edrp" in methods()[method].kinds else self.MIGRATION
+        with pytest.raises(InvalidInstanceError, match="speed: is no parameter of this method, which has none"):
+            edrp.solve(problem, method, speed=3)
+
+    def test_all_faults_are_told_together(self):
+        with pytest.raises(InvalidInstanceError) as caught:
+            edrp.solve(self.PROBLEM, "even", workers=0, skip_full=7, more=1)
+        assert [fault.place for fault in caught.value.faults] == ["more", "workers", "skip_full"]
+
+    def test_text_of_a_command_line_is_read(self):
+        problem = problem_of([queue("a", 35, 10)], {"large": 9, "small": 1})
+        assert placed(problem, "even", skip_full="true", workers="2") == {"a": ["large"] * 3 + ["small"]}
+
+
+def test_long_lists_of_broken_limits_are_cut():
+    assert listed(("a", "b")) == "a; b"
+    assert listed(tuple("abcdefgh")) == "a; b; c; d; e; and 3 more"
+
+
+def test_rules_are_quick_on_nine_thousand_replicas_and_two_thousand_nodes():
+    """A second or two of computing each; one replica at a time over all nodes would take minutes."""
+    random = np.random.default_rng(0)
+    loads, cpu = random.uniform(50, 150, 1500), random.uniform(5, 30, 1500)
+    operators = [
+        queue(f"o{i}", load, load / 5.5, max_replicas=12, resources={"cpu": share})
+        for i, (load, share) in enumerate(zip(loads.tolist(), cpu.tolist(), strict=True))
+    ]
+    nodes = {f"n{u}": {"cpu": float(size)} for u, size in enumerate(random.choice([100, 200, 400], 2000))}
+    problem = problem_of(operators, nodes, limits={"cost": 1e5})
+    for name in RULES:
+        parameters = {"skip_full": True} if name == "even" else {}
+        began = process_time()
+        answer = methods()[name].run(problem, Options(parameters=parameters))
+        assert process_time() - began < 15, name
+        assert answer.status == "feasible"
+        assert sum(len(each) for each in answer.decision.root.values()) >= 9000
