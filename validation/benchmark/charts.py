@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,10 @@ from edrp.validation.benchmark.curves import Curve
 from edrp.validation.benchmark.measures import by_instance
 from edrp.validation.benchmark.words import duration, percent
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D", "#8C6D1F")
-"""Okabe and Ito's palette, told apart by colour-blind eyes; its yellow is replaced by one that shows on white."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D", "#8C6D1F", "#882255", "#44AA99")
+"""Okabe and Ito's palette, told apart by colour-blind eyes, its yellow replaced by one that shows on white; then two of Tol's."""
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+DASHES = ("solid", "solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "star", "hexagon")
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 GRID, LINE, INK = "#e6e6e6", "#9a9a9a", "#1f2933"
@@ -41,7 +41,9 @@ class Styles:
 
     def line(self, name: str) -> dict[str, object]:
         """Of a curve."""
-        return {"color": self.colour(name), "width": 2.5, "dash": DASHES[self._index[name] % len(DASHES)]}
+        index = self._index[name]
+        width = 4.0 - 2.4 * index / max(1, len(self._index) - 1)  # of curves that coincide the first still shows
+        return {"color": self.colour(name), "width": width, "dash": DASHES[index % len(DASHES)]}
 
     def marker(self, name: str) -> dict[str, object]:
         """Of a point."""
@@ -75,7 +77,13 @@ def profile_chart(curves: Mapping[str, Curve], styles: Styles, title: str, wides
         x, y = np.append(curve.x[shown], end), np.append(curve.y[shown], curve.y[shown][-1])
         hover = [f"{name}: {percent(share)} within a factor of {factor:.3g}" for factor, share in zip(x, y, strict=True)]
         figure.add_scatter(
-            x=_plain(x), y=_plain(100 * y), name=name, mode="lines", line={**styles.line(name), "shape": "hv"}, text=hover, hoverinfo="text"
+            x=_plain(x),
+            y=_plain(100 * y),
+            name=name,
+            mode="lines",
+            line={**styles.line(name), "shape": "hv"},
+            text=hover,
+            hoverinfo="text",
         )
     ticks = [tick for tick in (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1e3, 1e4, 1e5, 1e6) if tick <= end]
     ticks = ticks if len(ticks) <= 8 else [tick for tick in ticks if tick not in (1.02, 1.05, 1.1, 1.2, 1.5, 3, 20, 50)]
@@ -84,7 +92,9 @@ def profile_chart(curves: Mapping[str, Curve], styles: Styles, title: str, wides
     return _dressed(figure, 400, legend=True)
 
 
-def over_time_chart(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float, float]], order: Sequence[str], styles: Styles) -> go.Figure:
+def over_time_chart(
+    curves: Mapping[str, Curve], ends: Mapping[str, tuple[float, float]], order: Sequence[str], styles: Styles
+) -> go.Figure:
     """Median gap over time; methods that report nothing on their way are points."""
     figure = go.Figure()
     for name in order:
@@ -108,17 +118,18 @@ def over_time_chart(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float,
     return _dressed(figure, 440, legend=True)
 
 
-def _boxes(values: pd.Series, order: Sequence[str], styles: Styles, floor: float, words: object) -> go.Figure:
+def _boxes(values: pd.Series, order: Sequence[str], styles: Styles, floor: float, words: Callable[[float], str]) -> go.Figure:
     figure = go.Figure()
     there = [name for name in order if name in values.index.get_level_values("method")]
     for name in reversed(there):
         own = values.loc[name]
-        hover = [f"{name} on {instance}: {words(value)}" for instance, value in own.items()]  # type: ignore[operator]
+        hover = [f"{name} on {instance}: {words(value)}" for instance, value in own.items()]
+        colour = styles.colour(name)
         figure.add_box(
             x=_plain(np.maximum(own.to_numpy(), floor)), y=[name] * len(own), name=name, orientation="h",
-            boxpoints="all" if len(own) <= 30 else "outliers", jitter=0.35, pointpos=0, text=hover, hoverinfo="text", hoveron="points",
-            marker={"color": styles.colour(name), "size": 5, "opacity": 0.55}, line={"color": styles.colour(name), "width": 2},
-            fillcolor="rgba(255,255,255,0)", showlegend=False,
+            boxpoints="all" if len(own) <= 30 else "outliers", jitter=0.35, pointpos=0,
+            text=hover, hoverinfo="text", hoveron="points", fillcolor="rgba(255,255,255,0)", showlegend=False,
+            marker={"color": colour, "size": 5, "opacity": 0.55}, line={"color": colour, "width": 2},
         )  # fmt: skip
     figure.update_yaxes(type="category", title="", showgrid=False)
     return _dressed(figure, 120 + 46 * max(1, len(there)), legend=False)
@@ -160,7 +171,15 @@ def _dressed(figure: go.Figure, height: int, *, legend: bool) -> go.Figure:
         legend={"orientation": "v", "x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top", "font": {"size": 13}},
         hoverlabel={"bgcolor": "white", "bordercolor": LINE, "font": {"family": FONT, "size": 13, "color": INK}},
     )
-    axis = {"gridcolor": GRID, "linecolor": LINE, "showline": True, "zeroline": False, "ticks": "outside", "tickcolor": LINE, "automargin": True}
-    figure.update_xaxes(**axis, title_standoff=10)
-    figure.update_yaxes(**axis, title_standoff=10)
+    axis = {
+        "gridcolor": GRID,
+        "linecolor": LINE,
+        "showline": True,
+        "zeroline": False,
+        "ticks": "outside",
+        "tickcolor": LINE,
+        "automargin": True,
+    }
+    figure.update_xaxes(**axis, title_standoff=10, title_font_size=13)
+    figure.update_yaxes(**axis, title_standoff=10, title_font_size=13)
     return figure

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from edrp.methods import methods
-from edrp.validation.benchmark.statistics import mean_interval
+from edrp.validation.benchmark.statistics import TIE, mean_interval
 
 OPTIMAL = 1e-6
 """Relative: an answer this close to the proven optimum is optimal."""
@@ -174,23 +174,44 @@ def _line(own: pd.DataFrame, each: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def families_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean gap by family of instances and method; NaN where a method answered none of the family.
+class FamilyCell(NamedTuple):
+    """One method on one family.
+
+    Attributes
+    ----------
+    instances, answered
+        Numbers of instances.
+    mean_gap
+        Of the answers; NaN without any.
+    wins
+        Whether no method that answered all of the family has a smaller mean gap; only such a method can win.
+    """
+
+    instances: int
+    answered: int
+    mean_gap: float
+    wins: bool
+
+
+def families_of(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
+    """Gaps by family of instances and method.
 
     Where there are more than 12 families, those that share all but the last word of their names are one.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Families down, methods across, and the column `instances`.
     """
     counted = compared_runs(runs)
     while counted["family"].nunique() > MOST_FAMILIES and counted["family"].str.contains("-").any():
-        counted = counted.assign(family=counted["family"].str.rpartition("-")[0].where(lambda part: part != "", counted["family"]))
+        shorter = counted["family"].str.rpartition("-")[0]
+        counted = counted.assign(family=shorter.where(shorter != "", counted["family"]))
     each = counted.groupby(["family", "method", "id"])["gap"].mean()
-    table = each.groupby(["family", "method"]).mean().unstack("method")
-    table.insert(0, "instances", counted.groupby("family")["id"].nunique())
-    return table
+    found: dict[str, dict[str, FamilyCell]] = {}
+    for family, gaps in each.groupby("family"):
+        own = gaps.groupby("method").agg(["size", "count", "mean"])
+        least = own.loc[own["size"] == own["count"], "mean"].min()
+        found[str(family)] = {
+            str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least + TIE))
+            for method, size, count, mean in own.itertuples()
+        }
+    return found
 
 
 def family_of(name: str) -> str:

@@ -44,7 +44,19 @@ def alarms_of(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[Al
     instances
         Problems or their JSON text, by id.
     """
-    columns = ["id", "kind", "method", "run_seed", "outcome", "status", "objective", "bound", "solution", "error_type", "error_message"]
+    columns = [
+        "id",
+        "kind",
+        "method",
+        "run_seed",
+        "outcome",
+        "status",
+        "objective",
+        "bound",
+        "solution",
+        "error_type",
+        "error_message",
+    ]
     by_id: dict[str, list[dict[str, Any]]] = {}
     for row in rows.select(columns).to_pylist():
         by_id.setdefault(row["id"], []).append(row)
@@ -76,7 +88,9 @@ def _faults(row: Mapping[str, Any], problem: Problem | None) -> Iterable[str]:
     if row["outcome"] != "solved":
         return
     if problem is None or row["solution"] is None:
-        yield "an answer that cannot be evaluated again: there is no " + ("readable instance" if problem is None else "solution document")
+        yield "an answer that cannot be evaluated again: there is no " + (
+            "readable instance" if problem is None else "solution document"
+        )
         return
     try:
         yield from _disagreements(row, problem)

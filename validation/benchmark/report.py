@@ -79,10 +79,7 @@ def counts_in_words(runs: pd.DataFrame) -> str:
     names = ("method", "id", "run_seed")
     methods, instances, seeds = (int(runs[name].nunique()) for name in names)
     plural = ["" if count == 1 else "s" for count in (instances, methods, seeds, len(runs))]
-    return (
-        f"{instances} instance{plural[0]}, {methods} method{plural[1]}, {seeds} seed{plural[2]}: "
-        f"{len(runs)} run{plural[3]}"
-    )
+    return f"{instances} instance{plural[0]}, {methods} method{plural[1]}, {seeds} seed{plural[2]}: {len(runs)} run{plural[3]}"
 
 
 def reason_tables(runs: pd.DataFrame) -> list[Table]:

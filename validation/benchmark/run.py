@@ -136,15 +136,13 @@ def write_benchmark(
     """
     require_report_packages()
     from edrp.validation.benchmark import files, machine, report
-    from edrp.validation.benchmark.charts import Styles
     from edrp.validation.benchmark.measures import UNREADABLE, runs_of
     from edrp.validation.benchmark.sections import section_of
 
     alarms = tuple(alarms_of(rows, instances))
     runs = runs_of(rows)
-    styles = Styles(list(dict.fromkeys(runs["method"])))
     kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
-    sections = [section_of(kind, runs[runs["kind"] == kind], styles) for kind in kinds]
+    sections = [section_of(kind, runs[runs["kind"] == kind]) for kind in kinds]
     heading = report.Heading(
         title=f"Benchmark {suite.name}",
         summary=f"{suite.summary[:1].upper()}{suite.summary[1:]}",

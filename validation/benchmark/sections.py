@@ -55,10 +55,11 @@ class Section:
     tests: tuple[PairedTest, ...]
 
 
-def section_of(kind: str, runs: pd.DataFrame, styles: charts.Styles) -> Section:
+def section_of(kind: str, runs: pd.DataFrame) -> Section:
     """The section on the runs of one kind of problem."""
     summary = summary_of(runs)
     order = [str(name) for name in summary.index]
+    styles = charts.Styles(order)
     tests = tuple(paired_tests(_gaps(runs, order)))
     exact = [name for name in order if (known := methods().get(name.partition(":")[0])) is not None and known.exact]
     parts = [
@@ -73,9 +74,9 @@ def section_of(kind: str, runs: pd.DataFrame, styles: charts.Styles) -> Section:
 
 
 TEST_NOTE = (
-    "Wilcoxon's signed-rank test, two-sided, on the gaps of the instances that both methods answered (means over the seeds); ties "
-    "are left out of the test and counted. Effect: matched-pairs rank-biserial correlation, +1 where the first method is closer on "
-    "every instance that differs, -1 where the second is. p is corrected for the number of pairs by Holm's method."
+    "Wilcoxon's signed-rank test, two-sided, on the gaps of the instances that both methods answered (means over the seeds); "
+    "ties are left out of the test and counted. Effect: matched-pairs rank-biserial correlation, +1 where the first method is "
+    "closer on every instance that differs, −1 where the second is. p is corrected for the number of pairs by Holm's method."
 )
 
 
@@ -100,10 +101,13 @@ def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], st
 
 def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Part]:
     families = families_of(runs)
-    if len(families) < 2 or not runs["gap"].notna().any():
+    wins = {name: sum(name in cells and cells[name].wins for cells in families.values()) for name in order}
+    if len(families) < 2 or not any(wins.values()):
         return []
-    first = (families[[name for name in order if name in families]].rank(axis=1, method="min") == 1).sum()
-    sentence = f"`{first.idxmax()}` has the least mean gap in {first.max()} of {len(families)} families."
+    most = max(wins.values())
+    names = [name for name in order if wins[name] == most]
+    has, ties = ("has", "") if len(names) == 1 else ("have", ", ties counted for each")
+    sentence = f"{words.listed(names)} {has} the least mean gap in {most} of {len(families)} families{ties}."
     return [Part("Which method wins where", (sentence,), None, family_table(families, order))]
 
 
@@ -113,7 +117,7 @@ def _times(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styl
 
 
 def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> list[Part]:
-    if not runs["gap"].notna().any():
+    if not runs["gap"].notna().any() or len(order) < 2:
         return []
     objective, seconds = objective_profiles(runs), time_profiles(runs)
     objective, seconds = ({name: curves[name] for name in order if name in curves} for curves in (objective, seconds))
@@ -121,13 +125,13 @@ def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -
     return [
         Part(
             "Performance profile of the objective",
-            (words.profile_words(objective, OBJECTIVE_FACTOR, "has the best answer"), PROFILE_NOTE),
+            (words.profile_words(objective, OBJECTIVE_FACTOR, ("has the best answer", "have the best answer")), PROFILE_NOTE),
             figure,
         ),
         Part(
             "Performance profile of the time",
             (
-                words.profile_words(seconds, TIME_FACTOR, "is the fastest to a good answer"),
+                words.profile_words(seconds, TIME_FACTOR, FASTEST),
                 "A good answer is at most 1 % worse than the best of any method; a method without one has failed.",
             ),
             charts.profile_chart(seconds, styles, "time, as a factor of the fastest", 1e6),
@@ -135,6 +139,7 @@ def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -
     ]
 
 
+FASTEST = ("is the fastest to a good answer", "are the fastest to a good answer")
 PROFILE_NOTE = "A curve tells on what share of the instances a method stays within a factor of the best one; higher is better."
 
 

@@ -121,7 +121,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _compare(first: str, second: str, ours: Mapping[str, float], theirs: Mapping[str, float]) -> tuple[dict[str, object], float | None]:
+def _compare(
+    first: str, second: str, ours: Mapping[str, float], theirs: Mapping[str, float]
+) -> tuple[dict[str, object], float | None]:
     """Fields of a test but for the p value, and the p value before its correction."""
     common = [name for name in ours if name in theirs]
     difference = np.array([ours[name] - theirs[name] for name in common])

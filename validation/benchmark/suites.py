@@ -49,7 +49,7 @@ class Suite:
     Examples
     --------
     >>> from edrp.datasets import layered
-    >>> Suite("two", "two layered applications", lambda data: [(f"layered-{i}", layered(6, i)) for i in (0, 1)], ("greedy",)).seeds
+    >>> Suite("two", "layered applications", lambda data: [(f"layered-{i}", layered(6, i)) for i in (0, 1)], ("greedy",)).seeds
     1
     """
 
@@ -63,7 +63,9 @@ class Suite:
 
 
 def _smoke(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    return chain(generate("edrp", 8, 1, size=6), generate("migration", 8, 1, size=24), generate("migration-sequence", 2, 1, size=16))
+    return chain(
+        generate("edrp", 8, 1, size=6), generate("migration", 8, 1, size=24), generate("migration-sequence", 2, 1, size=16)
+    )
 
 
 def _placement(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -81,7 +83,14 @@ def _production(data: Path | None) -> Iterator[tuple[str, str]]:
 
 
 SUITES = (
-    Suite("smoke", "a few small instances of each kind: does everything work together?", _smoke, PLACEMENT + MIGRATION[:2] + MIGRATION[3:], 2, 5.0),
+    Suite(
+        "smoke",
+        "a few small instances of each kind: does everything work together?",
+        _smoke,
+        tuple(dict.fromkeys(PLACEMENT + MIGRATION)),
+        seeds=2,
+        time_limit=5.0,
+    ),
     Suite("placement", "random applications of the shapes of the literature on real and random networks", _placement, PLACEMENT),
     Suite("migration", "random tasks and node counts, single migrations and sequences", _migration, MIGRATION),
     Suite(
@@ -92,7 +101,11 @@ SUITES = (
         time_limit=20.0,
     ),
     Suite(
-        "production", "136 Storm topologies that were in production, from the folder given", _production, PLACEMENT, needs_data=True
+        "production",
+        "136 Storm topologies that were in production, from the folder given",
+        _production,
+        PLACEMENT,
+        needs_data=True,
     ),
 )
 """Our own."""

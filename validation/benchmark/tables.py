@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from edrp.validation.benchmark.measures import FamilyCell
 from edrp.validation.benchmark.statistics import PairedTest
-from edrp.validation.benchmark.words import NONE, duration, number, p_value, percent
+from edrp.validation.benchmark.words import GLUE, NONE, duration, number, p_value, percent
 
 SHOWN_IDS = 6
 """Ids that are named for one reason; the rest are counted."""
@@ -63,19 +64,32 @@ def time_table(summary: pd.DataFrame) -> Table:
         for method, own in summary.sort_values("median_seconds", kind="stable").iterrows()
     )
     columns = ("Method", "Median", "90 % quantile", "Median to build", "Median to solve", "Runs", "All runs together")
-    return Table("Time of one core, fastest method first; all runs together with reading and checking", columns, rows, columns[1:])
+    return Table(
+        "Time of one core, fastest method first; all runs together with reading, checking and explaining",
+        columns,
+        rows,
+        columns[1:],
+    )
 
 
-def family_table(families: pd.DataFrame, order: Sequence[str]) -> Table:
+def family_table(families: Mapping[str, Mapping[str, FamilyCell]], order: Sequence[str]) -> Table:
     """Mean gap by family of instances; the least of each is marked."""
-    there = [name for name in order if name in families.columns]
     rows = []
-    for family, line in families.iterrows():
-        least = line[there].min()
-        cells = [percent(line[name]) + (" ★" if pd.notna(line[name]) and line[name] <= least + 1e-9 else "") for name in there]
-        rows.append((str(family), f"{int(line['instances'])}", *cells))
-    columns = ("Family", "Instances", *there)
-    return Table("Mean gap of the answers by family of instances; ★ the closest", columns, tuple(rows), columns[1:])
+    for family, cells in families.items():
+        size = max(cell.instances for cell in cells.values())
+        rows.append((family, f"{size}", *(_family_cell(cells.get(name)) for name in order)))
+    columns = ("Family", "Instances", *order)
+    caption = (
+        "Mean gap of the answers by family; ★ the closest of the methods that answered all; in brackets how many, if not all"
+    )
+    return Table(caption, columns, tuple(rows), columns[1:])
+
+
+def _family_cell(cell: FamilyCell | None) -> str:
+    if cell is None or not cell.answered:
+        return NONE
+    share = "" if cell.answered == cell.instances else f" ({cell.answered})"
+    return percent(cell.mean_gap) + share + (f"{GLUE}★" if cell.wins else "")
 
 
 def test_table(tests: Sequence[PairedTest]) -> Table:

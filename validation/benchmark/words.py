@@ -9,10 +9,13 @@ import pandas as pd
 
 from edrp.validation.benchmark.curves import Curve
 from edrp.validation.benchmark.measures import BEST, OPTIMUM
-from edrp.validation.benchmark.statistics import PairedTest
+from edrp.validation.benchmark.statistics import TIE, PairedTest
 
 NONE = "–"
 """Where there is no number."""
+
+GLUE = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit."""
 
 SIGNIFICANT = 0.05
 
@@ -20,45 +23,45 @@ SIGNIFICANT = 0.05
 def percent(fraction: float | None) -> str:
     """A fraction as a percentage of three digits.
 
-    >>> percent(0.01234), percent(0.0), percent(1e-9), percent(0.99999), percent(float("nan"))
-    ('1.23 %', '0 %', '< 0.001 %', '99.999 %', '–')
+    >>> [percent(each).replace(GLUE, " ") for each in (0.01234, 0.0, 1e-9, 0.99999, -0.5, float("nan"))]
+    ['1.23 %', '0 %', '< 0.001 %', '99.999 %', '−50 %', '–']
     """
     if fraction is None or not np.isfinite(fraction):
         return NONE
     value = 100 * float(fraction)
     if 0 < abs(value) < 1e-3:
-        return "< 0.001 %"
+        return f"<{GLUE}0.001{GLUE}%"
     text = f"{value:.3g}"
-    return f"{text if float(text) < 100 or value >= 100 else f'{value:.3f}'} %"
+    return (text if float(text) < 100 or value >= 100 else f"{value:.3f}").replace("-", "−") + f"{GLUE}%"
 
 
 def duration(seconds: float | None) -> str:
     """A time with the unit that suits it.
 
-    >>> duration(0.00042), duration(0.0512), duration(3.21), duration(125.0), duration(7300.0)
-    ('0.42 ms', '51 ms', '3.2 s', '2 min 5 s', '2 h 2 min')
+    >>> [duration(each).replace(GLUE, " ") for each in (0.0, 4e-7, 0.00042, 0.0512, 3.21, 125.0, 7300.0)]
+    ['0 s', '0.4 µs', '0.42 ms', '51 ms', '3.2 s', '2 min 5 s', '2 h 2 min']
     """
     if seconds is None or not np.isfinite(seconds):
         return NONE
-    if seconds < 0.9995:
-        return f"{1000 * seconds:.2g} ms" if seconds < 0.0995 else f"{1000 * seconds:.0f} ms"
+    for size, unit in ((1e-6, "µs"), (1e-3, "ms")):
+        if 0 < seconds < 999.5 * size:
+            return f"{seconds / size:.2g}{GLUE}{unit}" if seconds < 99.5 * size else f"{seconds / size:.0f}{GLUE}{unit}"
     if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
+        return f"{seconds:.1f}{GLUE}s" if seconds else f"0{GLUE}s"
+    hours, rest = divmod(round(seconds), 3600)
     minutes, left = divmod(rest, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s"
+    return f"{hours}{GLUE}h {minutes}{GLUE}min" if hours else f"{minutes}{GLUE}min {left}{GLUE}s"
 
 
 def number(value: float | None, digits: int = 3) -> str:
     """A plain number of so many digits.
 
-    >>> number(1234.5), number(0.25), number(None)
-    ('1234', '0.25', '–')
+    >>> number(1234.5), number(412.3, 2), number(0.25), number(None)
+    ('1,234', '412', '0.25', '–')
     """
     if value is None or not np.isfinite(value):
         return NONE
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -117,14 +120,17 @@ def gap_words(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
     if answered.empty:
         return "No method found an answer."
     what = "the proven optimum" if (runs.loc[runs["gap"].notna(), "reference_is"] == OPTIMUM).all() else "the reference"
-    closest, farthest = answered["mean_gap"].idxmin(), answered["mean_gap"].idxmax()
-    own = answered.loc[closest]
-    on = f"{percent(own['near'])} of {counted(int(own['instances']), 'instance')}"
-    sentence = f"`{closest}` is within 1 % of {what} on {on}"
-    if closest == farthest:
-        return f"{sentence}; its mean gap is {percent(own['mean_gap'])}."
-    worst = answered.loc[farthest]
-    return f"{sentence} (mean gap {percent(own['mean_gap'])}); `{farthest}` is farthest, {percent(worst['mean_gap'])} on average."
+    own = answered.iloc[0]
+    equal = answered[(answered["solved"] == own["solved"]) & (answered["mean_gap"] <= own["mean_gap"] + TIE)]
+    names = [str(name) for name in equal.index]
+    sentence = (
+        f"{listed(names)} {_is(names)} within 1{GLUE}% of {what} on {percent(own['near'])} of "
+        f"{counted(int(own['instances']), 'instance')} (mean gap {percent(own['mean_gap'])})"
+    )
+    farthest = answered["mean_gap"].idxmax()
+    if farthest in names:
+        return f"{sentence}."
+    return f"{sentence}; where it answers, `{farthest}` is farthest, {percent(answered.loc[farthest, 'mean_gap'])} on average."
 
 
 def time_words(summary: pd.DataFrame) -> str:
@@ -143,15 +149,30 @@ def time_words(summary: pd.DataFrame) -> str:
     )
 
 
-def profile_words(curves: Mapping[str, Curve], factor: float, what: str) -> str:
-    """What a performance profile shows at factor 1, and of the method that does most within a factor."""
+def profile_words(curves: Mapping[str, Curve], factor: float, what: tuple[str, str]) -> str:
+    """What a performance profile shows at factor 1, and of the methods that do most within a factor.
+
+    `what` says it of one method and of several: ("has the best answer", "have the best answer").
+    """
     if not curves:
         return "Objectives below 0 have no ratios, so this profile is not drawn."
-    often = max(curves, key=lambda name: curves[name].at(1.0))
-    sturdy = max(curves, key=lambda name: (curves[name].at(factor), curves[name].at(1.0)))
-    first = f"`{often}` {what} on {percent(curves[often].at(1.0))} of the instances"
-    second = f"`{sturdy}` is within a factor of {factor:g} of the best on {percent(curves[sturdy].at(factor))}"
-    return f"{first}; {second}."
+    often, share = _highest({name: curve.at(1.0) for name, curve in curves.items()})
+    sturdy, within = _highest({name: curve.at(factor) for name, curve in curves.items()})
+    each = " each" if len(often) > 1 else ""
+    first = f"{listed(often)} {what[len(often) > 1]} on {percent(share)} of the instances{each}"
+    if sturdy == often:
+        return f"{first}, and {_is(often)} within a factor of {factor:g} of the best on {percent(within)}."
+    return f"{first}; {listed(sturdy)} {_is(sturdy)} within a factor of {factor:g} of the best on {percent(within)}."
+
+
+def _highest(shares: Mapping[str, float]) -> tuple[list[str], float]:
+    """The names of the greatest share, and that share."""
+    greatest = max(shares.values())
+    return [name for name, share in shares.items() if share >= greatest - TIE], greatest
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def over_time_words(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float, float]]) -> str:
@@ -164,10 +185,11 @@ def over_time_words(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float,
     for name, curve in curves.items():
         reached = np.flatnonzero(curve.y <= 0.01)
         if reached.size:
-            sentences.append(f"`{name}` is within 1 % after {duration(float(curve.x[reached[0]]))}")
+            sentences.append(f"`{name}` is within 1{GLUE}% after {duration(float(curve.x[reached[0]]))}")
         else:
             sentences.append(f"`{name}` ends at {percent(float(curve.y[-1]))}")
-    return f"{'; '.join(sentences)} (medians). Methods that report nothing on their way are points."
+    notes = f"medians; no answer counts as a gap of 100{GLUE}%"
+    return f"{'; '.join(sentences)} ({notes}). Methods that report nothing on their way are points."
 
 
 def test_words(tests: Sequence[PairedTest]) -> str:
@@ -179,14 +201,14 @@ def test_words(tests: Sequence[PairedTest]) -> str:
         return "No two methods differ on any instance that both answered."
     differing = [test for test in tested if (test.p_value or 0) < SIGNIFICANT]
     if not differing:
-        return f"None of {counted(len(tested), 'pair')} differs significantly: there are too few instances, or too little difference."
+        return f"None of {counted(len(tested), 'pair')} differs significantly: too few instances, or too little difference."
     lost: dict[str, int] = {}
     for test in differing:
         winner = test.first if (test.effect or 0) > 0 else test.second
         lost[winner] = lost.get(winner, 0) + 1
     best = max(lost, key=lambda name: lost[name])
     return (
-        f"{len(differing)} of {counted(len(tested), 'pair')} differ at the 5 % level; "
+        f"{len(differing)} of {counted(len(tested), 'pair')} differ at the 5{GLUE}% level; "
         f"`{best}` is significantly closer than {counted(lost[best], 'other method')}."
     )
 
