@@ -13,19 +13,20 @@ from edrp.heuristics.filling import Filling, Integers, PlacementRule, Values, fi
 class LargestNode(PlacementRule):
     """What is done where one machine will do: as few nodes as it takes, as few replicas as keep operators stable.
 
-    Nodes are tried by size (`sizes`), operators in topological order: each replica goes to the largest of the
-    operator's candidates that has room. Delays, costs and what runs now play no part.
+    Nodes are tried by size (`sizes`): each replica goes to the largest of the operator's candidates that has room.
+    Operators with the fewest candidates are placed first, others in topological order. Delays, costs and what runs now
+    play no part.
     """
 
     name = "largest-node"
     summary = "everything on the largest node, what finds no room there on the next"
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
-        """Largest node first."""
+        """The choosiest operator first, on its largest node."""
         filling, replicas = Filling.of(compiled), least_stable(compiled)
         order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
-        for operator, wanted in enumerate(replicas.tolist()):
-            nodes = order[compiled.candidate[operator, order]]
+        for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
+            nodes, wanted = order[compiled.candidate[operator, order]], int(replicas[operator])
             filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
         return filling
 
