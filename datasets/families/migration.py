@@ -18,14 +18,14 @@ from edrp.problems.migration_sequence import MigrationSequence
 Floats = NDArray[np.float64]
 Fields = dict[str, Any]
 
-TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 20, 16
+TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 32, 24
 """Default sizes."""
 
 TOLERANCES = (0.2, 1.2)
 TASKS_PER_NODE = 4
 """Of the most nodes that are drawn."""
 
-UNCHECKED_SHARE = 0.05
+UNCHECKED_SHARE = 0.3
 """How often the node count is taken as drawn, even if no assignment keeps within the tolerance."""
 
 DRIFT = (0.5, 1.5)

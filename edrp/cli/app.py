@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from edrp.cli import batch, benchmark, explain, plan, policy, reference, reproduce, solve, trace
+from edrp.cli import batch, benchmark, explain, generate, plan, policy, reference, reproduce, solve, trace
 from edrp.cli.exit import EXIT_CODES, ExitCode, code_of
 from edrp.cli.terminal import report
 from edrp.errors import EdrpError
@@ -23,6 +23,7 @@ app.command("explain")(explain.explain_file)
 app.command("batch")(batch.solve_many)
 app.command("benchmark")(benchmark.compare_methods)
 app.command("plan")(plan.plan_file)
+app.command("generate")(generate.generate_instances)
 app.command("schema")(reference.print_schema)
 app.command("methods")(reference.print_methods)
 app.command("demo")(reproduce.run_demo)

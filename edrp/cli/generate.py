@@ -1,0 +1,66 @@
+"""`edrp generate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.stages import stages
+from edrp.cli.terminal import output, say, table
+from edrp.datasets.families import Family, all_families, choose_families, generate, save_instances
+from edrp.datasets.families.files import refuse_place
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.base import Problem
+
+
+def generate_instances(
+    kind: Annotated[str | None, typer.Argument(help="Kind of problem, such as edrp.", show_default=False)] = None,
+    count: Annotated[int, typer.Option("--count", "-n", help="How many instances.")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same instances.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="FILE.parquet or FILE.jsonl (columns id, instance), or a new folder of files."),
+    ] = None,
+    family: Annotated[
+        list[str] | None, typer.Option("--family", help='Name or pattern ("diamond-*"); may be given several times.')
+    ] = None,
+    size: Annotated[int | None, typer.Option(help="Of every instance: operators, or tasks.")] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the families, of KIND or of all kinds.")] = False,
+) -> None:
+    """Make random instances, one family after the other.
+
+    Instance number i depends on the seed, i, its family and the size alone: a longer set begins with the shorter one.
+    """
+    if show:
+        _print_families(all_families() if kind is None else {kind: {each.name: each for each in choose_families(kind, ["*"])}})
+        return
+    faults = []
+    if kind is None:
+        faults.append(Fault("KIND", "", f"missing; there are {', '.join(all_families())}"))
+    if out is None:
+        faults.append(Fault("--out", "", "missing; name a file that ends in .parquet or .jsonl, or a new folder"))
+    if kind is None or out is None:
+        raise InvalidInstanceError(faults)
+    refuse_place(out)
+    instances = generate(kind, count, seed, families=family, size=size)
+    with stages(f"generating {out}") as tell:
+        written = save_instances(_told(instances, count, tell), out)
+    say(output(), f"{written} instances of kind {kind} written to {out}")
+
+
+def _told(instances: Iterable[tuple[str, Problem]], count: int, tell: Callable[[str], None]) -> Iterator[tuple[str, Problem]]:
+    for number, instance in enumerate(instances, start=1):
+        tell(f"{number} of {count}")
+        yield instance
+
+
+def _print_families(families: dict[str, dict[str, Family]]) -> None:
+    rows = [
+        (kind, name, f"{family.default_size} {family.size}", f"{family.least_size}", family.summary)
+        for kind, of_kind in families.items()
+        for name, family in of_kind.items()
+    ]
+    output().print(table(("kind", "family", "default size", "least", "what"), rows))
