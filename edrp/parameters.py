@@ -50,11 +50,12 @@ def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: st
     edrp.errors.InvalidInstanceError: parameters of method ds2: 1 fault in the input
       utilisation: must be above 0 (got 0)
     """
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    described: Any = kind
+    known = [field.name for field in fields(described)]
     faults = [Fault(name, shown(value), _unknown(name, known)) for name, value in given.items() if name not in known]
-    read = None
+    read: Parameters | None = None
     try:
-        read = _adapter(kind).validate_python({name: value for name, value in given.items() if name in known})
+        read = _adapter(described).validate_python({name: value for name, value in given.items() if name in known})
     except ValidationError as error:
         faults += _faults(error, kind)
     if read is None or faults:

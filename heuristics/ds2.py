@@ -30,12 +30,13 @@ class Ds2(PlacementRule):
     """Replicas = ⌈load / (true processing rate × utilisation)⌉, new ones spread evenly (Kalavri et al., OSDI 2018).
 
     The load is what reaches the operator when nothing upstream holds it back, which DS2 computes along the
-    application from the rates of the sources. Numbers of replicas stay between the least and the most that keep the
-    operator stable; where the rule asks for more, a note says so. Of what runs now everything stays that is still
-    wanted: where there are too many replicas, nodes that hold the most of them give up theirs; where there are too
-    few, each new one goes to the candidate with room that holds the fewest replicas of the whole application. Delays
-    and costs play no part. What Flink adds for working off a backlog, and its band within which nothing is changed,
-    are left out.
+    application from the rates of the sources. Numbers of replicas stay between the least and the most that the
+    operator may have and that keep it stable; where the rule asks for more, a note says so.
+
+    Of what runs now everything stays that is still wanted: where there are too many replicas, nodes that hold the
+    most of them give up theirs; where there are too few, each new one goes to the candidate with room that holds the
+    fewest replicas of the whole application. Delays and costs play no part. What Flink adds for working off a
+    backlog, and its band within which nothing is changed, are left out.
     """
 
     name = "ds2"
@@ -91,7 +92,7 @@ def _needed(compiled: Compiled, name: str, utilisation: float) -> int:
 
 
 def _possible(compiled: Compiled, needed: list[int]) -> Integers:
-    """Within the numbers of replicas that keep each operator stable."""
+    """Within the numbers of replicas that each operator may have and that keep it stable."""
     stable = stable_degrees(compiled)
     most = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
     return np.clip(np.minimum(needed, stable.shape[1]), stable.argmax(axis=1), most)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled, compile_problem
-from edrp.heuristics.notes import listed
+from edrp.heuristics.notes import listed, shortened
 from edrp.heuristics.start import overloaded, stable_degrees
 from edrp.methods import Options
 from edrp.metrics.base import LIMIT_SLACK
@@ -137,7 +137,7 @@ class PlacementRule(ABC):
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
         filling = self.fill(compiled, parameters)
-        notes = tuple(filling.notes)
+        notes = shortened(filling.notes)
         if not filling.counts.any(axis=1).all():
             return Answer("none", "finished", notes=notes)
         deployment = compiled.deployment(filling.counts)
@@ -152,5 +152,5 @@ class PlacementRule(ABC):
 
 
 def least_stable(compiled: Compiled) -> Integers:
-    """Least number of replicas that keeps each operator stable, shape (operators,)."""
+    """Least number of replicas that each operator may have and that keeps it stable, shape (operators,)."""
     return stable_degrees(compiled).argmax(axis=1)

@@ -312,9 +312,18 @@ class TestParameters:
         assert placed(problem, "even", skip_full="true", workers="2") == {"a": ["large"] * 3 + ["small"]}
 
 
-def test_long_lists_of_broken_limits_are_cut():
+def test_long_lists_are_cut_in_notes():
     assert listed(("a", "b")) == "a; b"
     assert listed(tuple("abcdefgh")) == "a; b; c; d; e; and 3 more"
+    nowhere = problem_of([{"name": f"o{i}"} for i in range(9)], {"x": 1})
+    assert edrp.solve(nowhere, "first-fit").notes[-2:] == ("1 of 1 replicas of o5 find no node", "and 3 more")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_operator_gets_fewer_replicas_than_it_must_have(name):
+    """Whatever the load would do with."""
+    problem = problem_of([queue("a", 5, 10, min_replicas=3), {"name": "b", "min_replicas": 2}], {"x": None, "y": None})
+    assert {operator: len(nodes) for operator, nodes in placed(problem, name).items()} == {"a": 3, "b": 2}
 
 
 def test_rules_are_quick_on_nine_thousand_replicas_and_two_thousand_nodes():
