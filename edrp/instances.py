@@ -12,6 +12,7 @@ from edrp.documents.base import Document
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.files import read_whole, write_whole
 from edrp.jsontext import Scan
+from edrp.plugins import added
 from edrp.problems.base import Problem
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.edrp_solution import EdrpSolution
@@ -36,6 +37,13 @@ SOLUTION_KINDS: dict[str, type[Solution]] = {
     "migration-policy-solution": MigrationPolicySolution,
 }
 """Solution documents by `kind`."""
+
+
+def add_kinds() -> None:
+    """Add the kinds of other packages (entry point `edrp.kinds`); what is known already stays."""
+    for problem, solution in added("edrp.kinds"):
+        KINDS.setdefault(problem.model_fields["kind"].default, problem)
+        SOLUTION_KINDS.setdefault(solution.model_fields["kind"].default, solution)
 
 
 def load(path: str | Path) -> Any:
@@ -97,6 +105,7 @@ def schema(kind: str) -> dict[str, Any]:
     >>> schema("edrp")["properties"]["synchronisation_time"]["unit"]
     's'
     """
+    add_kinds()
     kinds = {**KINDS, **SOLUTION_KINDS}
     if kind not in kinds:
         raise InvalidInstanceError([_unknown_kind(kind, kinds)])
@@ -113,6 +122,7 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def _read(text: str, source: str, kinds: dict[str, Any]) -> Document:
+    add_kinds()
     scan = Scan(text)
     if scan.faults:
         raise InvalidInstanceError(scan.faults, source)

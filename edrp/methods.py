@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
 from time import perf_counter
 from typing import Any, Protocol
 
 from edrp.errors import EdrpError
+from edrp.plugins import added
 from edrp.solution import Answer
 
 Progress = Callable[[float, float | None, float | None], None]
@@ -75,7 +75,6 @@ class Method(Protocol):
 
 
 _REGISTRY: dict[str, Method] = {}
-_loaded: list[bool] = []
 
 
 def register(method: Method) -> Method:
@@ -88,13 +87,8 @@ def register(method: Method) -> Method:
 
 def methods(kind: str | None = None) -> dict[str, Method]:
     """All registered methods by name, those of other packages (entry point `edrp.methods`) included."""
-    if not _loaded:
-        _loaded.append(True)
-        for point in entry_points(group="edrp.methods"):
-            loaded = point.load()
-            for method in loaded if isinstance(loaded, (list, tuple)) else [loaded]:
-                if method.name not in _REGISTRY:
-                    register(method)
+    for method in added("edrp.methods"):
+        _REGISTRY.setdefault(method.name, method)
     return {name: method for name, method in sorted(_REGISTRY.items()) if kind is None or kind in method.kinds}
 
 

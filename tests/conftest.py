@@ -82,6 +82,12 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def coins() -> Path:
+    """With this folder on PYTHONPATH somebody else's package is installed: kind "coin", method "throw"."""
+    return ROOT / "tests" / "plugins"
+
+
 @pytest.fixture
 def document() -> dict[str, Any]:
     """The word count as JSON, to be changed by a test."""

@@ -6,7 +6,9 @@ The columns are described in `COLUMNS`, from which `docs/results.md` is generate
 from __future__ import annotations
 
 import json
+import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -50,7 +52,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "trace": (_TRACE, "incumbents and bounds over time, as far as the method reports them"),
     "solution": (pa.string(), "the solution document, JSON; null where nothing was decided"),
     "error_type": (pa.string(), "null where there is a decision; else what went wrong"),
-    "error_place": (pa.string(), "where in the instance, for a broken one"),
+    "error_place": (pa.string(), "where in the instance, for a broken one; where in the code, for a defect"),
     "error_message": (pa.string(), "why, and what would be right"),
     "host": (pa.string(), "machine that solved it"),
     "finished_at": (pa.timestamp("us", tz="UTC"), "when the row was done"),
@@ -133,8 +135,11 @@ def failed(error: BaseException) -> dict[str, Any]:
     if isinstance(error, InvalidInstanceError):
         faults = [f"{fault.place}: {fault.why}" + (f" (got {fault.value})" if fault.value else "") for fault in error.faults]
         return _error(outcome, "InvalidInstanceError", "; ".join(faults), error.faults[0].place if error.faults else None)
-    message = str(error) if isinstance(error, EdrpError) else f"{error}" or type(error).__name__
-    return _error(outcome, type(error).__name__, message)
+    if isinstance(error, EdrpError):
+        return _error(outcome, type(error).__name__, str(error))
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else None
+    return _error(outcome, type(error).__name__, str(error), place)
 
 
 def died(error_type: str, message: str) -> dict[str, Any]:

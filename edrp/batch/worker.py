@@ -70,8 +70,7 @@ class Worker:
             connection.send(task)
             if not connection.poll(self._plan.kill_after):
                 self.close()
-                why = f"killed: no answer within {self._plan.kill_after:g} s, its time limit and what may come on top of it"
-                return lost(task, "TimeOut", why, perf_counter() - begin)
+                return lost(task, "TimeOut", f"killed: no answer within {self._plan.kill_after:g} s", perf_counter() - begin)
             row: Row = connection.recv()
         except (EOFError, OSError):
             return lost(task, "WorkerDied", self._cause_of_death(), perf_counter() - begin)
@@ -126,7 +125,8 @@ class Worker:
         self._last_words.seek(0)
         printed = self._last_words.read()[-500:].decode(errors="replace").strip()
         self.close()
-        cause = f"the worker was killed by {signal.Signals(-code).name}" if code < 0 else f"the worker ended with exit code {code}"
+        ending = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        cause = f"the worker {ending}"
         if code == -signal.SIGKILL:
             cause += ", as happens when memory runs out"
         return f"{cause}: {printed}" if printed else cause

@@ -82,7 +82,8 @@ def solve_many(
 def refuse_both(spark: str | None, jobs: int | None) -> None:
     """Spark decides by itself how much it does at once."""
     if spark is not None and jobs is not None:
-        raise InvalidInstanceError([Fault("--jobs", str(jobs), "goes without --spark; there the master says how many, as in local[2]")])
+        why = "goes without --spark, where the master says how many, as in local[2]"
+        raise InvalidInstanceError([Fault("--jobs", str(jobs), why)])
     if jobs == 0:
         raise InvalidInstanceError([Fault("--jobs", "0", "must be a number of processes, or -1 for one per core")])
 
@@ -102,8 +103,8 @@ def batch_progress(text: str) -> Iterator[Report | None]:
         yield None
         return
     counts = TextColumn("{task.fields[failed]} failed, {task.fields[running]} running")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
+    bars = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*bars, counts, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task(text, total=None, failed=0, running=0)
 
         def update(now: BatchProgress) -> None:

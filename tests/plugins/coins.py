@@ -1,0 +1,50 @@
+"""A package as somebody else would write it: a kind of problem and a method for it, named by entry points."""
+
+import os
+import signal
+import time
+from typing import Literal
+
+from edrp.problems.base import Evaluation, Problem
+from edrp.solution import Answer, Solution
+
+
+class CoinSolution(Solution):
+    kind: Literal["coin-solution"] = "coin-solution"
+    side: str | None
+
+
+class Coin(Problem):
+    kind: Literal["coin"] = "coin"
+    side: str
+
+    def evaluate(self, decision):
+        return Evaluation(float(decision != self.side), {"wrong": float(decision != self.side)}, ())
+
+    def solution(self, decision, fields):
+        return CoinSolution.model_construct(**fields, side=decision)
+
+
+class Throw:
+    """Throws a coin, or does to its process what the side of the coin says."""
+
+    name = "throw"
+    kinds = ("coin",)
+    exact = False
+    summary = "throws a coin"
+
+    def refusal(self, problem):
+        return None
+
+    def run(self, problem, options):
+        if problem.side == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if problem.side == "fail":
+            raise ZeroDivisionError("fell off the table")
+        if problem.side == "lie":
+            return Answer("optimal", "finished", "heads", 0.0, 0.0)
+        time.sleep({"hang": 3600, "slow": 0.2}.get(problem.side, 0))
+        return Answer("feasible", "finished", ["heads", "tails"][options.seed % 2])
+
+
+KIND, METHOD = (Coin, CoinSolution), Throw()

@@ -1,0 +1,377 @@
+"""Batches on one machine: what becomes of every instance, what survives, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import edrp
+from edrp.batch import RESULT_SCHEMA, read_rows
+from edrp.batch.folder import Fingerprint, ResultFolder
+from edrp.batch.journal import Journal
+from edrp.batch.source import fingerprint_of, read_instances
+from edrp.batch.tasks import Choice, Instance, Task, choices_of, seed_of
+from edrp.errors import EdrpError, InvalidInstanceError
+
+
+def coin(side: str) -> str:
+    return json.dumps({"kind": "coin", "side": side})
+
+
+@pytest.fixture(scope="module")
+def mixed(examples) -> dict[str, str]:
+    """Instances of three kinds, a broken one and an infeasible one."""
+    names = ("word_count", "reconfigure", "migration", "migration_sequence", "infeasible")
+    return {**{name: (examples / f"{name}.json").read_text() for name in names}, "broken": '{"kind": '}
+
+
+def batch(coins: Path, *arguments: object) -> subprocess.Popen[str]:
+    """`edrp batch …` in a process of its own, where the package of coins is installed."""
+    command = [sys.executable, "-m", "edrp", "batch", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(coins), "COLUMNS": "200"}
+    return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=coins)
+
+
+def lines(path: Path, instances: dict[str, str]) -> Path:
+    """A file of JSON lines."""
+    path.write_text("".join(json.dumps({"id": name, "instance": text}) + "\n" for name, text in instances.items()))
+    return path
+
+
+def row_of(task: Task, outcome: str = "solved") -> dict[str, object]:
+    return {**task.identity, "outcome": outcome, "finished_at": datetime.now(UTC)}
+
+
+def a_task(name: str) -> Task:
+    return Task(Instance(name, "{}"), Choice("greedy", "greedy", {}), 0)
+
+
+# What becomes of the instances
+
+
+def test_every_pair_of_instance_and_method_has_one_row_that_agrees_with_solve(mixed):
+    rows = edrp.solve_batch(mixed, ["highs", "ssm"], n_jobs=2, seed=3)
+    assert rows.schema.equals(RESULT_SCHEMA)
+    found = {(row["id"], row["method"]): row for row in rows.to_pylist()}
+    assert len(found) == rows.num_rows == 2 * len(mixed)
+    assert found["migration", "ssm"]["outcome"] == "solved"
+    assert found["word_count", "ssm"]["outcome"] == "refused"
+    assert "migration" in found["word_count", "ssm"]["error_message"]
+    assert found["migration_sequence", "highs"]["outcome"] == "refused"
+    assert found["broken", "highs"]["error_place"].startswith("line 1")
+    assert found["infeasible", "highs"]["outcome"] == "infeasible"
+    assert found["infeasible", "highs"]["clashes"]
+    for name in ("word_count", "reconfigure", "migration"):
+        alone = edrp.solve(edrp.loads(mixed[name]), "highs", seed=seed_of(3, name))
+        row = found[name, "highs"]
+        assert row["objective"] == alone.objective
+        assert dict(row["metrics"]) == alone.metrics
+        assert row["seed"] == alone.seed
+        document = json.loads(row["solution"])
+        assert {**document, "seconds": None} == {**alone.to_document(), "seconds": None}
+
+
+def test_a_seed_is_the_instances_own_and_several_seeds_give_several_rows(mixed):
+    both = edrp.solve_batch({name: mixed[name] for name in ("word_count", "reconfigure")}, "random", seed=[1, 2], n_jobs=1)
+    alone = edrp.solve_batch({"reconfigure": mixed["reconfigure"]}, "random", seed=2, n_jobs=1)
+    rows = {(row["id"], row["run_seed"]): row for row in both.to_pylist()}
+    assert len(rows) == 4
+    assert len({row["seed"] for row in rows.values()}) == 4
+    assert rows["reconfigure", 2]["objective"] == alone["objective"][0].as_py()
+
+
+def test_arguments_of_a_method_are_passed_and_told_apart(mixed):
+    rows = edrp.solve_batch({"a": mixed["word_count"]}, ["highs", "highs:program=literal,gap=0.5"], n_jobs=1)
+    compact, literal = rows.to_pylist()
+    assert json.loads(literal["parameters"]) == {"gap": 0.5, "program": "literal"}
+    assert dict(literal["size"])["columns"] > dict(compact["size"])["columns"]
+
+
+def test_poison_costs_its_own_rows_and_says_why(coins, mixed, tmp_path):
+    poison = {
+        "broken": mixed["broken"],
+        "not-finite": json.dumps({**json.loads(mixed["word_count"]), "synchronisation_time": float("nan")}),
+        "unknown-field": json.dumps({**json.loads(mixed["word_count"]), "colour": "red"}),
+        "infeasible": mixed["infeasible"],
+        "kills": coin("kill"),
+        "hangs": coin("hang"),
+        "fails": coin("fail"),
+    }
+    source = lines(tmp_path / "instances.jsonl", {"good": coin("x"), **poison, "better": coin("heads")})
+    methods = ("-m", "throw", "-m", "scipy", "--time-limit", 1, "--kill-after", 4)
+    job = batch(coins, source, *methods, "--out", tmp_path / "out", "-j", 2)
+    out, err = job.communicate(timeout=120)
+    assert job.returncode == 2, err
+    found = {(row["id"], row["method"]): row for row in read_rows(tmp_path / "out").to_pylist()}
+    assert len(found) == 2 * 9
+    for good in ("good", "better"):
+        assert found[good, "throw"]["outcome"] == "solved"
+    why = {
+        ("broken", "throw"): ("failed", "InvalidInstanceError", "is not JSON"),
+        ("not-finite", "scipy"): ("failed", "InvalidInstanceError", "finite"),
+        ("unknown-field", "scipy"): ("failed", "InvalidInstanceError", "colour"),
+        ("infeasible", "scipy"): ("infeasible", "Infeasible", "limits.response_time"),
+        ("kills", "throw"): ("failed", "WorkerDied", "SIGKILL"),
+        ("hangs", "throw"): ("failed", "TimeOut", "4 s"),
+        ("fails", "throw"): ("failed", "ZeroDivisionError", "fell off the table"),
+    }
+    for pair, (outcome, error_type, message) in why.items():
+        row = found[pair]
+        assert (row["outcome"], row["error_type"]) == (outcome, error_type), row
+        assert message in row["error_message"]
+        assert pair[0] in out
+    assert "coins.py" in found["fails", "throw"]["error_place"]
+
+
+def test_an_answer_that_the_evaluator_contradicts_is_a_defect(coins, tmp_path):
+    job = batch(coins, lines(tmp_path / "lie.jsonl", {"lie": coin("lie")}), "-m", "throw", "--out", tmp_path / "out")
+    out, _ = job.communicate(timeout=60)
+    assert job.returncode == 1
+    assert "claimed objective 0.0, evaluated 1.0" in out
+
+
+def test_a_method_of_the_users_own_session_travels_to_the_workers(tmp_path, examples):
+    script = tmp_path / "session.py"
+    script.write_text(f'''
+import edrp
+from edrp.heuristics.greedy import Greedy
+
+class Mine(Greedy):
+    name = "mine"
+
+edrp.register(Mine())
+if __name__ == "__main__":
+    rows = edrp.solve_batch({{"a": edrp.load({str(examples / "word_count.json")!r})}}, "mine", n_jobs=1)
+    print(rows["found_by"][0], rows["outcome"][0])
+''')
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout.split() == ["mine", "solved"], done.stderr
+
+
+# What survives
+
+
+def test_killed_at_any_moment_the_same_command_goes_on(coins, tmp_path):
+    source = lines(tmp_path / "instances.jsonl", {f"c{index:02d}": coin("slow") for index in range(30)})
+    out = tmp_path / "out"
+    arguments = (source, "-m", "throw", "--out", out, "-j", 2)
+    job = batch(coins, *arguments)
+    journal = _wait_for_rows(out, 6)
+    job.send_signal(signal.SIGKILL)
+    job.communicate()
+    before = [json.loads(line) for line in journal.read_text().splitlines()[:-1]]
+    assert 5 <= len(before) < 30
+    again = batch(coins, *arguments)
+    again.communicate(timeout=60)
+    assert again.returncode == 0
+    rows = read_rows(out).to_pylist()
+    assert [row["id"] for row in rows] == [f"c{index:02d}" for index in range(30)]
+    finished = {row["key"]: row["finished_at"].isoformat() for row in rows}
+    assert all(finished[row["key"]] == row["finished_at"] for row in before), "nothing that was written is solved again"
+    assert not list(out.glob("_journal*"))
+
+
+def test_ctrl_c_keeps_what_is_done_and_leaves_no_process_behind(coins, tmp_path):
+    source = lines(tmp_path / "instances.jsonl", {f"c{index:02d}": coin("slow") for index in range(40)})
+    out = tmp_path / "out"
+    job = batch(coins, source, "-m", "throw", "--out", out, "-j", 2)
+    _wait_for_rows(out, 4)
+    children = _children_of(job.pid)
+    assert children
+    job.send_signal(signal.SIGINT)
+    _, err = job.communicate(timeout=30)
+    assert job.returncode == 130
+    assert "same command goes on" in err
+    assert 4 <= read_rows(out).num_rows < 40
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < deadline, "workers outlive the batch"
+        time.sleep(0.1)
+
+
+def test_the_same_call_solves_only_what_is_missing_or_failed(mixed, tmp_path):
+    chosen = {name: mixed[name] for name in ("word_count", "infeasible", "broken")}
+    first = edrp.solve_batch(chosen, ["greedy"], out=tmp_path / "out", n_jobs=1)
+    seen = []
+    second = edrp.solve_batch(chosen, ["greedy", "first-fit"], out=tmp_path / "out", n_jobs=1, progress=seen.append)
+    assert (first.num_rows, second.num_rows, seen[-1].total) == (3, 6, 4)
+    assert (seen[-1].done, seen[-1].failed, seen[-1].remaining_seconds) == (4, 2, 0.0)
+    times = dict(zip(first["key"].to_pylist(), first["finished_at"].to_pylist(), strict=True))
+    again = dict(zip(second["key"].to_pylist(), second["finished_at"].to_pylist(), strict=True))
+    kept = {row["key"] for row in first.to_pylist() if row["outcome"] != "failed"}
+    assert all(again[key] == times[key] for key in kept)
+    assert all(again[key] != times[key] for key in set(times) - kept)
+    other = edrp.solve_batch(chosen, ["greedy"], out=tmp_path / "out", n_jobs=1, gap=0.5)
+    assert other.num_rows == 9, "other parameters are other rows"
+
+
+def test_a_torn_line_is_dropped_and_a_row_never_appears_twice(tmp_path):
+    folder = ResultFolder(tmp_path / "out", Fingerprint(3, 3))
+    tasks = [a_task(name) for name in "abc"]
+    with Journal(folder.path, "one") as journal:
+        journal.write(row_of(tasks[0]))
+        journal.write(row_of(tasks[1], "failed"))
+    left = Journal(folder.path, "two")  # its writer dies
+    left.write(row_of(tasks[0]))
+    left.write(row_of(tasks[2]))
+    with (folder.path / "_journal-two.jsonl").open("ab") as file:
+        file.write(b'{"key": "torn')
+    again = Journal(folder.path, "two")  # the cluster runs the partition again
+    assert again.keys == {tasks[0].identity["key"], tasks[2].identity["key"]}
+    assert folder.recover() == {tasks[0].identity["key"], tasks[2].identity["key"]}
+    assert folder.rows()["id"].to_pylist() == ["a", "b", "c"]
+    folder.forget({task.identity["key"] for task in tasks})
+    assert folder.rows()["id"].to_pylist() == ["a", "c"], "only what failed is forgotten"
+
+
+def test_two_parts_with_the_same_row_keep_one(tmp_path):
+    folder = ResultFolder(tmp_path / "out", Fingerprint(2, 2))
+    for name, tasks in (("one", "ab"), ("two", "b"), ("three", "bc")):
+        with Journal(folder.path, name) as journal:
+            for each in tasks:
+                journal.write(row_of(a_task(each)))
+    folder.recover()
+    assert folder.rows()["id"].to_pylist() == ["a", "b", "c"]
+
+
+def test_the_folder_is_one_parquet_table_for_any_reader(mixed, tmp_path):
+    rows = edrp.solve_batch({"a": mixed["word_count"]}, "greedy", out=tmp_path / "out", n_jobs=1)
+    read = pq.read_table(tmp_path / "out")
+    assert read.select(RESULT_SCHEMA.names).to_pylist() == rows.to_pylist()
+
+
+# What is refused
+
+
+def test_results_of_other_instances_or_another_schema_are_not_mixed(mixed, tmp_path):
+    out = tmp_path / "out"
+    edrp.solve_batch({"a": mixed["word_count"]}, "greedy", out=out, n_jobs=1)
+    with pytest.raises(InvalidInstanceError, match="results of 1 other instances"):
+        edrp.solve_batch({"a": mixed["reconfigure"]}, "greedy", out=out, n_jobs=1)
+    manifest = json.loads((out / "_batch.json").read_text())
+    (out / "_batch.json").write_text(json.dumps({**manifest, "results": 0}))
+    with pytest.raises(InvalidInstanceError, match="schema version 0"):
+        edrp.solve_batch({"a": mixed["word_count"]}, "greedy", out=out, n_jobs=1)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep me")
+    with pytest.raises(InvalidInstanceError, match="holds other files"):
+        edrp.solve_batch({"a": mixed["word_count"]}, "greedy", out=tmp_path / "notes", n_jobs=1)
+    with pytest.raises(InvalidInstanceError, match="no readable _batch"):
+        read_rows(tmp_path / "notes")
+
+
+def test_two_batches_do_not_write_to_one_folder_at_once(tmp_path):
+    folder = ResultFolder(tmp_path, Fingerprint(1, 1))
+    second = ResultFolder(tmp_path, Fingerprint(1, 1))
+    with folder.ours_alone(), pytest.raises(EdrpError, match="another batch"), second.ours_alone():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "named"),
+    [
+        ('{"id": "a"}\n', "x.jsonl", "line 1"),
+        ('{"id": "a", "instance": {}}\nno\n', "x.jsonl", "line 2"),
+        ('{"id": "a", "instance": {}}\n{"id": "a", "instance": {}}\n', "x.jsonl", "ids must be unique"),
+        ("\n", "x.jsonl", "is empty"),
+        ("no parquet", "x.parquet", "cannot be read as Parquet"),
+        ("a,b", "x.csv", "ends with .parquet or .jsonl"),
+    ],
+)
+def test_an_unreadable_source_is_refused_before_any_work(run, write, tmp_path, content, name, named):
+    done = run("batch", write(content, name), "-m", "greedy", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert named in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_columns_methods_and_folders_are_named(run, write, examples, tmp_path):
+    table = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"id": ["a"], "problem": ["{}"]}), table)
+    out = tmp_path / "out"
+    assert re.search("column instance +is missing; there are id, problem", run("batch", table, "--out", out).err)
+    assert "greedy" in run("batch", examples, "-m", "gredy", "--out", out).err
+    assert "key=value" in run("batch", examples, "-m", "greedy:fast", "--out", out).err
+    assert "is given twice" in run("batch", examples, "-m", "greedy", "-m", "greedy", "--out", out).err
+    assert "does not exist" in run("batch", tmp_path / "none", "--out", out).err
+    assert "--spark" in run("batch", examples, "--spark", "local[2]", "-j", "2", "--out", out).err
+    assert not out.exists()
+    with pytest.raises(InvalidInstanceError, match="kill_after"):
+        edrp.solve_batch({"a": "{}"}, "greedy", kill_after=-1.0)
+    with pytest.raises(InvalidInstanceError, match="different integers"):
+        edrp.solve_batch({"a": "{}"}, "greedy", seed=[1, 1])
+
+
+# Small parts
+
+
+def test_instances_come_in_many_forms(word_count, tmp_path):
+    text = word_count.model_dump_json()
+    edrp.save(word_count, tmp_path / "a.json")
+    (tmp_path / "b.json").write_bytes(b"\xff\xfe")
+    assert [instance.id for instance in read_instances(tmp_path)] == ["a", "b"]
+    table = pa.table({"instance": [text, None], "id": [1, 2], "more": [0, 0]})
+    assert read_instances(table) == [Instance("1", text), Instance("2", "")]
+    assert read_instances(table.to_pandas())[0] == Instance("1", text)
+    assert read_instances([word_count, ("x", word_count), text]) == [
+        Instance("000000", text),
+        Instance("x", text),
+        Instance("000002", text),
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"id": 7, "instance": {"kind": "edrp"}}) + "\n")
+    assert read_instances(path) == [Instance("7", '{"kind": "edrp"}')]
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), unique_by=lambda pair: pair[0], max_size=6), st.randoms())
+def test_a_fingerprint_knows_the_set_of_instances_whatever_their_order(pairs, random):
+    instances = [Instance(*pair) for pair in pairs]
+    shuffled = list(instances)
+    random.shuffle(shuffled)
+    assert fingerprint_of(instances) == fingerprint_of(shuffled)
+    if instances:
+        assert fingerprint_of(instances) != fingerprint_of(instances[1:])
+        changed = [instances[0]._replace(text=instances[0].text + "x"), *instances[1:]]
+        assert fingerprint_of(instances) != fingerprint_of(changed)
+
+
+def test_keys_depend_on_everything_that_decides_a_row():
+    base = Task(Instance("a", "{}"), Choice.read("greedy"), 0)
+    others = [
+        Task(Instance("b", "{}"), base.choice, 0),
+        Task(Instance("a", "{ }"), base.choice, 0),
+        Task(base.instance, Choice.read("first-fit"), 0),
+        Task(base.instance, Choice.read("greedy", time_limit=1.0), 0),
+        Task(base.instance, base.choice, 1),
+    ]
+    assert len({task.identity["key"] for task in [base, *others]}) == 6
+    assert choices_of("greedy")[0] == base.choice
+
+
+def _wait_for_rows(out: Path, count: int) -> Path:
+    """The journal, once it holds so many rows."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for journal in out.glob("_journal-*"):
+            if journal.read_bytes().count(b"\n") >= count:
+                return journal
+        time.sleep(0.05)
+    raise AssertionError(f"no {count} rows in {out} after a minute")
+
+
+def _children_of(process: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    return [int(word) for word in found.stdout.split()]

@@ -1,0 +1,102 @@
+"""Batches on Spark give the rows of batches on one machine, and leave the session as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import edrp
+from edrp.batch import RESULT_SCHEMA, read_rows
+from edrp.batch.rows import TIMING
+from edrp.errors import InvalidInstanceError
+from edrp.spark import spark_session
+
+pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """A session with two slots."""
+    with spark_session("local[2]", memory="1g", in_python=True) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def instances(examples) -> dict[str, str]:
+    """Two kinds, an infeasible and a broken one."""
+    names = ("word_count", "reconfigure", "migration", "infeasible")
+    return {**{name: (examples / f"{name}.json").read_text() for name in names}, "broken": '{"kind": "edrp"'}
+
+
+def comparable(table) -> list[dict[str, object]]:
+    """Rows without what differs from run to run."""
+    rows = table.drop_columns(list(TIMING)).to_pylist()
+    for row in rows:
+        if row["solution"]:
+            row["solution"] = {**json.loads(row["solution"]), "seconds": None}
+    return rows
+
+
+def test_spark_gives_all_rows_of_the_local_batch_errors_and_seeds_included(spark, instances, tmp_path):
+    methods = ["highs", "random", "ssm"]
+    seen = []
+    local = edrp.solve_batch(instances, methods, seed=[5, 6], n_jobs=1)
+    frame = edrp.solve_batch(instances, methods, seed=[5, 6], spark=spark, out=tmp_path / "out", progress=seen.append)
+    written = read_rows(tmp_path / "out")
+    assert len(comparable(local)) == 5 * 3 * 2
+    assert comparable(written) == comparable(local)
+    assert frame.toArrow().select(RESULT_SCHEMA.names).num_rows == local.num_rows
+    assert {row["outcome"] for row in local.to_pylist()} == {"solved", "infeasible", "nothing found", "refused", "failed"}
+    assert (seen[-1].total, seen[-1].done, seen[-1].failed) == (30, 30, 6)
+    assert spark.range(3).count() == 3, "the session is left running"
+
+    # The same folder goes on under either engine: only what failed is tried again.
+    again = []
+    rows = edrp.solve_batch(instances, methods, seed=[5, 6], out=tmp_path / "out", n_jobs=1, progress=again.append)
+    assert again[-1].total == 6
+    assert comparable(rows) == comparable(local)
+    once_more = []
+    edrp.solve_batch(instances, methods, seed=[5, 6], spark=spark, out=tmp_path / "out", progress=once_more.append)
+    assert (once_more[-1].total, read_rows(tmp_path / "out").num_rows) == (6, 30)
+
+
+def test_a_dataframe_is_solved_when_it_is_used_or_into_a_folder(spark, instances, tmp_path):
+    frame = spark.createDataFrame(list(instances.items()), "id string, instance string")
+    solved = edrp.solve_batch(frame, "greedy", spark=spark).toArrow().sort_by("id")
+    local = edrp.solve_batch(instances, "greedy", n_jobs=1, out=tmp_path / "out")
+    assert comparable(solved) == comparable(local)
+    # Whoever computes it, the fingerprint of the instances is the same.
+    edrp.solve_batch(frame, "greedy", spark=spark, out=tmp_path / "out")
+    with pytest.raises(InvalidInstanceError, match="results of 5 other instances"):
+        edrp.solve_batch(frame.limit(4), "greedy", spark=spark, out=tmp_path / "out")
+
+
+def test_a_dataframe_without_what_is_needed_is_refused(spark):
+    with pytest.raises(InvalidInstanceError, match="column instance: is missing; there are id, text"):
+        edrp.solve_batch(spark.createDataFrame([("a", "b")], "id string, text string"), spark=spark)
+    with pytest.raises(InvalidInstanceError, match="names 2 instances"):
+        edrp.solve_batch(spark.createDataFrame([("a", "1"), ("a", "2")], "id string, instance string"), spark=spark)
+
+
+def test_poison_on_spark_costs_its_own_rows(coins, tmp_path):
+    """In a process of its own, where the workers of Spark find the package of coins."""
+    sides = ["x", "kill", "hang", "fail", "heads", "tails"]
+    source = tmp_path / "coins.jsonl"
+    source.write_text("".join(json.dumps({"id": side, "instance": {"kind": "coin", "side": side}}) + "\n" for side in sides))
+    arguments = ["batch", source, "-m", "throw", "--spark", "local[2]", "--out", tmp_path / "out", "--kill-after", "3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "edrp", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(coins)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2, done.stderr
+    rows = {row["id"]: row["error_type"] for row in read_rows(tmp_path / "out").to_pylist()}
+    failed = {"kill": "WorkerDied", "hang": "TimeOut", "fail": "ZeroDivisionError"}
+    assert rows == {**dict.fromkeys(["x", "heads", "tails"]), **failed}
