@@ -1,4 +1,4 @@
-"""Write the field tables of `instances.md` from the schemas: `python docs/field_tables.py`."""
+"""Write the field tables of `instances.md` and `results.md` from the schemas: `python docs/field_tables.py`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from edrp.batch import COLUMNS
 from edrp.instances import KINDS, SOLUTION_KINDS, schema
 
 PAGE = Path(__file__).with_name("instances.md")
+RESULTS = Path(__file__).with_name("results.md")
 MARK = "<!-- The rest is written by docs/field_tables.py. -->\n"
 
 
@@ -28,7 +30,18 @@ def tables() -> str:
 
 def page() -> str:
     """Render the whole page: the text above the mark as it is, the tables below it."""
-    return PAGE.read_text(encoding="utf-8").split(MARK)[0] + MARK + "\n" + tables()
+    return _page(PAGE, tables())
+
+
+def results_page() -> str:
+    """Render the page of the results of batches."""
+    lines = ["| column | type | meaning |", "|---|---|---|"]
+    lines += [f"| `{name}` | `{kind}` | {_cell(meaning)} |" for name, (kind, meaning) in COLUMNS.items()]
+    return _page(RESULTS, "\n".join(lines) + "\n")
+
+
+def _page(path: Path, rest: str) -> str:
+    return path.read_text(encoding="utf-8").split(MARK)[0] + MARK + "\n" + rest
 
 
 def _table(title: str, part: dict[str, Any]) -> str:
@@ -86,3 +99,4 @@ def _cell(text: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    RESULTS.write_text(results_page(), encoding="utf-8")

@@ -25,7 +25,7 @@ _TRACE = pa.list_(pa.struct([("seconds", pa.float64()), ("objective", pa.float64
 _TEXTS = pa.list_(pa.string())
 
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
-    "key": (pa.string(), "identity of the row: hash of id, instance, method and parameters"),
+    "key": (pa.string(), "identity of the row: hash of id, instance, method, parameters and seed"),
     "id": (pa.string(), "of the instance, as given"),
     "instance_hash": (pa.string(), "SHA-256 of the instance's text"),
     "kind": (pa.string(), "of problem; null where the instance cannot be read"),
@@ -50,7 +50,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "versions": (pa.map_(pa.string(), pa.string()), "of the packages that the answer depends on"),
     "notes": (_TEXTS, "sentences for the user"),
     "trace": (_TRACE, "incumbents and bounds over time, as far as the method reports them"),
-    "solution": (pa.string(), "the solution document, JSON; null where nothing was decided"),
+    "solution": (pa.string(), "the solution document, JSON; null where instance, method or worker failed"),
     "error_type": (pa.string(), "null where there is a decision; else what went wrong"),
     "error_place": (pa.string(), "where in the instance, for a broken one; where in the code, for a defect"),
     "error_message": (pa.string(), "why, and what would be right"),
