@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,20 @@ class Canonical:
     row_upper: Values
 
 
-def difference(one: Canonical, other: Canonical, seed: int = 0) -> float:
-    """Largest difference of two programs relative to 1 or to the larger entry; infinite where they differ in kind.
+def difference(one: Canonical, other: Canonical) -> float:
+    """Largest relative difference between two entries of the programs; infinite where they differ in shape or kind.
 
     Order, sign and scale of rows do not count, and a row of one column is a bound.
     """
-    one, other = _bounds_apart(one), _bounds_apart(other)
-    if one.matrix.shape != other.matrix.shape or one.matrix.nnz != other.matrix.nnz or (one.integer != other.integer).any():
+    one, other = _ordered(_bounds_apart(one)), _ordered(_bounds_apart(other))
+    if one.matrix.shape != other.matrix.shape or (one.integer != other.integer).any():
         return np.inf
-    pairs = [(one.objective, other.objective), (one.lower, other.lower), (one.upper, other.upper)]
-    pairs += zip(_fingerprints(one, seed), _fingerprints(other, seed), strict=True)
-    return max(_apart(a, b) for a, b in pairs)
+    for name in ("indptr", "indices"):
+        if not np.array_equal(getattr(one.matrix, name), getattr(other.matrix, name)):
+            return np.inf
+    numbers = ("objective", "lower", "upper", "row_lower", "row_upper")
+    apart = [_apart(getattr(one, name), getattr(other, name)) for name in numbers]
+    return max(*apart, _apart(one.matrix.data, other.matrix.data))
 
 
 def _apart(a: Values, b: Values) -> float:
@@ -42,7 +45,7 @@ def _apart(a: Values, b: Values) -> float:
     a, b = a[different], b[different]
     if not (np.isfinite(a) & np.isfinite(b)).all():
         return np.inf
-    return float((np.abs(a - b) / np.maximum(1.0, np.abs(a))).max(initial=0.0))
+    return float((np.abs(a - b) / np.maximum(np.abs(a), np.abs(b))).max(initial=0.0))
 
 
 def _bounds_apart(program: Canonical) -> Canonical:
@@ -55,17 +58,19 @@ def _bounds_apart(program: Canonical) -> Canonical:
     np.maximum.at(lower, column, ends[0])
     np.minimum.at(upper, column, ends[1])
     kept = entries > 1
-    return Canonical(
-        program.objective, lower, upper, program.integer, program.matrix[kept], program.row_lower[kept], program.row_upper[kept]
-    )
+    matrix, ends = program.matrix[kept], (program.row_lower[kept], program.row_upper[kept])
+    return replace(program, lower=lower, upper=upper, matrix=matrix, row_lower=ends[0], row_upper=ends[1])
 
 
-def _fingerprints(program: Canonical, seed: int) -> list[Values]:
-    """Value of every row at a random point, and its range, in ascending order: rows scaled to largest entry 1, value positive."""
-    point = np.random.default_rng(seed).uniform(0.5, 1.5, program.matrix.shape[1])
-    largest = abs(program.matrix).max(axis=1).toarray().ravel()
-    value = program.matrix @ point
-    scale = np.sign(value) / largest
-    ends = np.sort([program.row_lower * scale, program.row_upper * scale], axis=0)
+def _ordered(program: Canonical) -> Canonical:
+    """Rows scaled to a largest entry of 1 and a positive value at a random point, in ascending order of that value."""
+    matrix = program.matrix
+    point = np.random.default_rng(0).uniform(0.5, 1.5, matrix.shape[1])
+    value = matrix @ point
+    scale = np.sign(value) / abs(matrix).max(axis=1).toarray().ravel()
     order = np.argsort(value * scale)
-    return [(value * scale)[order], ends[0][order], ends[1][order]]
+    ends = np.sort([program.row_lower * scale, program.row_upper * scale], axis=0)[:, order]
+    rows = sparse.csr_array(matrix[order])
+    rows.data *= np.repeat(scale[order], np.diff(rows.indptr))
+    rows.sort_indices()
+    return replace(program, matrix=rows, row_lower=ends[0], row_upper=ends[1])

@@ -1,6 +1,6 @@
 """The literal program through linopy's expressions: labelled arrays, one block of variables per operator and per stream.
 
-Sums are linopy's own (`sum` over a dimension, `dot`-like products with labelled arrays). Arrays come from `matrices`.
+Sums are linopy's own, over dimensions of products with labelled arrays. Arrays come from `matrices`.
 """
 
 from __future__ import annotations
@@ -12,40 +12,44 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from rivals.canonical import Canonical
-from rivals.tables import Tables
+from rivals.tables import Tables, Values
 from scipy import sparse
 
 
 def build(tables: Tables) -> Any:
     """EDRP, eqs. 12–23."""
     model = linopy.Model()
-    names = [f"U{i}" for i in range(len(tables.sizes))]
-    label = [pd.RangeIndex(size, name=name) for size, name in zip(tables.sizes, names, strict=True)]
-    x = []
-    for i, usable in enumerate(tables.usable):
-        x.append(model.add_variables(lower=0, upper=xr.DataArray(usable.astype(float), [label[i]]), integer=True, name=f"x{i}"))
-    y = [model.add_variables(lower=0, upper=1, coords=[label[i], label[j]], name=f"y{e}") for e, (i, j) in enumerate(tables.streams)]
+    label = [pd.RangeIndex(size, name=f"configuration {i}") for i, size in enumerate(tables.sizes)]
+    both = [[label[i], label[j]] for i, j in tables.streams]
+    node = pd.RangeIndex(tables.use[0].shape[1], name="node")
+    x = [
+        model.add_variables(lower=0, upper=xr.DataArray(usable.astype(float), [own]), integer=True, name=f"x{i}")
+        for i, (usable, own) in enumerate(zip(tables.usable, label, strict=True))
+    ]
+    y = [model.add_variables(lower=0, upper=1, coords=ends, name=f"y{e}") for e, ends in enumerate(both)]
     r, t = model.add_variables(lower=0, name="r"), model.add_variables(lower=0, name="t")
     for i, each in enumerate(x):
-        model.add_constraints(each.sum() == 1, name=f"one_configuration{i}")
+        model.add_constraints(each.sum() == 1, name=f"one configuration {i}")
     for e, (i, j) in enumerate(tables.streams):
-        model.add_constraints(y[e].sum(names[j]) - x[i] == 0, name=f"leaving{e}")
-        model.add_constraints(y[e].sum(names[i]) - x[j] == 0, name=f"entering{e}")
-    node = pd.RangeIndex(tables.use[0].shape[1], name="node")
-    used = sum((x[i] * xr.DataArray(use, [label[i], node])).sum(names[i]) for i, use in enumerate(tables.use))
-    model.add_constraints(used <= 1, name="capacity")
-    waiting = [(x[i] * xr.DataArray(latency, [label[i]])).sum() for i, latency in enumerate(tables.latency)]
-    moving = [(y[e] * xr.DataArray(delay, [label[i], label[j]])).sum() for e, (delay, (i, j)) in enumerate(zip(tables.delay, tables.streams, strict=True))]
+        model.add_constraints(y[e].sum(label[j].name) - x[i] == 0, name=f"leaving {e}")
+        model.add_constraints(y[e].sum(label[i].name) - x[j] == 0, name=f"entering {e}")
+    used = [(each * xr.DataArray(use, [own, node])).sum(own.name) for each, use, own in zip(x, tables.use, label, strict=True)]
+    model.add_constraints(sum(used) <= 1, name="capacity")
+    coords = [[own] for own in label]
+    waiting, moving = _totals(x, tables.latency, coords), _totals(y, tables.delay, both)
     for p, (on, legs) in enumerate(tables.paths):
-        model.add_constraints(r - sum(waiting[i] for i in on) - sum(moving[e] for e in legs) >= 0, name=f"path{p}")
-    cost = sum((x[i] * xr.DataArray(price, [label[i]])).sum() for i, price in enumerate(tables.replica_cost)) + sum(
-        (y[e] * xr.DataArray(price, [label[i], label[j]])).sum() for e, (price, (i, j)) in enumerate(zip(tables.traffic_cost, tables.streams, strict=True))
-    )
-    model.add_constraints(cost / tables.cost_limit <= 1, name="cost_limit")
-    model.add_constraints(r <= 1, name="response_limit")
-    model.add_constraints(t <= 1, name="downtime_limit")
+        model.add_constraints(r - sum(waiting[i] for i in on) - sum(moving[e] for e in legs) >= 0, name=f"path {p}")
+    cost = sum([*_totals(x, tables.replica_cost, coords), *_totals(y, tables.traffic_cost, both)])
+    model.add_constraints(cost / tables.cost_limit <= 1, name="cost limit")
+    model.add_constraints(r <= 1, name="response limit")
+    model.add_constraints(t <= 1, name="downtime limit")
     model.add_objective(tables.response_weight * r + tables.cost_weight * cost)
     return model
+
+
+def _totals(variables: list[Any], tables: tuple[Values, ...], coords: list[Any]) -> list[Any]:
+    """Each block of variables times its table, summed up."""
+    return [(each * xr.DataArray(*pair)).sum() for each, *pair in zip(variables, tables, coords, strict=True)]
 
 
 def to_arrays(model: Any) -> Any:
@@ -56,7 +60,7 @@ def to_arrays(model: Any) -> Any:
 
 def canonical(model: Any, arrays: Any) -> Canonical:
     """Labels of columns count in the order in which blocks were added, which is ours."""
-    assert (np.diff(arrays["vlabels"]) > 0).all() and len(model.variables)
+    assert (np.diff(arrays["vlabels"]) > 0).all(), model
     sense = arrays["sense"]
     return Canonical(
         objective=arrays["c"],

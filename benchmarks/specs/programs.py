@@ -1,0 +1,80 @@
+"""Every program of every kind: compiled, formulated, handed over, and the smaller ones solved by HiGHS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from registry import BenchSpec, register
+
+import edrp
+from edrp.backends.base import SolverOptions
+from edrp.backends.highs import HighsBackend
+from edrp.compiled import compile_problem
+from edrp.datasets import debs2015, geometric
+from edrp.problems.edrp import EdrpProblem
+from edrp.problems.migration import MigrationProblem
+
+
+def placement(size: tuple[int, int]) -> EdrpProblem:
+    """The DEBS 2015 application on a geometric network, by nodes and replicas."""
+    nodes, replicas = size
+    return debs2015(145.0, network=geometric(nodes, 0), max_replicas=replicas)
+
+
+def grown(size: tuple[int, int]) -> EdrpProblem:
+    """The same after its load has grown, from the deployment that was best before."""
+    problem = placement(size)
+    nodes, replicas = size
+    current = edrp.solve(problem, "eliminate").deployment
+    return debs2015(180.0, network=geometric(nodes, 0), max_replicas=replicas, current=current)
+
+
+def migration(size: tuple[int, int]) -> MigrationProblem:
+    """Work and state drawn anew on an old assignment of even counts, to one node more."""
+    tasks, nodes = size
+    generator = np.random.default_rng(0)
+    boundaries = (np.arange(nodes + 1) * tasks // nodes).tolist()
+    return MigrationProblem(
+        work=generator.uniform(0.5, 1.5, tasks).tolist(),
+        state_size=generator.exponential(1.0, tasks).tolist(),
+        intervals=tuple(pairwise(boundaries)),
+        nodes=nodes + 1,
+        tolerance=0.2,
+    )
+
+
+def formulated(program: str, problem: Any) -> Callable[[], object]:
+    return partial(edrp.formulate, problem, program)
+
+
+def handed_over(program: str, problem: Any) -> Callable[[], object]:
+    return edrp.formulate(problem, program).program.arrays
+
+
+def solved(program: str, problem: Any) -> Callable[[], object]:
+    arrays = edrp.formulate(problem, program).program.arrays()
+    return partial(HighsBackend().solve, arrays, SolverOptions())
+
+
+def program_phases(program: str, solve: bool) -> dict[str, Callable[[Any], Callable[[], object]]]:
+    phases = {"formulate": partial(formulated, program), "hand over": partial(handed_over, program)}
+    return phases | ({"solve": partial(solved, program)} if solve else {})
+
+
+PLACEMENTS = {"6 nodes": (6, 2), "24 nodes": (24, 2)}
+LARGER = {"24 nodes, 4 replicas": (24, 4), "50 nodes, 3 replicas": (50, 3)}
+
+register(BenchSpec("compiled placement", placement, PLACEMENTS | LARGER, {"compile": lambda p: partial(compile_problem, p)}))
+register(BenchSpec("compact program", placement, PLACEMENTS, program_phases("compact", solve=True)))
+# Solving it at 24 nodes takes minutes: `python benchmarks/modelling.py --solve`.
+register(BenchSpec("literal program", placement, PLACEMENTS, program_phases("literal", solve=False)))
+register(BenchSpec("restricted program", grown, PLACEMENTS, program_phases("restricted", solve=True)))
+register(
+    BenchSpec(
+        "intervals program", migration, {"16 tasks": (16, 3), "64 tasks": (64, 8)}, program_phases("intervals", solve=True)
+    )
+)

@@ -1,0 +1,75 @@
+"""The comparison with other modelling layers compares one program, not four."""
+
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from modelling import SIDES, SOLVER
+from rivals import edrp_model
+from rivals.canonical import difference
+from rivals.tables import tables_of
+from typer.testing import CliRunner
+
+import edrp
+from edrp.datasets import debs2015, geometric
+
+OTHERS = [name for name, (package, *_) in SIDES.items() if package != "edrp" and find_spec(package)]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Small enough for every library to prove its optimum in a second; capacity and unusable configurations play a part."""
+    return debs2015(145.0, network=geometric(6, 0), max_replicas=2)
+
+
+@pytest.fixture(scope="module")
+def ours(problem):
+    """Our own program in the common form."""
+    program = edrp_model.build(problem)
+    return edrp_model.canonical(program, edrp_model.to_arrays(program))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_library_states_the_same_program(name, problem, ours):
+    _, module, options, _ = SIDES[name]
+    library = import_module(f"rivals.{module}")
+    model = library.build(tables_of(problem))
+    assert difference(ours, library.canonical(model, library.to_arrays(model, **options))) < 1e-12
+
+
+@pytest.mark.parametrize("name", sorted({"edrp", "Pyomo", "CVXPY", "linopy"} & {"edrp", *OTHERS}))
+def test_every_library_finds_the_same_optimum(name, problem):
+    library = import_module(f"rivals.{SIDES[name][1]}")
+    model = library.build(problem if name == "edrp" else tables_of(problem))
+    assert library.solve(model, SOLVER) == pytest.approx(edrp.solve(problem, "eliminate").objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("part", ["objective", "lower", "upper", "row_lower", "row_upper", "matrix", "integer"])
+def test_a_program_with_one_number_changed_is_another(part, ours):
+    if part == "matrix":
+        changed = ours.matrix.copy()
+        changed.data[-10] *= 1.001
+    else:
+        changed = getattr(ours, part).copy()
+        place = np.flatnonzero(np.isfinite(changed))[-1]
+        changed[place] = ~changed[place] if part == "integer" else changed[place] + 0.001
+    assert difference(ours, replace(ours, **{part: changed})) > 1e-4
+
+
+def test_order_sign_and_scale_of_rows_do_not_count(ours):
+    order = np.random.default_rng(0).permutation(ours.row_lower.size)
+    matrix = (-2.0 * ours.matrix)[order]
+    turned = replace(ours, matrix=matrix, row_lower=-2 * ours.row_upper[order], row_upper=-2 * ours.row_lower[order])
+    assert difference(ours, turned) < 1e-12
+
+
+@pytest.mark.slow
+def test_the_command_prints_one_row_per_library():
+    from modelling import app
+
+    done = CliRunner().invoke(app, ["--nodes", "6", "--repeats", "1", "--solve"])
+    assert done.exit_code == 0, done.output
+    assert "3,439 columns" in done.output
+    assert all(name.split(",")[0] in done.output for name in OTHERS)
