@@ -71,7 +71,7 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
     incoming = np.bincount([target for _, target in streams], minlength=operators)
     joined = tuple({"source": f"o{i}", "target": f"o{j}", "rate": load[j] / incoming[j]} for i, j in streams)
     application = Application(operators=tuple(described), streams=joined)
-    limits = Limits(response_time=_unhurried(application, network), cost=float(2 + (operators - 2) * max_replicas))
+    limits = Limits(response_time=unhurried(application, mean_delay(network)), cost=float(2 + (operators - 2) * max_replicas))
     return EdrpProblem(
         application=application,
         network=network,
@@ -81,13 +81,17 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
     )
 
 
-def _unhurried(application: Application, network: Network) -> float:
-    """Seconds of the longest path with all replicas in use and the network's mean delay on every stream."""
-    delay = sum(link.delay for link in network.links) / max(1, len(network.links))
+def mean_delay(network: Network) -> float:
+    """Seconds of a link, on average; 0 for a single node."""
+    return sum(link.delay for link in network.links) / max(1, len(network.links))
+
+
+def unhurried(application: Application, delay: float, share: float = 1.0) -> float:
+    """Seconds of the longest path with all replicas in use, `delay` on every stream and a share of the load."""
     finish: dict[str, float] = {}
     for name in application.topological_order:
         operator = application.by_name[name]
         assert operator.latency is not None
         arrived = [finish[stream.source] + delay for stream in application.streams if stream.target == name]
-        finish[name] = max(arrived, default=0.0) + operator.latency.at(application.load(name) / operator.max_replicas)
+        finish[name] = max(arrived, default=0.0) + operator.latency.at(share * application.load(name) / operator.max_replicas)
     return max(finish.values())

@@ -39,34 +39,34 @@ CAIDA = (
 
 
 def ans(nodes: int, random: np.random.Generator) -> Network:
-    """The 15 nodes of ANSNET on which the EDRP paper evaluates, or some of them."""
+    """Nodes of ANSNET, among the 15 of the EDRP paper."""
     return _thinned(ansnet(15), nodes, random)
 
 
 def zoo(nodes: int, random: np.random.Generator) -> Network:
-    """A backbone of the Internet Topology Zoo; other nodes than those drawn forward, but run nothing."""
+    """Nodes of a backbone of the Internet Topology Zoo; those that are not drawn still forward."""
     return _backbone([f"topozoo/{name}" for name in ZOO], nodes, random)
 
 
 def sndlib(nodes: int, random: np.random.Generator) -> Network:
-    """A network of SNDlib; other nodes than those drawn forward, but run nothing."""
+    """Nodes of a network of SNDlib; those that are not drawn still forward."""
     return _backbone([f"sndlib/{name}" for name in SNDLIB], nodes, random)
 
 
 def caida(nodes: int, random: np.random.Generator) -> Network:
-    """An autonomous system as CAIDA sees it; other nodes than those drawn forward, but run nothing."""
+    """Nodes of an autonomous system in CAIDA's map; those that are not drawn still forward."""
     return _backbone([f"caida/2024-08/{name}" for name in CAIDA], nodes, random)
 
 
 def geometric_random(nodes: int, random: np.random.Generator) -> Network:
-    """Nodes at random in the unit square, delays proportional to distance; 32 ms on average."""
+    """Nodes at random in the unit square, delays proportional to distance."""
     return geometric(nodes, int(random.integers(2**32)))
 
 
 def barabasi_albert(nodes: int, random: np.random.Generator) -> Network:
-    """Every node joins two others, by preference those that have many links; delays of links at random.
+    """Hubs: every node joins two others, by preference those that have many links.
 
-    The mean delay between all pairs is 32 ms, as in EDRP, section 7.2.
+    Delays of links are random; the mean delay between all pairs is 32 ms, as in EDRP, section 7.2.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def sequential(operators: int, random: np.random.Generator) -> Shape:
 
 
 def diamond(operators: int, random: np.random.Generator) -> Shape:
-    """Two branches between source and sink, of random lengths; at least 4 operators.
+    """Two branches of random lengths between source and sink.
 
     >>> diamond(4, np.random.default_rng(0)).streams
     ((0, 1), (0, 2), (1, 3), (2, 3))
@@ -65,7 +65,7 @@ def diamond(operators: int, random: np.random.Generator) -> Shape:
 
 
 def fat(operators: int, random: np.random.Generator) -> Shape:
-    """The source sends to all operators at once, and all of them to the sink; at least 4 operators.
+    """One source fanned out over many parallel operators, and one sink that takes them in.
 
     >>> fat(4, np.random.default_rng(0)).streams
     ((0, 1), (0, 2), (1, 3), (2, 3))
@@ -75,7 +75,7 @@ def fat(operators: int, random: np.random.Generator) -> Shape:
 
 
 def replicated(operators: int, random: np.random.Generator) -> Shape:
-    """A pipeline written out: two to four equal chains that share the tuples; at least 4 operators.
+    """Two to four equal chains that share the tuples: a pipeline with its replicas written out.
 
     Operators that do not divide into equal chains come between the source and the chains.
 
@@ -95,9 +95,10 @@ def replicated(operators: int, random: np.random.Generator) -> Shape:
 
 
 def series_parallel(operators: int, random: np.random.Generator) -> Shape:
-    """Grown from one stream: a random stream gets one operator, or with 40 % two parallel ones, until there are enough.
+    """Grown from one stream, with one operator after another in series or two in parallel.
 
-    This is how the random topologies of latency-aware placement, section 6.1, are made.
+    A random stream gets one operator, or with 40 % two parallel ones, until there are enough. This is how the random
+    topologies of latency-aware placement, section 6.1, are made.
 
     >>> series_parallel(6, np.random.default_rng(0)).streams
     ((0, 1), (1, 2), (1, 3), (2, 5), (3, 4), (4, 5))
@@ -113,9 +114,9 @@ def series_parallel(operators: int, random: np.random.Generator) -> Shape:
 
 
 def layered_shape(operators: int, random: np.random.Generator) -> Shape:
-    """Layers of one to three operators; each has one or two predecessors in the layer before it, the sink all of them.
+    """Layers of one to three operators, each with one or two predecessors.
 
-    An operator that would have no successor gets one. At least 3 operators.
+    These lie in the layer before; the sink has all of them. An operator that would have no successor gets one.
 
     >>> layered_shape(6, np.random.default_rng(0)).streams
     ((0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4), (4, 5))

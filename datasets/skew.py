@@ -24,12 +24,14 @@ BYTES_PER_WORK = 2e4
 
 
 def uniform_work(tasks: int, random: np.random.Generator) -> Floats:
-    """Between 10 and 100 each, all equally likely."""
+    """Between 10 and 100 for each task, all equally likely."""
     return random.uniform(10.0, 100.0, tasks)
 
 
 def zipf_work(tasks: int, random: np.random.Generator) -> Floats:
-    """Keys whose frequencies follow Zipf's law, hashed to tasks: 50 keys a task, exponent between 0.5 and 1.1.
+    """Keys whose frequencies follow Zipf's law, hashed to tasks.
+
+    50 keys a task; exponent between 0.5 and 1.1.
 
     >>> zipf_work(4, np.random.default_rng(0)).sum().round(6)
     10000.0
@@ -41,7 +43,7 @@ def zipf_work(tasks: int, random: np.random.Generator) -> Floats:
 
 
 def route_work(tasks: int, random: np.random.Generator) -> Floats:
-    """Departures from New York by route in 1 to 60 days of 2013; routes are dealt to tasks at random, as evenly as can be.
+    """Departures from New York by route, in 1 to 60 days of 2013; routes are dealt to tasks.
 
     With more tasks than the 224 routes some have no work.
 

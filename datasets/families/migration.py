@@ -49,7 +49,7 @@ def migration_families() -> list[Family]:
         Family(
             name=work,
             kind=kind,
-            summary=f"{what}; work: {_first_line(make_work)}",
+            summary=f"{what}; {_first_line(make_work)}",
             make=_maker(make, make_work),
             size="tasks",
             default_size=default,
@@ -141,4 +141,4 @@ def _most_nodes(tasks: int) -> int:
 
 def _first_line(maker: Callable[..., object]) -> str:
     line = str(maker.__doc__).splitlines()[0]
-    return line[0].lower() + line[1:]
+    return (line[0].lower() + line[1:]).rstrip(".")

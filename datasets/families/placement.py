@@ -11,19 +11,19 @@ import numpy as np
 from edrp.datasets import table_ii
 from edrp.datasets.families.family import Family, rounded
 from edrp.datasets.families.running import near_fit, plain_amount, replicas_for
+from edrp.datasets.layered import mean_delay, unhurried
 from edrp.datasets.networks import NETWORKS, NetworkMaker
 from edrp.datasets.shapes import SHAPES, Shape, ShapeMaker
 from edrp.documents import Application, Network
-from edrp.documents.latency import Mm1Latency
 from edrp.problems.edrp import EdrpProblem
 
 Fields = dict[str, Any]
 
 DEFAULT_OPERATORS = 6
-NODES_PER_OPERATOR = 1.35
+NODES_PER_OPERATOR = 1.25
 MOST_NODES = 200
 
-LEVELS = (0.1, 1.05)
+LEVELS = (0.1, 1.04)
 """Load relative to what the bottleneck carries with all its replicas: above 1 no deployment is stable."""
 
 EARLIER_LEVELS = (0.5, 1.5)
@@ -33,7 +33,7 @@ RUNNING_SHARE = 0.35
 COPYING_SHARE = 0.3
 """How often an operator sends every tuple to all its successors instead of to one of them."""
 
-REPLICAS = (0.35, 0.5, 0.15)
+REPLICAS = (0.4, 0.5, 0.1)
 """How often an operator may have one, two or three replicas."""
 
 PINNED_UTILISATION = 0.4
@@ -51,6 +51,9 @@ UNCHECKED_SHARE = 0.05
 
 SLACK = (0.9, 1.6)
 """Response-time limit relative to the time of the longest path with all replicas and mean delays."""
+
+MOST_HURRIED = 0.95
+"""Load at which that path is timed when the load is higher still: beyond it queues have no bounds."""
 
 DOWNTIME_LIMIT = 7.5
 """Seconds, T_D,max of EDRP, section 7.2."""
@@ -77,7 +80,7 @@ def placement_families() -> list[Family]:
                 Family(
                     name=f"{shape}-{network}",
                     kind="edrp",
-                    summary=f"{_first_line(make_shape)} {_first_line(make_network)}",
+                    summary=f"{_first_line(make_shape)}. {_first_line(make_network)}",
                     make=_maker(make_shape, make_network),
                     size="operators",
                     default_size=DEFAULT_OPERATORS,
@@ -101,8 +104,9 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
     """A problem of kind `edrp` with random figures: from idle to overloaded, some with an application that already runs.
 
     Source and sink are pinned. At full load the bottleneck's queue (M/M/1) is just not stable with all its replicas;
-    the load of the problem is 10 to 105 % of that. Node resources are drawn around what all replicas need together.
-    The limit on the response time is 0.9 to 1.6 times what the longest path takes with all replicas and mean delays.
+    the load of the problem is 10 to 104 % of that. Node resources are drawn around what all replicas need together.
+    The limit on the response time is 0.9 to 1.6 times what the longest path takes with all replicas and mean delays,
+    or what some deployment reaches, so that few problems but the overloaded ones are infeasible.
     A third of the problems reconfigure a deployment that was made for half to one and a half times the load.
 
     Parameters
@@ -206,11 +210,10 @@ def _equipped(network: Network, application: Application, random: np.random.Gene
 
 
 def _limits(application: Application, network: Network, level: float, random: np.random.Generator) -> Fields:
-    delay = sum(link.delay for link in network.links) / max(1, len(network.links))
     traffic = sum(application.rate(stream.source, stream.target) for stream in application.streams)
     replicas = sum(operator.max_replicas * operator.replica_cost for operator in application.operators)
     return {
-        "response_time": _unhurried(application, delay, min(1.0, 0.95 / level)) * random.uniform(*SLACK),
+        "response_time": unhurried(application, mean_delay(network), min(1.0, MOST_HURRIED / level)) * random.uniform(*SLACK),
         "cost": (replicas + traffic * table_ii.LINK_PRICE) * random.uniform(*SLACK),
         "downtime": DOWNTIME_LIMIT,
     }
@@ -226,20 +229,11 @@ def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProble
     if witness is None:
         return problem
     reached = problem.evaluate(witness).metrics
-    limits = {name: max(limit, reached[name] * (1 + 1e-5)) for name, limit in problem.limits.model_dump(exclude_none=True).items()}
-    return problem.replace(limits=rounded(limits)) if math.isfinite(reached["response_time"]) else problem
-
-
-def _unhurried(application: Application, delay: float, share: float) -> float:
-    """Seconds of the longest path with all replicas, `delay` on every stream and a share of the load."""
-    finish: dict[str, float] = {}
-    for name in application.topological_order:
-        operator = application.by_name[name]
-        assert operator.latency is not None
-        arrived = [finish[stream.source] + delay for stream in application.streams if stream.target == name]
-        finish[name] = max(arrived, default=0.0) + operator.latency.at(share * application.load(name) / operator.max_replicas)
-    return max(finish.values())
+    if math.isinf(reached["response_time"]):
+        return problem
+    drawn = problem.limits.model_dump(exclude_none=True)
+    return problem.replace(limits=rounded({name: max(limit, reached[name] * (1 + 1e-5)) for name, limit in drawn.items()}))
 
 
 def _first_line(maker: Callable[..., object]) -> str:
-    return str(maker.__doc__).splitlines()[0]
+    return str(maker.__doc__).splitlines()[0].rstrip(".")

@@ -70,7 +70,7 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     for pattern in names:
         fitting = {name: family for name, family in of_kind.items() if fnmatchcase(name, pattern)}
         if not fitting:
-            faults.append(Fault("family", pattern, f"is no family of kind {kind!r}; there are {', '.join(of_kind)}"))
+            faults.append(Fault("family", pattern, f"fits no family of kind {kind!r}; there are {', '.join(sorted(of_kind))}"))
         chosen |= fitting
     if not names:
         faults.append(Fault("family", "", f"name at least one; there are {', '.join(of_kind)}"))
@@ -119,10 +119,9 @@ def generate(
     chosen = choose_families(kind, families)
     faults = [] if count >= 1 else [Fault("count", str(count), "must be at least 1")]
     faults += [] if seed >= 0 else [Fault("seed", str(seed), "must not be negative")]
-    for family in chosen:
-        if size is not None and size < family.least_size:
-            why = f"family {family.name!r} needs at least {family.least_size} {family.size}"
-            faults.append(Fault("size", str(size), why))
+    largest = max(chosen, key=lambda family: family.least_size)
+    if size is not None and size < largest.least_size:
+        faults.append(Fault("size", str(size), f"family {largest.name!r} needs at least {largest.least_size} {largest.size}"))
     if faults:
         raise InvalidInstanceError(faults)
     for family in chosen:

@@ -71,5 +71,7 @@ def plain_amount(resources: float | dict[str, float]) -> float:
 
 
 def _least_stable(operator: Operator, load: float) -> int:
-    stable = (each for each in range(1, operator.max_replicas) if operator.latency and operator.latency.at(load / each) < math.inf)
-    return next(stable, operator.max_replicas)
+    if operator.latency is None:
+        return 1
+    fewer = range(1, operator.max_replicas)
+    return next((each for each in fewer if math.isfinite(operator.latency.at(load / each))), operator.max_replicas)
