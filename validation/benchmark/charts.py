@@ -55,7 +55,7 @@ def gap_boxes(runs: pd.DataFrame, order: Sequence[str], styles: Styles) -> go.Fi
     """The gaps of each method: quartiles, range and outliers."""
     gaps = by_instance(runs)["gap"].dropna()
     figure = _boxes(gaps, order, styles, GAP_FLOOR, percent)
-    figure.update_xaxes(title="gap to the reference", **_log(GAP_TICKS, GAP_FLOOR, 1.0))
+    figure.update_xaxes(title_text="gap to the reference", **_log(GAP_TICKS, GAP_FLOOR, 1.0))
     return figure
 
 
@@ -63,7 +63,7 @@ def time_boxes(runs: pd.DataFrame, order: Sequence[str], styles: Styles) -> go.F
     """The times of each method, building and solving."""
     seconds = by_instance(runs)["seconds"].dropna()
     figure = _boxes(seconds, order, styles, 1e-6, duration)
-    figure.update_xaxes(title="time to build and solve", **_log(SECONDS_TICKS, *_range(seconds.to_numpy())))
+    figure.update_xaxes(title_text="time to build and solve", **_log(SECONDS_TICKS, *_range(seconds.to_numpy())))
     return figure
 
 
@@ -85,11 +85,18 @@ def profile_chart(curves: Mapping[str, Curve], styles: Styles, title: str, wides
             text=hover,
             hoverinfo="text",
         )
-    ticks = [tick for tick in (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1e3, 1e4, 1e5, 1e6) if tick <= end]
-    ticks = ticks if len(ticks) <= 8 else [tick for tick in ticks if tick not in (1.02, 1.05, 1.1, 1.2, 1.5, 3, 20, 50)]
-    figure.update_xaxes(title=title, **_log({tick: f"{tick:,g}" for tick in ticks}, 1.0, end))
-    figure.update_yaxes(title="share of instances", range=[-2, 103], ticksuffix=" %")
+    figure.update_xaxes(title_text=title, **_log({tick: f"{tick:,g}" for tick in _factors(end)}, 1.0, end))
+    figure.update_yaxes(title_text="share of instances", range=[-2, 103], ticksuffix=" %")
     return _dressed(figure, 400, legend=True)
+
+
+def _factors(end: float) -> list[float]:
+    """Round factors from 1 to `end`, none so close to the one before that their labels touch."""
+    shown = [1.0]
+    for tick in (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e5, 1e6):
+        if tick <= end and np.log(tick / shown[-1]) > 0.07 * np.log(end):
+            shown.append(tick)
+    return shown
 
 
 def over_time_chart(
@@ -113,8 +120,8 @@ def over_time_chart(
             )  # fmt: skip
     times = [float(x) for curve in curves.values() for x in (curve.x[0], curve.x[-1])]
     times += [seconds for name, (seconds, _) in ends.items() if name not in curves]
-    figure.update_xaxes(title="time since the start", **_log(SECONDS_TICKS, *_range(np.array(times))))
-    figure.update_yaxes(title="median gap to the reference", **_log(GAP_TICKS, GAP_FLOOR, 1.0))
+    figure.update_xaxes(title_text="time since the start", **_log(SECONDS_TICKS, *_range(np.array(times))))
+    figure.update_yaxes(title_text="median gap to the reference", **_log(GAP_TICKS, GAP_FLOOR, 1.0))
     return _dressed(figure, 440, legend=True)
 
 
@@ -131,7 +138,7 @@ def _boxes(values: pd.Series, order: Sequence[str], styles: Styles, floor: float
             text=hover, hoverinfo="text", hoveron="points", fillcolor="rgba(255,255,255,0)", showlegend=False,
             marker={"color": colour, "size": 5, "opacity": 0.55}, line={"color": colour, "width": 2},
         )  # fmt: skip
-    figure.update_yaxes(type="category", title="", showgrid=False)
+    figure.update_yaxes(type="category", showgrid=False)
     return _dressed(figure, 120 + 46 * max(1, len(there)), legend=False)
 
 

@@ -21,7 +21,7 @@ NEAR = 0.01
 UNREADABLE = "unreadable"
 """In place of the kind of instances that no method could read."""
 
-MOST_FAMILIES = 12
+MOST_FAMILIES = 20
 """That one table shows."""
 
 OPTIMUM, BOUND, BEST = "proven optimum", "best bound", "best answer"
@@ -68,7 +68,8 @@ def runs_of(rows: pa.Table) -> pd.DataFrame:
     runs["trace"] = rows["trace"].to_pylist()
     kinds = runs.dropna(subset=["kind"]).groupby("id")["kind"].first()
     runs["kind"] = runs["id"].map(kinds).astype(object).where(lambda known: known.notna(), UNREADABLE)
-    runs = runs[[_takes(method, kind) for method, kind in zip(runs["method"], runs["kind"], strict=True)]].copy()
+    taken = [_takes(method, kind) for method, kind in zip(runs["method"], runs["kind"], strict=True)]
+    runs = runs[np.array(taken, dtype=bool)].copy()
     runs["family"] = [family_of(each) for each in runs["id"]]
     for name in ("objective", "bound", "build_seconds", "solve_seconds"):
         runs[name] = runs[name].astype(float)
@@ -196,7 +197,7 @@ class FamilyCell(NamedTuple):
 def families_of(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
     """Gaps by family of instances and method.
 
-    Where there are more than 12 families, those that share all but the last word of their names are one.
+    Where there are more than 20 families, those that share all but the last word of their names are one.
     """
     counted = compared_runs(runs)
     while counted["family"].nunique() > MOST_FAMILIES and counted["family"].str.contains("-").any():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
 
 from edrp.datasets.families import generate
 from edrp.errors import Fault, InvalidInstanceError
+from edrp.plugins import added
 from edrp.problems.base import Problem
 from edrp.validation.benchmark.paper import paper_instances
 from edrp.wording import suggestion
@@ -69,7 +69,10 @@ def _smoke(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 
 def _placement(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    return generate("edrp", 60, 11)
+    """Every family in three sizes."""
+    for name, operators in {"small": 8, "medium": 14, "large": 20}.items():
+        for identifier, problem in generate("edrp", 36, 11, size=operators):
+            yield f"{name}-{identifier.removeprefix('edrp-')}", problem
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -120,10 +123,8 @@ def suites() -> dict[str, Suite]:
     ['smoke', 'placement', 'migration', 'paper', 'production']
     """
     found = {suite.name: suite for suite in SUITES}
-    for point in entry_points(group="edrp.suites"):
-        loaded = point.load()
-        for suite in loaded if isinstance(loaded, (list, tuple)) else [loaded]:
-            found.setdefault(suite.name, suite)
+    for suite in added("edrp.suites"):
+        found.setdefault(suite.name, suite)
     return found
 
 

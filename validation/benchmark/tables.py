@@ -11,6 +11,9 @@ from edrp.validation.benchmark.measures import FamilyCell
 from edrp.validation.benchmark.statistics import PairedTest
 from edrp.validation.benchmark.words import GLUE, NONE, duration, number, p_value, percent
 
+NUMBER = r"\d+(\.\d+)?(e[-+]?\d+)?"
+"""Reasons that differ only in numbers are one."""
+
 SHOWN_IDS = 6
 """Ids that are named for one reason; the rest are counted."""
 
@@ -43,8 +46,8 @@ def quality_table(summary: pd.DataFrame) -> Table:
         for method, own in summary.iterrows()
     )
     columns = (
-        "Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", "Within 1 %",
-        "Median gap", "Mean gap (95 % interval)", "90 % quantile", "Worst gap",
+        "Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", f"Within 1{GLUE}%",
+        "Median gap", f"Mean gap (95{GLUE}% interval)", f"90{GLUE}% quantile", "Worst gap",
     )  # fmt: skip
     return Table("Answers and their gaps, closest method first", columns, rows, columns[1:])
 
@@ -63,7 +66,7 @@ def time_table(summary: pd.DataFrame) -> Table:
         )
         for method, own in summary.sort_values("median_seconds", kind="stable").iterrows()
     )
-    columns = ("Method", "Median", "90 % quantile", "Median to build", "Median to solve", "Runs", "All runs together")
+    columns = ("Method", "Median", f"90{GLUE}% quantile", "Median to build", "Median to solve", "Runs", "All runs together")
     return Table(
         "Time of one core, fastest method first; all runs together with reading, checking and explaining",
         columns,
@@ -116,14 +119,22 @@ def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None
     own = runs[runs["outcome"] == outcome]
     if own.empty:
         return None
-    keys = ["method", "error_type", "error_place", "error_message"]
+    own = own.assign(
+        why=own["error_place"].fillna("") + "\n" + own["error_message"].fillna(""), type=own["error_type"].fillna(NONE)
+    )
+    own["alike"] = own["why"].str.replace(NUMBER, "…", regex=True)
     rows = []
-    for (method, error_type, place, message), group in own.groupby(keys, dropna=False, sort=True):
+    for (method, error_type, alike), group in own.groupby(["method", "type", "alike"], sort=True):
         ids = list(dict.fromkeys(group["id"]))
         more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
-        why = ": ".join(str(each) for each in (place, message) if pd.notna(each) and each)
-        rows.append((str(method), str(error_type), why or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
+        why = group["why"].iloc[0] if group["why"].nunique() == 1 else str(alike)
+        rows.append((str(method), str(error_type), _sentence(why), f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
     return Table(caption, ("Method", "Type", "Reason", "Rows", "Instances"), tuple(rows), ("Rows",))
+
+
+def _sentence(why: str) -> str:
+    """Place and message, of which either may be empty."""
+    return ": ".join(each for each in why.split("\n", 1) if each) or NONE
 
 
 def facts_table(caption: str, facts: Mapping[str, str]) -> Table:

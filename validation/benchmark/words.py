@@ -201,7 +201,7 @@ def test_words(tests: Sequence[PairedTest]) -> str:
         return "No two methods differ on any instance that both answered."
     differing = [test for test in tested if (test.p_value or 0) < SIGNIFICANT]
     if not differing:
-        return f"None of {counted(len(tested), 'pair')} differs significantly: too few instances, or too little difference."
+        return f"Of {counted(len(tested), 'pair')} not one differs significantly: too few instances, or too little difference."
     lost: dict[str, int] = {}
     for test in differing:
         winner = test.first if (test.effect or 0) > 0 else test.second
