@@ -230,12 +230,12 @@ def _network(topology: str) -> dict[str, Any]:
     cluster = topology.split("/")[0]
     if cluster not in CLUSTERS:
         raise InvalidInstanceError([Fault("id", topology, f"names no known cluster; there are {', '.join(CLUSTERS)}")])
-    nodes = []
+    nodes: list[dict[str, Any]] = []
     for hosts in CLUSTERS[cluster]:
         free = {"cpu": hosts.cpu_percent / 100, "memory": hosts.memory_mb * MEBIBYTE}
         taken = sum(node["zone"] == hosts.rack for node in nodes)
-        for number in range(taken, taken + hosts.count):
-            nodes.append({"name": f"{hosts.rack}h{number:03d}", "zone": hosts.rack, "resources": free})
+        names = [f"{hosts.rack}h{number:03d}" for number in range(taken, taken + hosts.count)]
+        nodes += [{"name": name, "zone": hosts.rack, "resources": free} for name in names]
     return {"nodes": nodes, "within_zone": {"delay": WITHIN_RACK}, "between_zones": {"delay": BETWEEN_RACKS}}
 
 

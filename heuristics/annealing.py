@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled, compile_problem
-from edrp.heuristics.start import Placement, first_fit, overloaded, placement_of, random_fit
+from edrp.heuristics.crowd_annealing import annealed_crowd, crowded, pairs_per_operator
+from edrp.heuristics.draws import below, uniform
+from edrp.heuristics.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
 from edrp.heuristics.state import (
     BROKEN,
     State,
@@ -25,11 +27,14 @@ from edrp.heuristics.state import (
 from edrp.heuristics.tables import Tables, tables_of
 from edrp.kernels import inlined, inner_loop
 from edrp.methods import Options
+from edrp.parameters import read_parameters
 from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer, StoppedBecause
 
 CHUNK = 10_000
-"""Steps between two looks at the clock."""
+"""Steps between two looks at the clock, where streams have few pairs of replicas."""
+PAIRS = 100_000_000
+"""Pairs of replicas between two looks at the clock, where they have many."""
 MANY = -2
 """In place of an operator: those marked as touched."""
 INFEASIBLE = 1000.0
@@ -43,7 +48,7 @@ class AnnealingParameters:
     Attributes
     ----------
     anneals : number of independent runs; the first starts from the best start known.
-    steps : moves tried per run; None for 30,000 per operator, at least 300,000.
+    steps : moves tried per run; None for 30,000 per operator, at least 300,000 (100,000 where operators have many replicas).
     hot, cold : temperatures at both ends, in units of the objective.
     """
 
@@ -60,56 +65,41 @@ class AnnealingParameters:
 
 
 @inlined
-def _uniform(random: np.ndarray) -> float:
-    """Next number in [0, 1) of a splitmix64 stream."""
-    random[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = random[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@inlined
-def _below(random: np.ndarray, count: int) -> int:
-    return int(_uniform(random) * count)
-
-
-@inlined
 def _pick_node(t: Tables, s: State, random: np.ndarray, i: int, u: int) -> int:
     """A node for operator i, now on u: beside a neighbour operator, near u, or anywhere."""
     start, end = t.candidate_start[i], t.candidate_start[i + 1]
-    choice = _uniform(random)
-    v = t.candidate_list[start + _below(random, end - start)]
+    choice = uniform(random)
+    v = t.candidate_list[start + below(random, end - start)]
     if choice < 0.3 and t.adjacent_start[i + 1] > t.adjacent_start[i]:
-        e = t.adjacent[t.adjacent_start[i] + _below(random, t.adjacent_start[i + 1] - t.adjacent_start[i])]
+        e = t.adjacent[t.adjacent_start[i] + below(random, t.adjacent_start[i + 1] - t.adjacent_start[i])]
         j = t.source[e] + t.target[e] - i
-        v = s.place[j, _below(random, s.degree[j])]
+        v = s.place[j, below(random, s.degree[j])]
     elif choice < 0.55:
-        v = t.near[u, 1 + _below(random, min(6, t.near.shape[1] - 1))] if t.near.shape[1] > 1 else u
+        v = t.near[u, 1 + below(random, t.near.shape[1] - 1)] if t.near.shape[1] > 1 else u
     return v if t.candidate[i, v] else -1
 
 
 @inlined
 def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
     """Change the deployment in place; return the one or two changed operators, MANY, or -1 if nothing fits."""
-    i = _below(random, s.degree.size)
-    p = _below(random, s.degree[i])
-    kind = _uniform(random)
+    i = below(random, s.degree.size)
+    p = below(random, s.degree[i])
+    kind = uniform(random)
     if kind < 0.05:
-        v = t.near[s.place[i, p], 1 + _below(random, min(6, t.near.shape[1] - 1))] if t.near.shape[1] > 1 else s.place[i, p]
+        v = t.near[s.place[i, p], 1 + below(random, t.near.shape[1] - 1)] if t.near.shape[1] > 1 else s.place[i, p]
         return (MANY, MANY) if _exchange_nodes(t, s, s.place[i, p], v) else (-1, -1)
     if kind < 0.55:
         v = _pick_node(t, s, random, i, s.place[i, p])
         if v < 0 or v == s.place[i, p]:
             return -1, -1
-        if s.degree[i] > 1 and _uniform(random) < 0.25:
+        if s.degree[i] > 1 and uniform(random) < 0.25:
             return (i, -1) if _move_all(t, s, i, v) else (-1, -1)
         return (i, -1) if _move(t, s, i, p, v) else (-1, -1)
     if kind < 0.8:
-        j = _below(random, s.degree.size)
-        return (i, j) if _swap(t, s, i, p, j, _below(random, s.degree[j])) else (-1, -1)
+        j = below(random, s.degree.size)
+        return (i, j) if _swap(t, s, i, p, j, below(random, s.degree[j])) else (-1, -1)
     if kind < 0.9:
-        v = s.place[i, p] if _uniform(random) < 0.5 else _pick_node(t, s, random, i, s.place[i, p])
+        v = s.place[i, p] if uniform(random) < 0.5 else _pick_node(t, s, random, i, s.place[i, p])
         return (i, -1) if _replicate(t, s, i, v) else (-1, -1)
     return (i, -1) if _retire(t, s, i, p) else (-1, -1)
 
@@ -264,7 +254,7 @@ def anneal(
                 refresh(t, now, j)
         new_overload = overload_of(t, now.used) if overload > 0 else 0.0
         new = energy(t, now, new_overload)
-        accepted = new <= value or _uniform(random) < np.exp((value - new) / temperature)
+        accepted = new <= value or uniform(random) < np.exp((value - new) / temperature)
         if accepted:
             value, overload = new, new_overload
             if _rank(value, now) < best:
@@ -304,6 +294,7 @@ def annealed(
         now.set(start)
         best = anneal(tables, now, old, best_place, best_degree, best, random, 0, 1.0, 1.0)
     cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
+    chunk = int(min(CHUNK, 1 + PAIRS / (1 + pairs_per_operator(compiled))))
     for run in range(3 * parameters.anneals):
         feasible = best < INFEASIBLE
         if feasible and run >= parameters.anneals:
@@ -313,11 +304,11 @@ def annealed(
         fresh = not feasible and run > 0
         now.set(random_fit(compiled, np.random.default_rng(seeds)) if fresh else Placement(best_place, best_degree))
         try:
-            for done in range(0, steps, CHUNK):
+            for done in range(0, steps, chunk):
                 if options.remaining <= 0:
                     return Placement(best_place, best_degree), best, "time_limit"
                 temperature = parameters.hot * cooling**done
-                count = min(CHUNK, steps - done)
+                count = min(chunk, steps - done)
                 best = anneal(tables, now, old, best_place, best_degree, best, random, count, temperature, cooling)
         except KeyboardInterrupt:
             return Placement(best_place, best_degree), best, "interrupted"
@@ -333,15 +324,16 @@ class Annealing:
     kinds: tuple[str, ...] = ("edrp",)
     exact = False
     summary = "simulated annealing (move, swap, replicate, retire, exchange nodes); the scalable heuristic"
+    parameters = AnnealingParameters
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Takes every problem."""
         return None
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
-        """Anneal from first fit and from the current deployment."""
+        """Anneal from first fit and from the current deployment; where links are described by zones, also from each zone."""
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)
-        parameters = AnnealingParameters(**options.parameters)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
         tables = tables_of(compiled)
@@ -350,6 +342,11 @@ class Annealing:
             if given is not None:
                 known = placement_of(compiled, given)
                 starts += [known] if known is not None else []
+        if problem.network.classes:
+            starts += zone_fits(compiled)
+        if crowded(compiled):
+            counts, stopped = annealed_crowd(compiled, tables, starts, options, parameters)
+            return Placement.of_counts(compiled, counts).answer(compiled, stopped)
         placement, _, stopped = annealed(compiled, tables, starts, options, parameters)
         return placement.answer(compiled, stopped)
 

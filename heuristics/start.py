@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.documents import Deployment
+from edrp.heuristics.notes import listed
 from edrp.solution import Answer, StoppedBecause
 
 Integers = NDArray[np.int64]
@@ -45,7 +46,7 @@ class Placement:
         evaluation = compiled.problem.evaluate(deployment)
         if evaluation.feasible:
             return Answer("feasible", stopped, deployment, evaluation.objective)
-        return Answer("none", stopped, notes=(f"the best deployment met breaks {'; '.join(evaluation.broken)}",))
+        return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(evaluation.broken)}",))
 
 
 def stable_degrees(compiled: Compiled) -> NDArray[np.bool_]:
@@ -88,7 +89,7 @@ def first_fit(compiled: Compiled) -> Placement:
         nodes = compiled.candidates(i)
         if not sources.size:
             return nodes
-        delay = compiled.delay[np.ix_([u for s in sources for u in chosen[s]], nodes)].max(axis=0)
+        delay = compiled.delay[np.ix_(np.unique([u for s in sources for u in chosen[s]]), nodes)].max(axis=0)
         return nodes[np.argsort(delay, kind="stable")]
 
     return _fill(compiled, order)
@@ -99,20 +100,44 @@ def random_fit(compiled: Compiled, generator: np.random.Generator) -> Placement:
     return _fill(compiled, lambda i, chosen: generator.permutation(compiled.candidates(i)))
 
 
+def zone_fits(compiled: Compiled) -> Iterator[Placement]:
+    """As `first_fit`, for each zone once: its nodes first, then zone by zone where most fits, largest nodes first."""
+    zones = [compiled.problem.network.by_name[name].zone or "" for name in compiled.nodes]
+    _, zone = np.unique(zones, return_inverse=True)
+    total = compiled.demand.T @ stable_degrees(compiled).argmax(axis=1)
+    needed = total > 0
+    share = (compiled.capacity[:, needed] / total[needed]).min(axis=1, initial=1.0)
+    by_zone = np.bincount(zone, share)
+    for first in np.argsort(-by_zone, kind="stable"):
+        rank = np.where(zone == first, -np.inf, -by_zone[zone])
+        order = np.lexsort((np.arange(share.size), -share, zone, rank))
+        yield _fill(compiled, lambda i, chosen, order=order: order[compiled.candidate[i, order]])  # type: ignore[misc]
+
+
 def _fill(compiled: Compiled, order: Callable[[int, list[list[int]]], NDArray[np.int64]]) -> Placement:
     free = compiled.capacity.copy()
     chosen: list[list[int]] = []
-    degree = stable_degrees(compiled).argmax(axis=1)
-    for i, replicas in enumerate(degree):
-        nodes = order(i, chosen)
-        chosen.append([])
-        for _ in range(replicas):
-            slack = free[nodes] - compiled.demand[i]
-            fitting = np.flatnonzero((slack >= -1e-9 * compiled.demand[i]).all(axis=1))
-            pick = nodes[fitting[0]] if fitting.size else nodes[np.argmax(slack.min(axis=1, initial=np.inf))]
-            chosen[-1].append(int(pick))
-            free[pick] -= compiled.demand[i]
+    for i, replicas in enumerate(stable_degrees(compiled).argmax(axis=1)):
+        nodes, demand = order(i, chosen), compiled.demand[i]
+        room = _room(free[nodes], demand, int(replicas))
+        # One replica after the other on the first node with room, all in one step.
+        taken = np.clip(replicas - (np.cumsum(room) - room), 0, room)
+        free[nodes] -= taken[:, None] * demand
+        homes = np.repeat(nodes, taken).tolist()
+        while len(homes) < replicas:
+            pick = int(nodes[np.argmax((free[nodes] - demand).min(axis=1, initial=np.inf))])
+            homes.append(pick)
+            free[pick] -= demand
+        chosen.append(homes)
     counts = np.zeros(compiled.candidate.shape, np.int64)
-    for i, nodes_of in enumerate(chosen):
-        np.add.at(counts[i], nodes_of, 1)
+    for i, homes in enumerate(chosen):
+        np.add.at(counts[i], homes, 1)
     return Placement.of_counts(compiled, counts)
+
+
+def _room(free: NDArray[np.float64], demand: NDArray[np.float64], most: int) -> Integers:
+    """How many replicas fit on each node, at most `most`; rounding may not cost one."""
+    needed = demand > 0
+    if not needed.any():
+        return np.full(len(free), most, np.int64)
+    return np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1) + 1e-9), 0, most).astype(np.int64)

@@ -14,11 +14,15 @@ from edrp.ties import TIE_COST
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+NEAR = 6
+"""Neighbours of a node that count as near."""
+
+
 class Tables(NamedTuple):
     """Arrays over operators i (topological order), streams e, nodes u, resources m.
 
     `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those into
-    it. `near[u]` lists all nodes by delay from u. `candidate_list[candidate_start[i]:...]` are the nodes of
+    it. `near[u]` lists u and the nodes nearest to it by delay. `candidate_list[candidate_start[i]:...]` are the nodes of
     operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability
     (the latter as −ln). `store` has the rows 2 × delay, bandwidth and spawn time by node. Metrics weigh in
     the objective, `tie_cost` and TIE_MOVE break ties.
@@ -87,7 +91,7 @@ def tables_of(compiled: Compiled) -> Tables:
         candidate=compiled.candidate,
         candidate_list=candidate_list,
         candidate_start=candidate_start,
-        near=np.argsort(finite, axis=1, kind="stable"),
+        near=_nearest(finite),
         speedup=compiled.speedup,
         replica_cost=compiled.replica_cost,
         demand=compiled.demand,
@@ -109,6 +113,16 @@ def tables_of(compiled: Compiled) -> Tables:
         limits=np.array([compiled.limit[name] for name in metrics]),
         tie_cost=TIE_COST / cost_scale,
     )
+
+
+def _nearest(delay: Floats) -> Integers:
+    """The nearest nodes of each node, shape (nodes, at most 1 + NEAR); of equally near ones the first."""
+    left, rows = delay.copy(), np.arange(len(delay))
+    columns = []
+    for _ in range(min(1 + NEAR, len(delay))):
+        columns.append(left.argmin(axis=1))
+        left[rows, columns[-1]] = np.inf
+    return np.column_stack(columns).astype(np.int64)
 
 
 def _grouped(keys: Integers, values: Integers, groups: int) -> tuple[Integers, Integers]:

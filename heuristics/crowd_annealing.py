@@ -1,0 +1,307 @@
+"""Simulated annealing over counts per node, for operators with many replicas.
+
+Changes are between two nodes: any number of one operator's replicas moves, or trades places with those of another,
+or two nodes exchange all that they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.heuristics.crowd import BROKEN, Crowd, energy, excess, perform, refresh_all, room, undo
+from edrp.heuristics.draws import below, uniform
+from edrp.heuristics.start import Placement, random_fit, stable_degrees
+from edrp.heuristics.tables import Tables
+from edrp.kernels import inlined, inner_loop
+from edrp.methods import Options
+from edrp.solution import StoppedBecause
+
+MANY_PAIRS = 1000
+"""Pairs of replicas per operator, over its streams, from which counting them by node is worth while."""
+
+CHUNK = 5_000
+"""Steps between two looks at the clock."""
+
+STEPS = 100_000
+"""Changes tried per run. Measured on the production topologies: ten times as many gain less than 0.1 %."""
+
+COOLER = 10.0
+"""By how much more than the replicas per operator temperatures are divided: one replica is a small share of a stream."""
+
+ENOUGH = 1e-3
+"""Relative gain of a run below which there is no further one."""
+
+INFEASIBLE = 1000.0
+"""Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
+
+
+class Schedule(Protocol):
+    """How long and how hot to anneal: the parameters of `annealing`."""
+
+    @property
+    def anneals(self) -> int:
+        """Most runs."""
+        ...
+
+    @property
+    def steps(self) -> int | None:
+        """Changes tried per run; None for `STEPS`."""
+        ...
+
+    @property
+    def hot(self) -> float:
+        """First temperature, in units of the objective for one replica per operator."""
+        ...
+
+    @property
+    def cold(self) -> float:
+        """Last temperature."""
+        ...
+
+
+class Best(NamedTuple):
+    """The best deployment met: operator i has `held[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`."""
+
+    hosts: NDArray[np.int64]
+    held: NDArray[np.int64]
+    number: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, operators: int, nodes: int) -> Best:
+        """Nothing yet."""
+        return cls(np.zeros((operators, nodes), np.int64), np.zeros((operators, nodes), np.int64), np.zeros(operators, np.int64))
+
+    def counts(self) -> NDArray[np.int64]:
+        """Replicas per operator and node."""
+        counts = np.zeros_like(self.held)
+        for i, number in enumerate(self.number):
+            counts[i, self.hosts[i, :number]] = self.held[i, :number]
+        return counts
+
+
+@inlined
+def _node_for(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int) -> int:
+    """A node for operator i: where a neighbour or the operator itself is, the nearest of some, or any."""
+    start, end = t.candidate_start[i], t.candidate_start[i + 1]
+    choice = uniform(random)
+    if choice < 0.35 and t.adjacent_start[i + 1] > t.adjacent_start[i]:
+        e = t.adjacent[t.adjacent_start[i] + below(random, t.adjacent_start[i + 1] - t.adjacent_start[i])]
+        j = t.source[e] + t.target[e] - i
+        v = c.hosts[j, below(random, c.number[j])]
+        return v if t.candidate[i, v] else -1
+    if choice < 0.6:
+        return c.hosts[i, below(random, c.number[i])]
+    v = t.candidate_list[start + below(random, end - start)]
+    if choice < 0.85:
+        for _ in range(4):
+            w = t.candidate_list[start + below(random, end - start)]
+            if t.delay[u, w] < t.delay[u, v] or v == u:
+                v = w
+    return v
+
+
+@inlined
+def _plan(c: Crowd, k: int, i: int, u: int, v: int, q: int) -> None:
+    c.plan[k, 0], c.plan[k, 1], c.plan[k, 2], c.plan[k, 3] = i, u, v, q
+
+
+@inlined
+def _propose(t: Tables, c: Crowd, random: np.ndarray) -> int:
+    """Plan a change between two nodes; the number of its parts, 0 where there is none."""
+    i = below(random, c.degree.size)
+    u = c.hosts[i, below(random, c.number[i])]
+    v = _node_for(t, c, random, i, u)
+    kind = uniform(random)
+    if kind < 0.1:
+        return _replicate_or_retire(t, c, random, i, u, v)
+    if v < 0 or v == u:
+        return 0
+    if kind < 0.18:
+        return _plan_exchange(t, c, u, v)
+    q = c.count[i, u]
+    if q > 1 and uniform(random) < 0.5:
+        q = 1 + below(random, q)
+    free = room(t, c, i, v)
+    if free > 0 and kind < 0.7:
+        _plan(c, 0, i, u, v, min(q, free))
+        return 1
+    return _plan_swap(t, c, random, i, u, v, q)
+
+
+@inlined
+def _replicate_or_retire(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int, v: int) -> int:
+    r = c.degree[i]
+    if uniform(random) < 0.5:
+        if v < 0 or r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]):
+            return 0
+        _plan(c, 0, i, -1, v, 1)
+    else:
+        if r == 1 or not np.isfinite(t.latency[i, r - 1]):
+            return 0
+        _plan(c, 0, i, u, -1, 1)
+    return 1
+
+
+@inlined
+def _plan_swap(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int, v: int, q: int) -> int:
+    """q replicas of operator i go from u to v, and about as much of another operator comes back."""
+    for _ in range(4):
+        j = below(random, c.degree.size)
+        if j == i or c.count[j, v] == 0 or not t.candidate[j, u]:
+            continue
+        back = 1.0
+        for m in range(t.demand.shape[1]):
+            if t.demand[j, m] > 0:
+                back = max(back, np.ceil(q * t.demand[i, m] / t.demand[j, m] - 1e-9))
+        _plan(c, 0, i, u, v, q)
+        _plan(c, 1, j, v, u, min(c.count[j, v], int(min(back, 1e9))))
+        return 2
+    return 0
+
+
+@inlined
+def _plan_exchange(t: Tables, c: Crowd, u: int, v: int) -> int:
+    """Everything on u goes to v, and everything on v to u."""
+    changes = 0
+    for i in range(c.degree.size):
+        here, there = c.count[i, u], c.count[i, v]
+        if here > there:
+            if not t.candidate[i, v]:
+                return 0
+            _plan(c, changes, i, u, v, here - there)
+            changes += 1
+        elif there > here:
+            if not t.candidate[i, u]:
+                return 0
+            _plan(c, changes, i, v, u, there - here)
+            changes += 1
+    return changes
+
+
+@inlined
+def _keep(c: Crowd, best: Best) -> None:
+    for i in range(c.degree.size):
+        best.number[i] = c.number[i]
+        for k in range(c.number[i]):
+            best.hosts[i, k] = c.hosts[i, k]
+            best.held[i, k] = c.count[i, c.hosts[i, k]]
+
+
+@inlined
+def _excess_of_both(t: Tables, c: Crowd) -> float:
+    """Over the two nodes of the planned change."""
+    total = 0.0
+    for side in range(1, 3):
+        if c.plan[0, side] >= 0:
+            total += excess(t, c, c.plan[0, side])
+    return total
+
+
+@inner_loop
+def anneal_crowd(
+    t: Tables, c: Crowd, best: Best, least: float, random: np.ndarray, steps: int, temperature: float, cooling: float
+) -> float:
+    """Anneal for `steps` changes from `c`; the best deployment met goes to `best`, its energy (`least` so far) is returned.
+
+    Energies of deployments that break a limit have `INFEASIBLE` added.
+    """
+    refresh_all(t, c)
+    overload = 0.0
+    for u in range(c.used.shape[0]):
+        overload += excess(t, c, u)
+    value = energy(t, c, overload)
+    rank = value + INFEASIBLE * c.values[BROKEN]
+    if rank < least:
+        least = rank
+        _keep(c, best)
+    for _ in range(steps):
+        temperature *= cooling
+        changes = _propose(t, c, random)
+        if changes == 0:
+            continue
+        was = _excess_of_both(t, c)
+        perform(t, c, changes)
+        more = _excess_of_both(t, c) - was
+        if more > 1e-12:
+            undo(t, c, changes)
+            continue
+        left = max(0.0, overload + more) if overload > 1e-12 else 0.0
+        new = energy(t, c, left)
+        if new <= value or uniform(random) < np.exp((value - new) / temperature):
+            value, overload = new, left
+            rank = value + INFEASIBLE * c.values[BROKEN]
+            if rank < least - 1e-12:
+                least = rank
+                _keep(c, best)
+        else:
+            undo(t, c, changes)
+    return least
+
+
+def crowded(compiled: Compiled) -> bool:
+    """Whether this search is made for the problem: many replicas or a cluster, none running yet, nothing that may fail."""
+    if compiled.current is not None or (compiled.node_availability < 1).any() or (compiled.link_availability < 1).any():
+        return False
+    return bool(compiled.problem.network.classes) or pairs_per_operator(compiled) > MANY_PAIRS
+
+
+def pairs_per_operator(compiled: Compiled) -> float:
+    """Pairs of replicas over an operator's streams, on average, with as few replicas as can be."""
+    replicas = stable_degrees(compiled).argmax(axis=1)
+    pairs = replicas[compiled.stream_source] * replicas[compiled.stream_target]
+    return float(2 * pairs.sum() / replicas.size)
+
+
+def annealed_crowd(
+    compiled: Compiled, tables: Tables, starts: Sequence[Placement], options: Options, schedule: Schedule
+) -> tuple[NDArray[np.int64], StoppedBecause]:
+    """Anneal from the best start, then from its own results, while that gains something and time is left.
+
+    While nothing feasible is known, each run starts from another random placement, and there are up to three
+    times as many.
+
+    Returns
+    -------
+    tuple
+        Replicas per operator and node of the best deployment met, and why the search stopped.
+    """
+    random = np.zeros(1, np.uint64)
+    best, least = Best.empty(*compiled.candidate.shape), np.inf
+    for start in starts:
+        least = anneal_crowd(tables, Crowd.of_counts(tables, start.counts(compiled)), best, least, random, 0, 1.0, 1.0)
+    steps = schedule.steps or STEPS
+    scale = len(compiled.operators) / (COOLER * float(best.held.sum()))
+    cooling = (schedule.cold / schedule.hot) ** (1.0 / steps)
+    try:
+        for run in range(3 * schedule.anneals):
+            feasible, before = least < INFEASIBLE, least
+            if feasible and run >= schedule.anneals:
+                break
+            seeds = np.random.SeedSequence([options.seed, run])
+            random = seeds.generate_state(1, np.uint64).astype(np.uint64)
+            fresh = not feasible and run > 0
+            counts = random_fit(compiled, np.random.default_rng(seeds)).counts(compiled) if fresh else best.counts()
+            now = Crowd.of_counts(tables, counts)
+            for done in range(0, steps, CHUNK):
+                if options.remaining <= 0:
+                    return best.counts(), "time_limit"
+                _report(options, least)
+                temperature = scale * schedule.hot * cooling**done
+                least = anneal_crowd(tables, now, best, least, random, min(CHUNK, steps - done), temperature, cooling)
+            if feasible and before - least <= ENOUGH * before:  # nothing is below 0
+                break
+    except KeyboardInterrupt:
+        return best.counts(), "interrupted"
+    _report(options, least)
+    return best.counts(), "finished"
+
+
+def _report(options: Options, least: float) -> None:
+    if options.progress is not None and least < INFEASIBLE:
+        options.progress(perf_counter() - options.started, least, None)

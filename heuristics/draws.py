@@ -1,0 +1,23 @@
+"""Random numbers inside compiled searches: a stream of their own, which the same seed repeats anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.kernels import inlined
+
+
+@inlined
+def uniform(random: np.ndarray) -> float:
+    """Next number in [0, 1) of a splitmix64 stream."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inlined
+def below(random: np.ndarray, count: int) -> int:
+    """Next whole number in [0, count)."""
+    return int(uniform(random) * count)
