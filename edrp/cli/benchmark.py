@@ -45,7 +45,7 @@ def compare_methods(
     chosen = get_suite(suite)
     if out.exists() and not out.is_dir():
         raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
-    options = {"--suite": [suite], "--method": method, "--spark": [spark], "--jobs": [jobs], "--data": [data]}
+    options: dict[str, Any] = {"--suite": [suite], "--method": method, "--spark": [spark], "--jobs": [jobs], "--data": [data]}
     options |= {"--time-limit": [time_limit], "--seeds": [seeds], "--out": [out]}
     with session_on(spark) as session, batch_progress(f"benchmark {suite}") as report:
         arguments: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -101,10 +101,9 @@ def paired_tests(gaps: Mapping[str, Mapping[str, float]]) -> list[PairedTest]:
     >>> test.first_better, test.ties, test.effect, test.p_value < 0.01
     (10, 0, 1.0, True)
     """
-    pairs = [_compare(first, second, gaps[first], gaps[second]) for first, second in combinations(gaps, 2)]
-    tested = [index for index, (_, p_value) in enumerate(pairs) if p_value is not None]
-    corrected: dict[int, float] = dict(zip(tested, holm([pairs[index][1] or 0.0 for index in tested]), strict=True))
-    return [PairedTest(**fields, p_value=corrected.get(index)) for index, (fields, _) in enumerate(pairs)]
+    found = [_compare(first, second, gaps[first], gaps[second]) for first, second in combinations(gaps, 2)]
+    corrected = iter(holm([test.p_value for test in found if test.p_value is not None]))
+    return [test if test.p_value is None else replace(test, p_value=next(corrected)) for test in found]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -121,25 +120,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _compare(
-    first: str, second: str, ours: Mapping[str, float], theirs: Mapping[str, float]
-) -> tuple[dict[str, object], float | None]:
-    """Fields of a test but for the p value, and the p value before its correction."""
+def _compare(first: str, second: str, ours: Mapping[str, float], theirs: Mapping[str, float]) -> PairedTest:
+    """One test by itself, its p value not corrected."""
     common = [name for name in ours if name in theirs]
     difference = np.array([ours[name] - theirs[name] for name in common])
     difference[np.abs(difference) <= TIE] = 0.0
     differing = difference[difference != 0]
-    fields: dict[str, object] = {
-        "first": first,
-        "second": second,
-        "common": len(common),
-        "first_better": int((difference < 0).sum()),
-        "second_better": int((difference > 0).sum()),
-        "ties": len(common) - differing.size,
-        "median_difference": float(np.median(difference)) if common else None,
-        "effect": _rank_biserial(differing) if differing.size else None,
-    }
-    return fields, float(stats.wilcoxon(differing).pvalue) if differing.size else None
+    return PairedTest(
+        first,
+        second,
+        common=len(common),
+        first_better=int((difference < 0).sum()),
+        second_better=int((difference > 0).sum()),
+        ties=len(common) - differing.size,
+        median_difference=float(np.median(difference)) if common else None,
+        p_value=float(stats.wilcoxon(differing).pvalue) if differing.size else None,
+        effect=_rank_biserial(differing) if differing.size else None,
+    )
 
 
 def _rank_biserial(differing: Values) -> float:

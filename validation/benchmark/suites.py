@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from edrp.datasets.families import generate
+from edrp.datasets.production import production_instances
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.plugins import added
 from edrp.problems.base import Problem
@@ -80,8 +81,7 @@ def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 
 def _production(data: Path | None) -> Iterator[tuple[str, str]]:
-    from edrp.datasets.production import production_instances
-
+    assert data is not None, "suites that need data are not run without"
     return production_instances(data)
 
 
