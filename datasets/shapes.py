@@ -77,13 +77,14 @@ def fat(operators: int, random: np.random.Generator) -> Shape:
 def replicated(operators: int, random: np.random.Generator) -> Shape:
     """Two to four equal chains that share the tuples: a pipeline with its replicas written out.
 
-    Operators that do not divide into equal chains come between the source and the chains.
+    Chains have at least two operators where there are enough. Those that do not divide into equal chains come between
+    the source and the chains.
 
-    >>> shape = replicated(6, np.random.default_rng(8))
+    >>> shape = replicated(6, np.random.default_rng(0))
     >>> shape.streams, shape.roles
     (((0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 5)), (0, 1, 1, 2, 2, 3))
     """
-    chains = int(random.integers(2, min(MAX_CHAINS, operators - 2) + 1))
+    chains = int(random.integers(2, max(2, min(MAX_CHAINS, (operators - 2) // 2)) + 1))
     stages, ahead = divmod(operators - 2, chains)
     head = list(range(ahead + 1))
     streams = list(pairwise(head))

@@ -178,7 +178,8 @@ def _figures_of_roles(roles: int, random: np.random.Generator) -> dict[str, Any]
     utilisation = random.uniform(0.3, 1.0, roles)
     utilisation[1:-1] /= utilisation[1:-1].max(initial=1e-9)
     replicas = random.choice([1, 2, 3], roles, p=REPLICAS)
-    state = np.exp(random.uniform(*np.log(STATE_SIZES), roles)) * (random.random(roles) < 0.6)
+    least, most = np.log(STATE_SIZES)
+    state = np.exp(random.uniform(least, most, roles)) * (random.random(roles) < 0.6)
     resources = random.choice([1.0, 2.0], roles, p=[0.8, 0.2])
     for end in (0, -1):
         utilisation[end], replicas[end], resources[end] = PINNED_UTILISATION, 1, 1.0

@@ -57,7 +57,7 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     Examples
     --------
     >>> [family.name for family in choose_families("edrp", ["diamond-*"])][:2]
-    ['diamond-zoo', 'diamond-ans']
+    ['diamond-zoo', 'diamond-sndlib']
     """
     known = all_families()
     if kind not in known:
