@@ -95,7 +95,7 @@ NETWORKS: dict[str, tuple[NetworkMaker, tuple[str, ...]]] = {
     "sndlib": (sndlib, ("topohub",)),
     "caida": (caida, ("topohub",)),
     "geometric": (geometric_random, ()),
-    "barabasi-albert": (barabasi_albert, ()),
+    "barabasi": (barabasi_albert, ()),
 }
 """Makers of networks by name, each with the packages of the extra `data` that it needs."""
 
