@@ -139,6 +139,7 @@ class Program:
     nonzeros: int = 0
     """Number of matrix entries added so far, before cells are merged."""
     _bounds: list[tuple[Values, Values, NDArray[np.bool_]]] = field(default_factory=list)
+    _fixed: list[tuple[Index, float]] = field(default_factory=list)
     _row_bounds: list[tuple[Values, Values]] = field(default_factory=list)
     _matrices: list[sparse.csr_array] = field(default_factory=list)
 
@@ -160,13 +161,8 @@ class Program:
             raise ValueError(f"the program already has columns named {name!r}")
         count = int(np.prod(shape, dtype=np.int64))
         index = np.arange(self.columns, self.columns + count, dtype=np.int64).reshape(shape)
-        self._bounds.append(
-            (
-                _stack([lower], np.float64, [index.shape]),
-                _stack([upper], np.float64, [index.shape]),
-                np.full(count, integer),
-            )
-        )
+        spread = (np.broadcast_to(np.array(bound, float), index.shape) for bound in (lower, upper))
+        self._bounds.append((*spread, np.broadcast_to(np.array(integer), index.shape)))
         self.columns += count
         self.column_blocks[name] = ColumnBlock(name, index)
         return index
@@ -212,14 +208,17 @@ class Program:
         self.add_rows(name, 1, entries, lower=lower - shift, upper=upper - shift)
 
     def fix(self, columns: ArrayLike, value: float) -> None:
-        """Fix columns to a value through their bounds."""
-        index = np.unique(np.asarray(columns, np.int64))
-        start = 0
-        for lower, upper, _ in self._bounds:
-            inside = index[(index >= start) & (index < start + lower.size)] - start
-            lower[inside] = value
-            upper[inside] = value
-            start += lower.size
+        """Fix columns to a value through their bounds; a later value counts.
+
+        Raises
+        ------
+        IndexError
+            For a column that is not there.
+        """
+        index = np.array(columns, np.int64).ravel()
+        if index.size and not 0 <= index.min() <= index.max() < self.columns:
+            raise IndexError(f"the program has {self.columns} columns; cannot fix number {index.min()} to {index.max()}")
+        self._fixed.append((index, value))
 
     def column_name(self, column: int) -> str:
         """Name of a column: its block and its place within, as in `take[1]`."""
@@ -252,6 +251,8 @@ class Program:
             _stack([*starts, first[-1:]], np.int32),
         )
         lower, upper = (_stack([bounds[part] for bounds in self._bounds], np.float64) for part in range(2))
+        for index, value in self._fixed:
+            lower[index] = upper[index] = value
         integer = _stack([bounds[2] for bounds in self._bounds], np.bool_)
         row_lower, row_upper = (_stack([bounds[part] for bounds in self._row_bounds], np.float64) for part in range(2))
         return Arrays(

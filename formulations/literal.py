@@ -269,8 +269,10 @@ def add_response_rows(expressions: LiteralExpressions) -> None:
         used = np.flatnonzero(delay)
         seconds[compiled.operators[i], compiled.operators[j]] = Linear.of(y.ravel()[used], -delay.ravel()[used] / unit)
     response = Linear.of(expressions.program["response_time"])
-    rows = [Linear.total([*(seconds[part] for part in (*path, *pairwise(path))), response]) for path in paths]
-    entries = [(p, row.columns, row.coefficients) for p, row in enumerate(rows)]
+    entries = []
+    for p, path in enumerate(paths):
+        terms = [*(seconds[part] for part in (*path, *pairwise(path))), response]
+        entries += [(p, term.columns, term.coefficients) for term in terms]
     expressions.program.add_rows("paths", len(paths), entries, lower=0.0)
 
 

@@ -72,6 +72,45 @@ def test_fixing_touches_only_the_columns_named():
     assert arrays.upper.tolist() == [1, 1, 1, 1, 1]
 
 
+def test_of_two_fixed_values_the_later_one_counts():
+    program = Program()
+    x = program.add_columns("x", 3, upper=[1, 2, 3])
+    program.fix(x, 1.0)
+    program.fix(x[1], 2.0)
+    assert program.arrays().lower.tolist() == program.arrays().upper.tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("column", [-1, 3])
+def test_a_column_that_is_not_there_cannot_be_fixed(column):
+    program = Program()
+    program.add_columns("x", 3)
+    with pytest.raises(IndexError, match=f"3 columns.*{column}"):
+        program.fix(column, 0.0)
+
+
+def test_later_changes_of_what_was_given_change_nothing():
+    program = Program()
+    upper, lower, coefficients = np.ones(2), np.zeros(2), np.ones(2)
+    x = program.add_columns("x", 2, upper=upper)
+    program.add_rows("r", 2, [(np.arange(2), x, coefficients)], lower=lower)
+    for array in (upper, lower, coefficients):
+        array[:] = 7.0
+    arrays = program.arrays()
+    assert arrays.upper.tolist() == arrays.matrix.data.tolist() == [1, 1]
+    assert arrays.row_lower.tolist() == [0, 0]
+
+
+def test_a_program_can_grow_after_its_arrays_were_asked_for():
+    program = Program()
+    x = program.add_columns("x", 1)
+    program.add_row("a", Linear.of(x, 2.0), upper=1.0)
+    before = program.arrays()
+    y = program.add_columns("y", 1)
+    program.add_row("b", Linear.of(y, 3.0) + Linear.of(x, 1.0), upper=1.0)
+    assert before.matrix.toarray().tolist() == [[2]]
+    assert program.arrays().matrix.toarray().tolist() == [[2, 0], [1, 3]]
+
+
 def test_objective_terms_can_be_added():
     program = Program()
     x = program.add_columns("x", 2)
