@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from edrp.compiled import compile_problem
+from edrp.formulations.compact import estimated_columns
 from edrp.methods import Method, Options, get_method
 from edrp.problems.edrp import EdrpProblem
 from edrp.solution import Answer
@@ -19,12 +21,19 @@ def choose(problem: Any) -> Method:
     return CHOICES[problem.kind](problem)
 
 
+LARGEST_PROGRAM = 1_000_000
+"""Columns of the compact program above which no proof is attempted either."""
+
+
 def _choose_for_deployment(problem: EdrpProblem) -> Method:
     """`eliminate` where it can express the problem, else `highs`; `annealing` beyond what either can hold."""
     if len(problem.application.operators) * len(problem.network.nodes) > LARGEST_PROOF:
         return get_method("annealing", problem.kind)
     eliminate = get_method("eliminate", problem.kind)
-    return eliminate if eliminate.refusal(problem) is None else get_method("highs", problem.kind)
+    if eliminate.refusal(problem) is None:
+        return eliminate
+    proof = estimated_columns(compile_problem(problem)) <= LARGEST_PROGRAM
+    return get_method("highs" if proof else "annealing", problem.kind)
 
 
 def _always(name: str) -> Callable[[Any], Method]:

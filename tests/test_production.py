@@ -1,0 +1,281 @@
+"""Production topologies as problems, and the search for operators of many replicas that places them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.compiled import compile_problem
+from edrp.datasets.production import BETWEEN_RACKS, CLUSTERS, FILE, Topology, instance_document, production_instances
+from edrp.documents import Deployment
+from edrp.errors import InvalidInstanceError
+from edrp.heuristics.annealing import AnnealingParameters
+from edrp.heuristics.crowd import Crowd
+from edrp.heuristics.crowd_annealing import Best, anneal_crowd, annealed_crowd, crowded
+from edrp.heuristics.start import first_fit, random_fit, zone_fits
+from edrp.heuristics.tables import tables_of
+from edrp.instances import loads
+from edrp.methods import Options
+from edrp.problems.edrp import EdrpProblem
+from edrp.validation.brute_force import brute_force
+from edrp.validation.random_problems import random_problem
+
+SHUFFLE, ALL = [2], [3]
+
+
+def component(kind: str, executors: int | None, *inputs: tuple[str, str, list[int]], **other: Any) -> dict[str, Any]:
+    """A component that receives from (component, named stream, grouping)."""
+    received = [{"from": source, "stream": stream, "grouping_field": grouping} for source, stream, grouping in inputs]
+    sizes = {"cpu_pcore": None, "onheap_mb": None, "offheap_mb": None, "tasks": 1, **other}
+    return {"kind": kind, "parallelism": executors, "inputs": received, **sizes}
+
+
+def topology(name: str = "largeCluster03/t", **components: dict[str, Any]) -> dict[str, Any]:
+    """One topology as in the file."""
+    return {"id": name, "components": components, "comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
+
+
+def problem_of(**components: dict[str, Any]) -> EdrpProblem:
+    """What a reader makes of it."""
+    return loads(json.dumps(instance_document(Topology.model_validate(topology(**components)))))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """A data folder with these topologies."""
+
+    def written(*topologies: dict[str, Any]) -> Path:
+        (tmp_path / FILE).write_text(json.dumps(topologies))
+        return tmp_path
+
+    return written
+
+
+def test_one_replica_per_executor_with_defaults_where_the_data_are_silent() -> None:
+    problem = problem_of(
+        spout=component("spout", 3, cpu_pcore=150.0, onheap_mb=1000.0, offheap_mb=24.0), bolt=component("bolt", None)
+    )
+    spout, bolt = problem.application.operators
+    assert (spout.min_replicas, spout.max_replicas, bolt.min_replicas, bolt.max_replicas) == (3, 3, 1, 1)
+    assert spout.resources == {"cpu": 1.5, "memory": 1024.0 * 2**20}
+    assert bolt.resources == {"cpu": 0.1, "memory": 128.0 * 2**20}
+
+
+def test_rates_follow_named_streams_and_groupings() -> None:
+    problem = problem_of(
+        spout=component("spout", 4),
+        left=component("bolt", 5, ("spout", "data", SHUFFLE), ("spout", "control", ALL)),
+        right=component("bolt", 2, ("spout", "data", SHUFFLE)),
+        sink=component("bolt", 1, ("left", "default", SHUFFLE), ("right", "default", SHUFFLE)),
+    )
+    application = problem.application
+    # Half of the 4 tuples/s on each of the spout's streams; the one with grouping `all` goes to 5 executors.
+    assert application.rate("spout", "left") == 2.0 + 5 * 2.0
+    assert application.rate("spout", "right") == 2.0
+    # Copies count once: `left` has received 4 tuples/s and passes on as many.
+    assert (application.rate("left", "sink"), application.rate("right", "sink")) == (4.0, 2.0)
+
+
+def test_worst_placement_has_objective_one() -> None:
+    problem = problem_of(spout=component("spout", 2), bolt=component("bolt", 2, ("spout", "default", SHUFFLE)))
+    apart = problem.evaluate(Deployment({"spout": ["r001h000"] * 2, "bolt": ["r002h000"] * 2}))
+    assert apart.objective == pytest.approx(1.0)
+    assert apart.feasible
+    assert problem.limits.response_time == BETWEEN_RACKS
+
+
+@pytest.mark.parametrize(("cluster", "racks", "hosts"), [("01", 16, 1312), ("02", 21, 1922), ("03", 2, 80)])
+def test_clusters_have_all_their_hosts_in_their_racks(cluster: str, racks: int, hosts: int) -> None:
+    document = instance_document(Topology.model_validate(topology(f"largeCluster{cluster}/x", spout=component("spout", 1))))
+    names = {node["name"] for node in document["network"]["nodes"]}
+    assert len(names) == hosts == sum(each.count for each in CLUSTERS[f"largeCluster{cluster}"])
+    assert len({node["zone"] for node in document["network"]["nodes"]}) == racks
+
+
+@pytest.mark.parametrize(
+    ("components", "why"),
+    [
+        (
+            {"a": component("bolt", 1, ("b", "x", SHUFFLE)), "b": component("bolt", 1, ("a", "x", SHUFFLE))},
+            "form a cycle.*a → b → a",
+        ),
+        ({"a": component("bolt", 2, ("a", "again", SHUFFLE))}, "joins an operator to itself.*a → a"),
+        ({}, r"application.operators: must hold at least 1"),
+        ({"a": component("bolt", 1, ("ghost", "x", SHUFFLE))}, "ghost.*is no operator|is no operator.*ghost"),
+    ],
+)
+def test_what_the_model_cannot_express_is_refused_by_the_reader_with_its_reason(
+    folder: Callable[..., Path], components: dict[str, Any], why: str
+) -> None:
+    [(name, text)] = production_instances(folder(topology(**components)))
+    assert name == "largeCluster03/t"
+    with pytest.raises(InvalidInstanceError, match=why) as raised:
+        loads(text)
+    assert len(raised.value.faults) == 1
+
+
+def test_files_that_are_something_else_are_refused(folder: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInstanceError, match="there is no such file"):
+        list(production_instances(tmp_path / "nowhere"))
+    with pytest.raises(InvalidInstanceError, match=r"\[0\].components.spout.parallelism: must be at least 1"):
+        list(production_instances(folder(topology(spout=component("spout", 0)))))
+    with pytest.raises(InvalidInstanceError, match="names no known cluster; there are largeCluster01"):
+        list(production_instances(folder(topology("elsewhere/t", spout=component("spout", 1)))))
+
+
+def reliable(seed: int) -> EdrpProblem:
+    """A random problem without a current deployment in which nothing may fail."""
+    problem = random_problem(seed, operators=(2, 4), nodes=(3, 4)).replace(current=None)
+    network = problem.network
+    nodes = tuple(node.replace(availability=1.0) for node in network.nodes)
+    return problem.replace(
+        network=network.replace(nodes=nodes, links=tuple(link.replace(availability=1.0) for link in network.links))
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> None:
+    problem = reliable(seed)
+    compiled = compile_problem(problem)
+    if not np.isfinite(compiled.latency).any(axis=1).all():
+        pytest.skip("overloaded in any case")
+    tables = tables_of(compiled)
+    now = Crowd.of_counts(tables, random_fit(compiled, np.random.default_rng(seed)).counts(compiled))
+    best = Best.empty(*now.count.shape)
+    random = np.array([seed], np.uint64)
+    least = anneal_crowd(tables, now, best, np.inf, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
+    for e, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
+        weight = np.outer(now.count[i], now.count[j])
+        longest = compiled.delay[weight > 0].max()
+        wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum()]
+        np.testing.assert_allclose(now.pairs[e], wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(now.used, now.count.T @ compiled.demand, rtol=1e-9, atol=1e-9)
+    assert (now.degree == now.count.sum(axis=1)).all()
+    for i, number in enumerate(now.number):
+        assert sorted(now.hosts[i, :number]) == np.flatnonzero(now.count[i]).tolist()
+    found = problem.evaluate(compiled.deployment(best.counts()))
+    assert found.feasible == (least < 1000)
+    if found.feasible:
+        assert least == pytest.approx(found.objective, rel=1e-6)
+
+
+def test_annealing_over_counts_finds_optima_of_small_problems() -> None:
+    met = optimal = 0
+    for seed in range(25):
+        problem = reliable(seed)
+        best, _ = brute_force(problem)
+        compiled = compile_problem(problem)
+        if best is None or problem.weights.availability or problem.limits.availability:
+            continue
+        parameters = AnnealingParameters(anneals=4, steps=5_000, hot=1.0)
+        counts, _ = annealed_crowd(compiled, tables_of(compiled), [first_fit(compiled)], Options(seed=seed), parameters)
+        evaluation = problem.evaluate(compiled.deployment(counts))
+        met += 1
+        if evaluation.feasible:
+            assert evaluation.objective >= best - 1e-9
+            optimal += evaluation.objective <= best * (1 + 1e-6) + 1e-12
+    assert met >= 10
+    assert optimal >= 0.8 * met
+
+
+def many(executors: int, cluster: str = "largeCluster01") -> EdrpProblem:
+    """A chain of three components of many executors."""
+    document = topology(
+        f"{cluster}/many",
+        spout=component("spout", executors, cpu_pcore=100.0),
+        bolt=component("bolt", executors, ("spout", "default", SHUFFLE), cpu_pcore=50.0),
+        sink=component("bolt", executors // 2, ("bolt", "default", SHUFFLE), cpu_pcore=50.0),
+    )
+    return loads(json.dumps(instance_document(Topology.model_validate(document))))
+
+
+@pytest.mark.parametrize("method", ["annealing", "greedy", "random"])
+def test_thousands_of_executors_are_placed_within_the_time_limit(method: str) -> None:
+    edrp.solve(many(20), method, time_limit=60)  # compiles the kernels
+    problem = many(3000)
+    started = perf_counter()
+    solution = edrp.solve(problem, method, time_limit=1.0)
+    assert perf_counter() - started < 4.0  # about a second beyond the limit, on a busy machine
+    assert solution.status == "feasible"
+    assert solution.deployment.degree("spout") == 3000
+
+
+def test_auto_does_not_try_to_prove_what_no_program_can_hold() -> None:
+    assert edrp.solve(many(300, "largeCluster03"), time_limit=5).method == "auto: annealing"
+
+
+def test_same_seed_same_placement() -> None:
+    problem = many(200)
+    assert crowded(compile_problem(problem))
+    first, again = (edrp.solve(problem, "annealing", seed=3, steps=3_000) for _ in range(2))
+    assert first.deployment == again.deployment
+    greedy = edrp.solve(problem, "greedy")
+    assert first.objective <= greedy.objective
+
+
+def test_many_replicas_that_run_already_do_not_outstay_the_time_limit() -> None:
+    problem = many(1000)
+    placed = edrp.solve(problem, "greedy").deployment
+    edrp.solve(problem.replace(current=placed), "annealing", time_limit=0.1)  # compiles the kernels
+    started = perf_counter()
+    solution = edrp.solve(problem.replace(current=placed), "annealing", time_limit=1.0)
+    assert perf_counter() - started < 6.0
+    assert solution.status == "feasible"
+
+
+def test_zones_are_tried_one_by_one() -> None:
+    compiled = compile_problem(many(20))
+    used = [np.flatnonzero(fit.counts(compiled).sum(axis=0)) for fit in zone_fits(compiled)]
+    racks = [{compiled.nodes[u].split("h")[0] for u in nodes} for nodes in used]
+    assert sorted(map(sorted, racks)) == [[f"r{rack:03d}"] for rack in range(16)]
+
+
+@pytest.fixture(scope="module")
+def production(shared_data: Path) -> dict[str, str]:
+    """Text of all production instances by id."""
+    return dict(production_instances(shared_data))
+
+
+def readable(instances: dict[str, str]) -> Iterator[tuple[str, EdrpProblem | str]]:
+    for name, text in instances.items():
+        try:
+            yield name, loads(text)
+        except InvalidInstanceError as error:
+            yield name, str(error)
+
+
+@pytest.mark.data
+def test_all_production_topologies_are_problems_or_refused_with_a_reason(production: dict[str, str]) -> None:
+    assert len(production) == 136
+    read = dict(readable(production))
+    refused = {name: problem for name, problem in read.items() if isinstance(problem, str)}
+    assert {name[12:14] + name[-2:] for name in refused} == {"0111", "0112", "0139", "0211", "0212", "0227"}
+    for why in refused.values():
+        assert "form a cycle" in why or "joins an operator to itself" in why or "must hold at least 1" in why
+    components = [len(json.loads(text)["application"]["operators"]) for text in production.values()]
+    assert sum(components) == 1566
+
+
+@pytest.mark.data
+def test_all_production_topologies_are_placed(production: dict[str, str]) -> None:
+    for name, problem in readable(production):
+        if isinstance(problem, EdrpProblem):
+            assert edrp.solve(problem, "greedy").status == "feasible", name
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["largeCluster02/TopologyName00026", "largeCluster02/TopologyName00045"])
+def test_the_largest_are_improved_in_seconds(production: dict[str, str], name: str) -> None:
+    problem = loads(production[name])
+    started = perf_counter()
+    compile_problem(problem)
+    assert perf_counter() - started < 2.0
+    greedy, annealed = edrp.solve(problem, "greedy"), edrp.solve(problem, "annealing", steps=10_000)
+    assert annealed.objective < 0.9 * greedy.objective
