@@ -293,6 +293,12 @@ def test_answers_that_hold_raise_no_alarm(rows, instances):
     assert alarms_of(as_table(rows), instances) == []
 
 
+def test_rows_of_other_instances_are_refused(rows, instances):
+    with pytest.raises(InvalidInstanceError, match="are not of the instance") as refused:
+        alarms_of(as_table(rows), {**instances, "layered-1": instances["layered-2"]})
+    assert len(refused.value.faults) == 1
+
+
 def test_broken_instance_is_a_failure_and_named(rows, instances, tmp_path):
     broken = {**instances, "broken": '{"kind": '}
     choice = choices_of("greedy", time_limit=300.0, gap=1e-9)[0]
@@ -455,7 +461,7 @@ class Lazy(Greedy):
 
 LAZY = Lazy()
 INSTANCES = [("layered-1", layered(6, 1)), ("coin-1", '{"kind": "coin", "side": "heads"}')]
-TOYS = Suite("toys", "an application and a coin", lambda data: INSTANCES, ("eliminate", "lazy", "throw"))
+TOYS = Suite("toys", "an application and a coin", lambda data: INSTANCES, ("greedy", "lazy", "throw"))
 """
 
 
@@ -475,5 +481,5 @@ def test_other_packages_add_a_suite_a_method_and_a_kind(coins, tmp_path):
     assert "Kind coin: 1 instance" in text
     assert "all answers but those of kind coin" in text
     summary = pd.read_csv(tmp_path / "out" / "summary.csv").set_index(["kind", "method"])
-    assert set(summary.index) == {("edrp", "eliminate"), ("edrp", "lazy"), ("coin", "throw")}
+    assert set(summary.index) == {("edrp", "greedy"), ("edrp", "lazy"), ("coin", "throw")}
     assert summary["solved"].tolist() == [1, 1, 1]

@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from edrp.errors import EdrpError
+from edrp.batch.source import read_instances
+from edrp.batch.tasks import text_hash
+from edrp.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.instances import SOLUTION_KINDS, loads
 from edrp.problems.base import Problem
 from edrp.problems.migration_policy import PolicyDecision
@@ -35,17 +37,24 @@ class Alarm:
 
 
 def alarms_of(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[Alarm]:
-    """Every defect that result rows show.
+    """Every defect that result rows show, instance by instance.
 
     Parameters
     ----------
     rows
         Of the schema `RESULT_SCHEMA`.
     instances
-        Problems or their JSON text, by id.
+        Problems or their JSON text, by id: those that the rows are of.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For a row of another instance than the one of that id.
     """
+    texts = {instance.id: instance.text for instance in read_instances(instances)} if instances else {}
     columns = [
         "id",
+        "instance_hash",
         "kind",
         "method",
         "run_seed",
@@ -62,7 +71,9 @@ def alarms_of(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[Al
         by_id.setdefault(row["id"], []).append(row)
     found = []
     for name, own in by_id.items():
-        problem = _problem(instances.get(name))
+        if name not in texts or any(row["instance_hash"] != text_hash(texts[name]) for row in own):
+            raise InvalidInstanceError([Fault("rows", name, "are not of the instance of that id")])
+        problem = _problem(texts[name])
         for row in own:
             found += [Alarm(name, row["method"], row["run_seed"], what) for what in _faults(row, problem)]
         if own[0]["kind"] not in ESTIMATED:
@@ -70,12 +81,10 @@ def alarms_of(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[Al
     return found
 
 
-def _problem(instance: Problem | str | None) -> Problem | None:
+def _problem(text: str) -> Problem | None:
     """The problem itself; None for a broken instance, of which there is no solution either."""
-    if not isinstance(instance, str):
-        return instance
     try:
-        problem: Problem = loads(instance)
+        problem: Problem = loads(text)
     except EdrpError:
         return None
     return problem

@@ -11,8 +11,8 @@ from edrp.validation.benchmark.measures import FamilyCell
 from edrp.validation.benchmark.statistics import PairedTest
 from edrp.validation.benchmark.words import GLUE, NONE, duration, number, p_value, percent
 
-NUMBER = r"\d+(\.\d+)?(e[-+]?\d+)?"
-"""Reasons that differ only in numbers are one."""
+NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d+(\.\d+)?(e[-+]?\d+)?"
+"""Reasons that differ only in numbers, such as those of operators o1 and o2, are one; the 2 of ds2 is part of a word."""
 
 SHOWN_IDS = 6
 """Ids that are named for one reason; the rest are counted."""
@@ -20,12 +20,16 @@ SHOWN_IDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a caption; cells of the columns in `right` are aligned to the right. The first cell of a row names it."""
+    """A table with a caption; cells of the columns in `right` are aligned to the right. The first cell of a row names it.
+
+    A long one is folded up unless `open` says that nobody may overlook it.
+    """
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[str, ...] = ()
+    open: bool = False
 
 
 def quality_table(summary: pd.DataFrame) -> Table:
@@ -129,7 +133,7 @@ def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None
         more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
         why = group["why"].iloc[0] if group["why"].nunique() == 1 else str(alike)
         rows.append((str(method), str(error_type), _sentence(why), f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
-    return Table(caption, ("Method", "Type", "Reason", "Rows", "Instances"), tuple(rows), ("Rows",))
+    return Table(caption, ("Method", "Type", "Reason", "Rows", "Instances"), tuple(rows), ("Rows",), open=outcome == "failed")
 
 
 def _sentence(why: str) -> str:

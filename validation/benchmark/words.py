@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -202,14 +203,13 @@ def test_words(tests: Sequence[PairedTest]) -> str:
     differing = [test for test in tested if (test.p_value or 0) < SIGNIFICANT]
     if not differing:
         return f"Of {counted(len(tested), 'pair')} not one differs significantly: too few instances, or too little difference."
-    lost: dict[str, int] = {}
-    for test in differing:
-        winner = test.first if (test.effect or 0) > 0 else test.second
-        lost[winner] = lost.get(winner, 0) + 1
-    best = max(lost, key=lambda name: lost[name])
+    wins = Counter(test.first if (test.effect or 0) > 0 else test.second for test in differing)
+    most = max(wins.values())
+    best = [name for name, count in wins.items() if count == most]
+    differ = "differs" if len(differing) == 1 else "differ"
     return (
-        f"{len(differing)} of {counted(len(tested), 'pair')} differ at the 5{GLUE}% level; "
-        f"`{best}` is significantly closer than {counted(lost[best], 'other method')}."
+        f"{len(differing)} of {counted(len(tested), 'pair')} {differ} at the 5{GLUE}% level; "
+        f"{listed(best)} {_is(best)} significantly closer than {counted(most, 'other method')}{' each' if len(best) > 1 else ''}."
     )
 
 
