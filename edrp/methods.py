@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -42,11 +43,24 @@ class Options:
     started: float = field(default_factory=perf_counter)
 
     @property
+    def elapsed(self) -> float:
+        """Seconds since the start, which is what `progress` is called with."""
+        return perf_counter() - self.started
+
+    @property
+    def many_threads(self) -> int:
+        """Threads for methods whose answers do not depend on how many there are: all cores unless told otherwise.
+
+        OMP_NUM_THREADS is obeyed, as in a batch, where each core has a process of its own.
+        """
+        return self.threads if self.threads > 1 else int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+
+    @property
     def remaining(self) -> float:
         """Seconds left, infinite without a limit, never below 0."""
         if self.time_limit is None:
             return float("inf")
-        return max(0.0, self.time_limit - (perf_counter() - self.started))
+        return max(0.0, self.time_limit - self.elapsed)
 
     def within(self, seconds: float) -> Options:
         """The same options for a sub-task that starts now and may take `seconds` of what remains."""
@@ -57,7 +71,8 @@ class Options:
 class Method(Protocol):
     """A way to solve a problem; instances are registered by name.
 
-    `exact` methods prove what they return when given time; `kinds` are the problem kinds they take.
+    `exact` methods prove what they return when given time; `kinds` are the problem kinds they take. A method with a
+    dataclass `parameters` (see `edrp.parameters`) has wrong ones refused before a batch begins.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,22 +10,30 @@ from edrp.backends import get_backend, solve_program
 from edrp.backends.base import ProgramResult
 from edrp.formulations.builders import PROGRAMS, formulate
 from edrp.formulations.formulation import Formulation, answer_of
-from edrp.methods import Options
+from edrp.methods import Options, Progress
+from edrp.parameters import read_parameters
 from edrp.solution import Answer
 
 TIE_SLACK = 1e-9
 """By how much a later stage of tie-breaking may worsen the value of an earlier one."""
 
 
-class ProgramMethod:
-    """One backend on the program that `Options.program` names, for every kind that has programs.
+@dataclass(frozen=True, slots=True)
+class ProgramParameters:
+    """`tie_break`: whether to choose among equal optima by the formulation's tie breaks.
 
-    Parameters of the method: `tie_break=True` chooses among equal optima by the formulation's tie breaks (of
-    deployments the cheapest, and among those the one that moves fewest replicas).
+    Of deployments that is the cheapest, and among those the one that moves fewest replicas.
     """
+
+    tie_break: bool = False
+
+
+class ProgramMethod:
+    """One backend on the program that `Options.program` names, for every kind that has programs."""
 
     kinds: tuple[str, ...] = tuple(PROGRAMS)
     exact = True
+    parameters = ProgramParameters
 
     def __init__(self, backend: str, summary: str) -> None:
         self.name = backend
@@ -38,9 +46,10 @@ class ProgramMethod:
     def run(self, problem: Any, options: Options) -> Answer:
         """Formulate, start from the given or the current deployment where it is feasible, solve."""
         get_backend(self.name)  # a missing package is reported before any work
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
         formulation = formulate(problem, options.program)
         result = self._solve(formulation, options)
-        if result.status == "optimal" and options.parameters.get("tie_break"):
+        if result.status == "optimal" and parameters.tie_break:
             result = self._break_ties(formulation, result, options)
         return replace(answer_of(formulation, result), method=f"{self.name} ({formulation.name} program)")
 
@@ -57,7 +66,7 @@ class ProgramMethod:
             threads=options.threads,
             seed=options.seed,
             start=point,
-            progress=options.progress if "progress" in get_backend(self.name).features else None,
+            progress=_progress(options) if "progress" in get_backend(self.name).features else None,
         )
 
     def _break_ties(self, formulation: Formulation, first: ProgramResult, options: Options) -> ProgramResult:
@@ -75,6 +84,12 @@ class ProgramMethod:
             best = result
         program.minimise(formulation.model_objective)
         return replace(first, values=best.values, seconds=first.seconds + best.seconds)
+
+
+def _progress(options: Options) -> Progress | None:
+    """What a backend calls with its own seconds, in seconds since the method started."""
+    report = options.progress
+    return None if report is None else lambda seconds, incumbent, bound: report(options.elapsed, incumbent, bound)
 
 
 def _start(formulation: Formulation, options: Options) -> Any:

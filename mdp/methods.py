@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
 from time import perf_counter
+from typing import Annotated
+
+from pydantic import Field
 
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
@@ -12,6 +15,7 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.memory import memory_limit
 from edrp.methods import Options
+from edrp.parameters import NoParameters, read_parameters
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.solution import Answer
@@ -24,6 +28,7 @@ class Ssm:
     kinds: tuple[str, ...] = ("migration",)
     exact = True
     summary = "dynamic program for the migration that moves the least state"
+    parameters = NoParameters
 
     def refusal(self, problem: MigrationProblem) -> str | None:
         """None: takes every migration."""
@@ -31,6 +36,7 @@ class Ssm:
 
     def run(self, problem: MigrationProblem, options: Options) -> Answer:
         """Solve; never stops early."""
+        read_parameters(self.parameters, options.parameters, self.name)
         tasks = Tasks.of(problem.work, problem.state_size)
         old = OldNodes.of(problem.intervals)
         before = len(problem.intervals)
@@ -43,16 +49,21 @@ class Ssm:
         return Answer("optimal", "finished", assignment, moved, moved, size)
 
 
-class Pmc:
-    """PMC over all partitions, then the best decision (state migration, section 4.2).
+@dataclass(frozen=True, slots=True)
+class PmcParameters:
+    """`max_sweeps`: sweeps of value iteration after which to stop."""
 
-    Parameters of the method: `max_sweeps`, the sweeps of value iteration after which to stop.
-    """
+    max_sweeps: Annotated[int, Field(ge=1)] = 1000
+
+
+class Pmc:
+    """PMC over all partitions, then the best decision (state migration, section 4.2)."""
 
     name = "pmc"
     kinds: tuple[str, ...] = ("migration-policy",)
     exact = True
     summary = "value iteration over all partitions for the migration that prepares for those to come"
+    parameters = PmcParameters
 
     def refusal(self, problem: MigrationPolicyProblem) -> str | None:
         """Refuses what memory cannot hold."""
@@ -61,16 +72,16 @@ class Pmc:
 
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
         """Compute projected costs, decide; a time limit is looked at after each sweep."""
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
         model = PolicyModel.of(problem, problem.reachable_counts)
         size = {"states": sum(model.size.states), "pairs": model.size.pairs}
         if 0 in model.size.states:
             return Answer("infeasible", "finished", size=size)
         began = perf_counter()
-        threads = options.threads if options.threads > 1 else os.cpu_count() or 1
         found = iterate(
             model,
-            Threads(threads),
-            max_sweeps=int(options.parameters.get("max_sweeps", 1000)),
+            Threads(options.many_threads),
+            max_sweeps=parameters.max_sweeps,
             time_limit=None if options.time_limit is None else options.remaining,
         )
         build = perf_counter() - began

@@ -305,6 +305,8 @@ def test_missing_columns_methods_and_folders_are_named(run, write, examples, tmp
     assert re.search("column instance +is missing; there are id, problem", run("batch", table, "--out", out).err)
     assert "greedy" in run("batch", examples, "-m", "gredy", "--out", out).err
     assert "key=value" in run("batch", examples, "-m", "greedy:fast", "--out", out).err
+    assert "speed" in run("batch", examples, "-m", "greedy:speed=1", "--out", out).err
+    assert "must be a number" in run("batch", examples, "-m", "highs:time_limit=soon", "--out", out).err
     assert "is given twice" in run("batch", examples, "-m", "greedy", "-m", "greedy", "--out", out).err
     assert "does not exist" in run("batch", tmp_path / "none", "--out", out).err
     assert "--spark" in run("batch", examples, "--spark", "local[2]", "-j", "2", "--out", out).err

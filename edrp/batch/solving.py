@@ -55,6 +55,8 @@ def _solved(task: Task, row: Row) -> Row:
         raise UnsupportedProblemError(why)
     trace = Trace()
     solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, **task.choice.arguments)
+    if solution.holds_decision:
+        trace(sum(solution.seconds.values()), solution.objective, solution.bound)
     return {**answered(solution), "trace": trace.steps}
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from pydantic import Field
 
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.methods import methods
+from edrp.parameters import read_parameters
 from edrp.wording import suggestion
 
 RESERVED = ("method", "seed", "start", "progress", "problem")
@@ -20,6 +22,19 @@ RESERVED = ("method", "seed", "start", "progress", "problem")
 
 SEPARATOR = "\x1f"
 """Between the parts of what a key is the hash of; Spark computes the same hash in SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Arguments of `solve` that are no parameters of a method."""
+
+    program: str | None = None
+    time_limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-9
+    threads: Annotated[int, Field(ge=1)] = 1
+
+
+OPTIONS = tuple(field.name for field in fields(Arguments))
 
 
 class Instance(NamedTuple):
@@ -59,7 +74,7 @@ class Choice:
         Raises
         ------
         InvalidInstanceError
-            When there is no such method, or an argument is not `key=value` or not to be given.
+            When there is no such method or parameter, or an argument is not `key=value` or not to be given.
         """
         name, _, rest = text.strip().partition(":")
         if name not in methods():
@@ -71,6 +86,9 @@ class Choice:
                 why = f"must be key=value, and the key none of {', '.join(RESERVED)}"
                 raise InvalidInstanceError([Fault(f"method {name!r}", repr(part), why)])
             arguments[key] = _value(value)
+        read_parameters(Arguments, {key: value for key, value in arguments.items() if key in OPTIONS}, name)
+        if (parameters := getattr(methods()[name], "parameters", None)) is not None:
+            read_parameters(parameters, {key: value for key, value in arguments.items() if key not in OPTIONS}, name)
         return cls(text.strip(), name, arguments)
 
     @property

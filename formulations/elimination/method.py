@@ -18,6 +18,7 @@ from edrp.formulations.elimination.seats import seats_of
 from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.memory import amount
 from edrp.methods import Method, Options, get_method
+from edrp.parameters import read_parameters
 from edrp.problems.edrp import EdrpProblem
 from edrp.reconfiguration import downtime_floor
 from edrp.solution import Answer, StoppedBecause
@@ -39,6 +40,7 @@ class Eliminate:
     kinds: tuple[str, ...] = ("edrp",)
     exact = True
     summary = "bound and eliminate, label search, branch and bound; the fastest proof"
+    parameters = EliminationParameters
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Availability counts each node once for all operators, which the bound does not model.
@@ -63,7 +65,7 @@ class Eliminate:
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
-        parameters = EliminationParameters(**options.parameters)
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
@@ -91,7 +93,7 @@ class Eliminate:
 def _reporter(options: Options) -> Any:
     def report(incumbent: float | None, bound: float) -> None:
         if options.progress is not None:
-            options.progress(perf_counter() - options.started, incumbent, bound)
+            options.progress(options.elapsed, incumbent, bound)
 
     return report
 

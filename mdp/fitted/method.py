@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from time import perf_counter
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from edrp.mdp.fitted.guard import Guarded, guard
-from edrp.mdp.fitted.iteration import fit, restrict
+from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
 from edrp.mdp.fitted.policies import Replies, SingleStep
 from edrp.mdp.fitted.trajectories import draw_classes, follow
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.methods import Options
+from edrp.parameters import read_parameters
 from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision
 from edrp.solution import Answer
 
@@ -24,16 +28,23 @@ NEGLIGIBLE = 1e-4
 """Discount below which what follows is left out of an estimate."""
 
 
-class FittedMethod:
-    """Fitted value iteration and a restricted process, used only where simulation shows that they beat SSM.
+@dataclass(frozen=True, slots=True)
+class FittedParameters:
+    """`rounds` and `samples` of the fit, `kept` partitions per class of the restricted process."""
 
-    Parameters of the method: `rounds` and `samples` of the fit, `kept` partitions per class of the restricted process.
-    """
+    rounds: Annotated[int, Field(ge=1)] = ROUNDS
+    samples: Annotated[int, Field(ge=1)] = SAMPLES
+    kept: Annotated[int, Field(ge=1)] = KEPT
+
+
+class FittedMethod:
+    """Fitted value iteration and a restricted process, used only where simulation shows that they beat SSM."""
 
     name = "fitted"
     kinds: tuple[str, ...] = ("migration-policy",)
     exact = False
     summary = "fitted value iteration without enumeration, guarded by simulation against ssm"
+    parameters = FittedParameters
 
     def refusal(self, problem: MigrationPolicyProblem) -> str | None:
         """None: any number of partitions will do."""
@@ -41,11 +52,12 @@ class FittedMethod:
 
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
         """Fit, restrict, simulate, decide, and estimate what the decision will cost."""
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
         model = PolicyModel.of(problem, problem.reachable_counts)
         if 0 in model.size.states:
             return Answer("infeasible", "finished")
         began = perf_counter()
-        recommended = recommend(model, options.seed, **options.parameters)
+        recommended = recommend(model, options.seed, **asdict(parameters))
         build = perf_counter() - began
         old = OldNodes.of(problem.intervals)
         target = model.counts.index(problem.nodes)

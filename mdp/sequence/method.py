@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
@@ -16,6 +15,7 @@ from edrp.mdp.sequence.heuristic import Pools, search_path
 from edrp.mdp.sequence.program import OutOfTimeError
 from edrp.memory import memory_limit
 from edrp.methods import Options
+from edrp.parameters import read_parameters
 from edrp.problems.migration_sequence import MigrationSequence
 from edrp.solution import Answer
 
@@ -73,6 +73,7 @@ class Oms:
     kinds: tuple[str, ...] = ("migration-sequence",)
     exact = True
     summary = "the sequence of migrations that moves the least state: enumeration, or prices with a proven gap"
+    parameters = OmsParameters
 
     def refusal(self, problem: MigrationSequence) -> str | None:
         """None: takes every sequence."""
@@ -80,7 +81,7 @@ class Oms:
 
     def run(self, problem: MigrationSequence, options: Options) -> Answer:
         """Solve; within a time limit, the best path so far with its bound."""
-        parameters = OmsParameters(**options.parameters)
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
         course = Course.of(problem)
         size = {"tasks": problem.tasks, "steps": len(problem.nodes)}
         if not course.feasible:
@@ -106,13 +107,9 @@ def _affordable(course: Course, options: Options) -> Way:
     return "prices" if pairs <= MOST_PLACES else "heuristic"
 
 
-def _threads(options: Options) -> int:
-    return options.threads if options.threads > 1 else os.cpu_count() or 1
-
-
 def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> Search:
     try:
-        cost, path = enumerate_path(course, threads=_threads(options), out_of_time=lambda: options.remaining <= 0)
+        cost, path = enumerate_path(course, threads=options.many_threads, out_of_time=lambda: options.remaining <= 0)
     except OutOfTimeError:
         return Search(*_quick(course), ended="time_limit")
     except KeyboardInterrupt:
@@ -156,14 +153,14 @@ def _proven(course: Course, search: Search, options: Options) -> Search:
     def report(cost: float, bound: float) -> None:
         log.debug("cost %.9g, bound %.9g", cost, bound)
         if options.progress is not None:
-            options.progress(perf_counter() - options.started, cost, bound)
+            options.progress(options.elapsed, cost, bound)
 
     found = search_by_prices(
         course,
         search.cost,
         search.path,
         gap=options.gap,
-        threads=_threads(options),
+        threads=options.many_threads,
         seed=options.seed,
         out_of_time=lambda: options.remaining <= 0,
         progress=report,
