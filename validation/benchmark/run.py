@@ -72,7 +72,7 @@ def run_benchmark(
     Parameters
     ----------
     suite
-        From `suites()`, or your own.
+        From `all_suites()`, or your own.
     out
         Folder for everything: `rows/` (resumable), the tables `runs`, `summary` and `pairs` as Parquet and CSV, and
         `report.html`. The same call again solves only what is missing or failed.

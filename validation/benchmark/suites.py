@@ -114,12 +114,12 @@ SUITES = (
 """Our own."""
 
 
-def suites() -> dict[str, Suite]:
+def all_suites() -> dict[str, Suite]:
     """All suites by name, those of other packages (entry point `edrp.suites`) included.
 
     An entry point gives a `Suite` or a list of them; one whose name is taken is left out.
 
-    >>> list(suites())[:5]
+    >>> list(all_suites())[:5]
     ['smoke', 'placement', 'migration', 'paper', 'production']
     """
     found = {suite.name: suite for suite in SUITES}
@@ -143,7 +143,7 @@ def get_suite(name: str) -> Suite:
     edrp.errors.InvalidInstanceError: 1 fault in the input
       suite: is no suite; did you mean 'placement'? (got 'placements')
     """
-    known = suites()
+    known = all_suites()
     if name not in known:
         raise InvalidInstanceError([Fault("suite", repr(name), f"is no suite{suggestion(name, known)}")])
     return known[name]
