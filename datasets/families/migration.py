@@ -18,7 +18,7 @@ from edrp.problems.migration_sequence import MigrationSequence
 Floats = NDArray[np.float64]
 Fields = dict[str, Any]
 
-TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 32, 24
+TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 24, 24
 """Default sizes."""
 
 TOLERANCES = (0.2, 1.2)
