@@ -30,10 +30,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 
 app = typer.Typer(add_completion=False, help=__doc__)
-console = Console(width=120)
+console = Console(width=140)
 
 SIDES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "edrp": ("edrp", "edrp_model", {}, "blocks of arrays"),
@@ -153,10 +153,10 @@ def print_table(rows: dict[str, dict[str, Any]], differences: dict[str, float], 
     """One row per side, in seconds and as multiples of ours."""
     size = rows["edrp"]
     console.print(f"{size['columns']:,} columns, {size['rows']:,} rows, {size['nonzeros']:,} nonzeros")
-    table = Table("side", "written", "model s", "to arrays s", "times ours", "first s", "peak MiB", "less imports", title=title)
-    table.add_column("program")
+    columns = ["written", "model s", "to arrays s", "times ours", "first s", "peak MiB", "less imports", "program"]
+    table = Table(Column("side", no_wrap=True), *columns, title=title)
     if "optimum" in size:
-        table.add_column("optimum")
+        table.add_column("optimum", no_wrap=True)
         table.add_column("solved s")
     ours = median(total for _, total, _ in size["times"])
     for name, row in rows.items():

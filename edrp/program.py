@@ -161,8 +161,8 @@ class Program:
             raise ValueError(f"the program already has columns named {name!r}")
         count = int(np.prod(shape, dtype=np.int64))
         index = np.arange(self.columns, self.columns + count, dtype=np.int64).reshape(shape)
-        spread = (np.broadcast_to(np.array(bound, float), index.shape) for bound in (lower, upper))
-        self._bounds.append((*spread, np.broadcast_to(np.array(integer), index.shape)))
+        least, most = (np.broadcast_to(np.array(bound, float), index.shape) for bound in (lower, upper))
+        self._bounds.append((least, most, np.broadcast_to(np.array(integer), index.shape)))
         self.columns += count
         self.column_blocks[name] = ColumnBlock(name, index)
         return index
