@@ -42,7 +42,7 @@ class Hosts(NamedTuple):
     """Equal hosts of one rack: CPU in percent of a core, memory in MB, as Storm gives them."""
 
     rack: str
-    count: int
+    number: int
     cpu_percent: float
     memory_mb: float
 
@@ -234,7 +234,7 @@ def _network(topology: str) -> dict[str, Any]:
     for hosts in CLUSTERS[cluster]:
         free = {"cpu": hosts.cpu_percent / 100, "memory": hosts.memory_mb * MEBIBYTE}
         taken = sum(node["zone"] == hosts.rack for node in nodes)
-        names = [f"{hosts.rack}h{number:03d}" for number in range(taken, taken + hosts.count)]
+        names = [f"{hosts.rack}h{number:03d}" for number in range(taken, taken + hosts.number)]
         nodes += [{"name": name, "zone": hosts.rack, "resources": free} for name in names]
     return {"nodes": nodes, "within_zone": {"delay": WITHIN_RACK}, "between_zones": {"delay": BETWEEN_RACKS}}
 

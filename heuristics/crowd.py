@@ -22,13 +22,13 @@ BROKEN = 5
 class Crowd(NamedTuple):
     """A deployment as counts, and the parts of its evaluation.
 
-    `count` (operators, nodes) replicas; `hosts[i, :number[i]]` the nodes that operator i uses and `slot` (operators, nodes)
+    `held` (operators, nodes) replicas; `hosts[i, :number[i]]` the nodes that operator i uses and `slot` (operators, nodes)
     where each stands there; `degree` (operators,) replicas; `used` (nodes, resources). `pairs` (streams, 3): longest delay,
     and price and delay summed over all pairs of replicas; `before` is its copy. `plan` (changes, 4) holds the change that
     is tried: operator, node left (-1 for none), node taken (-1 for none), replicas. `values` (6,) are the metrics.
     """
 
-    count: NDArray[np.int64]
+    held: NDArray[np.int64]
     hosts: NDArray[np.int64]
     number: NDArray[np.int64]
     slot: NDArray[np.int64]
@@ -51,7 +51,7 @@ class Crowd(NamedTuple):
             slot[i, hosts[i, : number[i]]] = np.arange(number[i])
         pairs = np.zeros((tables.source.size, 3))
         return cls(
-            count=counts.astype(np.int64),
+            held=counts.astype(np.int64),
             hosts=hosts,
             number=number,
             slot=slot,
@@ -72,7 +72,7 @@ def refresh_all(t: Tables, c: Crowd) -> None:
         for m in range(c.used.shape[1]):
             total = 0.0
             for i in range(c.degree.size):
-                total += c.count[i, u] * t.demand[i, m]
+                total += c.held[i, u] * t.demand[i, m]
             c.used[u, m] = total
     for e in range(t.source.size):
         i, j = t.source[e], t.target[e]
@@ -81,7 +81,7 @@ def refresh_all(t: Tables, c: Crowd) -> None:
             u = c.hosts[i, a]
             for b in range(c.number[j]):
                 v = c.hosts[j, b]
-                weight = c.count[i, u] * c.count[j, v]
+                weight = c.held[i, u] * c.held[j, v]
                 longest = max(longest, t.delay[u, v])
                 price += weight * t.link_cost[u, v]
                 delay += weight * t.delay[u, v]
@@ -96,8 +96,8 @@ def _transfer(t: Tables, c: Crowd, i: int, u: int, v: int, q: int) -> None:
         if node < 0:
             continue
         change = -q if side == 0 else q
-        held = c.count[i, node]
-        c.count[i, node] = held + change
+        held = c.held[i, node]
+        c.held[i, node] = held + change
         c.degree[i] += change
         for m in range(t.demand.shape[1]):
             c.used[node, m] += change * t.demand[i, m]
@@ -123,7 +123,7 @@ def _add_up(t: Tables, c: Crowd, i: int, u: int, v: int, q: int) -> None:
         price, delay = 0.0, 0.0
         for b in range(c.number[j]):
             w = c.hosts[j, b]
-            share = q * c.count[j, w]
+            share = q * c.held[j, w]
             if v >= 0:
                 delay += share * (t.delay[v, w] if sends else t.delay[w, v])
                 price += share * (t.link_cost[v, w] if sends else t.link_cost[w, v])
@@ -178,7 +178,7 @@ def perform(t: Tables, c: Crowd, changes: int) -> None:
             c.pairs[e, 0] = max(c.pairs[e, 0], _reach(t, c, e, i, v))
     for k in range(changes):
         i, u = c.plan[k, 0], c.plan[k, 1]
-        if u < 0 or c.count[i, u] > 0:
+        if u < 0 or c.held[i, u] > 0:
             continue
         for a in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
             e = t.adjacent[a]

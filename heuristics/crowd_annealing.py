@@ -127,7 +127,7 @@ def _propose(t: Tables, c: Crowd, random: np.ndarray) -> int:
         return 0
     if kind < 0.18:
         return _plan_exchange(t, c, u, v)
-    q = c.count[i, u]
+    q = c.held[i, u]
     if q > 1 and uniform(random) < 0.5:
         q = 1 + below(random, q)
     free = room(t, c, i, v)
@@ -156,14 +156,14 @@ def _plan_swap(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int, v: int, 
     """q replicas of operator i go from u to v, and about as much of another operator comes back."""
     for _ in range(4):
         j = below(random, c.degree.size)
-        if j == i or c.count[j, v] == 0 or not t.candidate[j, u]:
+        if j == i or c.held[j, v] == 0 or not t.candidate[j, u]:
             continue
         back = 1.0
         for m in range(t.demand.shape[1]):
             if t.demand[j, m] > 0:
                 back = max(back, np.ceil(q * t.demand[i, m] / t.demand[j, m] - 1e-9))
         _plan(c, 0, i, u, v, q)
-        _plan(c, 1, j, v, u, min(c.count[j, v], int(min(back, 1e9))))
+        _plan(c, 1, j, v, u, min(c.held[j, v], int(min(back, 1e9))))
         return 2
     return 0
 
@@ -173,7 +173,7 @@ def _plan_exchange(t: Tables, c: Crowd, u: int, v: int) -> int:
     """Everything on u goes to v, and everything on v to u."""
     changes = 0
     for i in range(c.degree.size):
-        here, there = c.count[i, u], c.count[i, v]
+        here, there = c.held[i, u], c.held[i, v]
         if here > there:
             if not t.candidate[i, v]:
                 return 0
@@ -193,7 +193,7 @@ def _keep(c: Crowd, best: Best) -> None:
         best.number[i] = c.number[i]
         for k in range(c.number[i]):
             best.hosts[i, k] = c.hosts[i, k]
-            best.held[i, k] = c.count[i, c.hosts[i, k]]
+            best.held[i, k] = c.held[i, c.hosts[i, k]]
 
 
 @inlined

@@ -95,7 +95,7 @@ def test_worst_placement_has_objective_one() -> None:
 def test_clusters_have_all_their_hosts_in_their_racks(cluster: str, racks: int, hosts: int) -> None:
     document = instance_document(Topology.model_validate(topology(f"largeCluster{cluster}/x", spout=component("spout", 1))))
     names = {node["name"] for node in document["network"]["nodes"]}
-    assert len(names) == hosts == sum(each.count for each in CLUSTERS[f"largeCluster{cluster}"])
+    assert len(names) == hosts == sum(each.number for each in CLUSTERS[f"largeCluster{cluster}"])
     assert len({node["zone"] for node in document["network"]["nodes"]}) == racks
 
 
@@ -148,18 +148,18 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
         pytest.skip("overloaded in any case")
     tables = tables_of(compiled)
     now = Crowd.of_counts(tables, random_fit(compiled, np.random.default_rng(seed)).counts(compiled))
-    best = Best.empty(*now.count.shape)
+    best = Best.empty(*now.held.shape)
     random = np.array([seed], np.uint64)
     least = anneal_crowd(tables, now, best, np.inf, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
     for e, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
-        weight = np.outer(now.count[i], now.count[j])
+        weight = np.outer(now.held[i], now.held[j])
         longest = compiled.delay[weight > 0].max()
         wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum()]
         np.testing.assert_allclose(now.pairs[e], wanted, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(now.used, now.count.T @ compiled.demand, rtol=1e-9, atol=1e-9)
-    assert (now.degree == now.count.sum(axis=1)).all()
+    np.testing.assert_allclose(now.used, now.held.T @ compiled.demand, rtol=1e-9, atol=1e-9)
+    assert (now.degree == now.held.sum(axis=1)).all()
     for i, number in enumerate(now.number):
-        assert sorted(now.hosts[i, :number]) == np.flatnonzero(now.count[i]).tolist()
+        assert sorted(now.hosts[i, :number]) == np.flatnonzero(now.held[i]).tolist()
     found = problem.evaluate(compiled.deployment(best.counts()))
     assert found.feasible == (least < 1000)
     if found.feasible:
