@@ -258,13 +258,6 @@ def test_sequences_and_policies_are_solved_to_the_optimum(kind, method):
         assert solution.status == ("infeasible" if problem.clashes() else "optimal"), identifier
 
 
-class EntryPoint:
-    """What `importlib.metadata` would find of another package."""
-
-    def __init__(self, families):
-        self.load = lambda: families
-
-
 def test_another_package_adds_families_but_not_to_our_mix(monkeypatch):
     ours = list(FAMILIES["migration"])
     theirs = [
@@ -272,7 +265,7 @@ def test_another_package_adds_families_but_not_to_our_mix(monkeypatch):
         Family("halves", "their-kind", "one node becomes two", halves, "tasks", 8),
         Family("zipf", "migration", "a name that is taken", halves, "tasks", 8),
     ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint(theirs)] if group == "edrp.families" else [])
+    monkeypatch.setattr(registry, "added", lambda group: theirs if group == "edrp.families" else [])
     assert [family.name for family in choose_families("migration")] == ours
     assert [identifier for identifier, _ in generate("migration", 1, families=["halves"])] == ["migration-000000-halves"]
     assert [identifier for identifier, _ in generate("their-kind", 1)] == ["their-kind-000000-halves"]

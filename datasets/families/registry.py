@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from importlib.metadata import entry_points
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from edrp.datasets.families.family import Family
 from edrp.datasets.families.migration import migration_families
 from edrp.datasets.families.placement import placement_families
 from edrp.errors import Fault, InvalidInstanceError
+from edrp.plugins import added
 from edrp.problems.base import Problem
 from edrp.wording import suggestion
 
@@ -36,10 +36,8 @@ def all_families() -> dict[str, dict[str, Family]]:
     ['edrp', 'migration']
     """
     found = {kind: dict(families) for kind, families in FAMILIES.items()}
-    for point in entry_points(group="edrp.families"):
-        loaded = point.load()
-        for family in loaded if isinstance(loaded, (list, tuple)) else [loaded]:
-            found.setdefault(family.kind, {}).setdefault(family.name, family)
+    for family in added("edrp.families"):
+        found.setdefault(family.kind, {}).setdefault(family.name, family)
     return found
 
 
