@@ -77,7 +77,11 @@ def _placement(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    return chain(generate("migration", 60, 11), generate("migration-sequence", 20, 11))
+    """Single migrations of 64 and 128 tasks, sequences of 20 and 40."""
+    for kind, count, sizes in (("migration", 120, (64, 128)), ("migration-sequence", 30, (20, 40))):
+        for name, tasks in zip(("small", "large"), sizes, strict=True):
+            for identifier, problem in generate(kind, count, 11, size=tasks):
+                yield f"{name}-{identifier}", problem
 
 
 def _production(data: Path | None) -> Iterator[tuple[str, str]]:

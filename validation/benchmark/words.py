@@ -40,7 +40,7 @@ def duration(seconds: float | None) -> str:
     """A time with the unit that suits it.
 
     >>> [duration(each).replace(GLUE, " ") for each in (0.0, 4e-7, 0.00042, 0.0512, 3.21, 125.0, 7300.0)]
-    ['0 s', '0.4 µs', '0.42 ms', '51 ms', '3.2 s', '2 min 5 s', '2 h 2 min']
+    ['0 s', '0.4 µs', '420 µs', '51 ms', '3.2 s', '2 min 5 s', '2 h 2 min']
     """
     if seconds is None or not np.isfinite(seconds):
         return NONE
@@ -49,9 +49,11 @@ def duration(seconds: float | None) -> str:
             return f"{seconds / size:.2g}{GLUE}{unit}" if seconds < 99.5 * size else f"{seconds / size:.0f}{GLUE}{unit}"
     if seconds < 59.95:
         return f"{seconds:.1f}{GLUE}s" if seconds else f"0{GLUE}s"
-    hours, rest = divmod(round(seconds), 3600)
-    minutes, left = divmod(rest, 60)
-    return f"{hours}{GLUE}h {minutes}{GLUE}min" if hours else f"{minutes}{GLUE}min {left}{GLUE}s"
+    minutes, left = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}{GLUE}min {left}{GLUE}s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours}{GLUE}h {minutes}{GLUE}min"
 
 
 def number(value: float | None, digits: int = 3) -> str:
