@@ -91,12 +91,17 @@ def profile_chart(curves: Mapping[str, Curve], styles: Styles, title: str, wides
 
 
 def _factors(end: float) -> list[float]:
-    """Round factors from 1 to `end`, none so close to the one before that their labels touch."""
-    shown = [1.0]
-    for tick in (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e5, 1e6):
-        if tick <= end and np.log(tick / shown[-1]) > 0.07 * np.log(end):
+    """Round factors from 1 to `end`, the roundest first, none so close to another that their labels touch.
+
+    >>> _factors(1.7), _factors(2e4)
+    ([1.0, 1.05, 1.1, 1.2, 1.5], [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0, 10000.0])
+    """
+    rounder = [10.0**power for power in range(7)]
+    shown: list[float] = []
+    for tick in (*rounder, 2.0, 5.0, 20.0, 50.0, 1.5, 3.0, 1.2, 1.1, 1.05, 1.02):
+        if tick <= end and all(abs(np.log(tick / other)) > 0.05 * np.log(end) for other in shown):
             shown.append(tick)
-    return shown
+    return sorted(shown)
 
 
 def over_time_chart(

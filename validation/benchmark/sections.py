@@ -102,7 +102,7 @@ def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], st
 def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Part]:
     families = families_of(runs)
     wins = {name: sum(name in cells and cells[name].wins for cells in families.values()) for name in order}
-    if len(families) < 2 or not any(wins.values()):
+    if len(families) < 2 or len(order) < 2 or not any(wins.values()):
         return []
     most = max(wins.values())
     names = [name for name in order if wins[name] == most]
