@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from edrp.batch.folder import Fingerprint, ResultFolder
+from edrp.batch.folder import SORTED_BY, Fingerprint, ResultFolder
 from edrp.batch.journal import Journal, table_of
 from edrp.batch.progress import BatchProgress, FolderWatch, Report
 from edrp.batch.rows import RESULT_SCHEMA
@@ -58,7 +58,7 @@ def solve_on_spark(
 
             _write(_even(left, count), plan, folder.path, look)
         folder.recover()
-    return spark.read.parquet(str(folder.path)).orderBy("id", "method", "run_seed", "key")
+    return spark.read.parquet(str(folder.path)).orderBy(*SORTED_BY)
 
 
 def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | None) -> DataFrame:

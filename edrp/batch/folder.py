@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from edrp.files import write_whole
 
 MANIFEST = "_batch.json"
 LOCK = ".lock"
+SORTED_BY = ("id", "method", "run_seed", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +174,15 @@ def read_manifest(path: str | Path) -> dict[str, object]:
         raise InvalidInstanceError([Fault("folder", str(path), why)]) from None
 
 
-def read_rows(path: str | Path) -> pa.Table:
+def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
     """All rows of a folder of results, by id, method and seed; of a batch that runs, those in finished files.
+
+    Parameters
+    ----------
+    path
+        Of the folder.
+    columns
+        Those wanted; None for all. Those by which rows are sorted always come along.
 
     Raises
     ------
@@ -183,13 +191,15 @@ def read_rows(path: str | Path) -> pa.Table:
     """
     read_manifest(path)
     parts = sorted(Path(path).glob(PART.format("*")))
-    table = pa.concat_tables([RESULT_SCHEMA.empty_table(), *(pq.read_table(part, schema=RESULT_SCHEMA) for part in parts)])
-    return sorted_rows(table)
+    wanted = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name in SORTED_BY]
+    schema = pa.schema([RESULT_SCHEMA.field(name) for name in wanted], RESULT_SCHEMA.metadata)
+    tables = (pq.read_table(part, columns=wanted, schema=RESULT_SCHEMA) for part in parts)
+    return sorted_rows(pa.concat_tables([schema.empty_table(), *tables]))
 
 
 def sorted_rows(table: pa.Table) -> pa.Table:
     """Rows by id, method and seed."""
-    return table.sort_by([("id", "ascending"), ("method", "ascending"), ("run_seed", "ascending"), ("key", "ascending")])
+    return table.sort_by([(name, "ascending") for name in SORTED_BY])
 
 
 def _rewrite(part: Path, table: pa.Table) -> None:

@@ -24,6 +24,7 @@ from edrp.errors import Fault, InvalidInstanceError
 from edrp.spark import spark_session
 
 SHOWN_REASONS = 20
+SUMMARISED = ("outcome", "error_type", "error_message")
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder that gets the rows (Parquet); the same command again goes on.")]
 Master = Annotated[str | None, typer.Option("--spark", metavar="MASTER", help="Solve on Spark: local[2], spark://host:port, …")]
@@ -74,7 +75,7 @@ def solve_many(
         except KeyboardInterrupt:
             say(errors(), f"interrupted; what is solved is kept in {out}, the same command goes on from there", "red")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
-    rows = read_rows(out)
+    rows = read_rows(out, SUMMARISED)
     print_summary(rows, out)
     raise typer.Exit(exit_code(rows))
 
