@@ -143,6 +143,21 @@ def test_an_answer_that_the_evaluator_contradicts_is_a_defect(coins, tmp_path):
     assert "claimed objective 0.0, evaluated 1.0" in out
 
 
+def test_another_packages_kind_and_method_are_ordinary_ones(coins, tmp_path):
+    source = tmp_path / "coin.json"
+    source.write_text(coin("heads"))
+    environment = {**os.environ, "PYTHONPATH": str(coins)}
+    for arguments, shown in (
+        (["solve", source, "-m", "throw"], "feasible: nothing better was found"),
+        (["methods", "coin"], "throws a coin"),
+        (["schema", "coin"], '"side"'),
+    ):
+        command = [sys.executable, "-m", "edrp", *map(str, arguments)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert shown in done.stdout
+
+
 def test_a_method_of_the_users_own_session_travels_to_the_workers(tmp_path, examples):
     script = tmp_path / "session.py"
     script.write_text(f'''

@@ -9,7 +9,7 @@ import typer
 
 from edrp.cli.terminal import output, table
 from edrp.errors import EdrpError
-from edrp.instances import KINDS, schema
+from edrp.instances import KINDS, add_kinds, schema
 from edrp.methods import methods
 from edrp.solution import installed_versions
 from edrp.wording import suggestion
@@ -22,6 +22,7 @@ def print_schema(kind: Annotated[str, typer.Argument(help="For example edrp or e
 
 def print_methods(kind: Annotated[str | None, typer.Argument(help="Only those for problems of this kind.")] = None) -> None:
     """List the methods."""
+    add_kinds()
     if kind is not None and kind not in KINDS:
         raise EdrpError(f"no problems of kind {kind!r}{suggestion(kind, KINDS)}")
     rows = [

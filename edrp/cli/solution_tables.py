@@ -10,7 +10,7 @@ from rich.table import Table
 
 from edrp.cli.migration_tables import migration_parts, sequence_parts
 from edrp.cli.placement_tables import deployment_parts
-from edrp.cli.terminal import say
+from edrp.cli.terminal import say, table
 from edrp.problems.base import Problem
 from edrp.solution import Solution
 
@@ -36,7 +36,7 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
     say(console, name, "bold")
     say(console, VERDICTS[solution.status] + STOPS[solution.stopped_because], STYLES[solution.status])
     say(console, _figures(solution))
-    for part in PARTS[problem.kind](problem, solution):
+    for part in PARTS.get(problem.kind, metric_parts)(problem, solution):
         if isinstance(part, Table):
             console.print(part)
         else:
@@ -61,10 +61,17 @@ def _figures(solution: Solution) -> str:
     return "; ".join([*parts, size] if size else parts)
 
 
+def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:
+    """The metrics; the decision itself is in the document."""
+    rows = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
+    if rows:
+        yield table(("metric", "value"), rows, right=("value",))
+
+
 PARTS: dict[str, Callable[[Any, Any], Iterator[Table | str]]] = {
     "edrp": deployment_parts,
     "migration": migration_parts,
     "migration-sequence": sequence_parts,
     "migration-policy": migration_parts,
 }
-"""What of a decision is shown, by kind of problem."""
+"""What of a decision is shown, by kind of problem; of another package's kinds the metrics."""
