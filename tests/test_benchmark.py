@@ -26,6 +26,7 @@ from edrp.errors import BackendUnavailableError, InvalidInstanceError
 from edrp.heuristics.greedy import Greedy
 from edrp.methods import methods
 from edrp.solution import Answer, relative_gap
+from edrp.spark import spark_session
 from edrp.validation.benchmark import run as running
 from edrp.validation.benchmark import suites as registry
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, performance_profiles, time_profiles
@@ -299,6 +300,16 @@ def test_rows_of_other_instances_are_refused(rows, instances):
     assert len(refused.value.faults) == 1
 
 
+def test_problem_too_large_for_a_method_is_refused_not_failed(rows, instances, tmp_path):
+    too_large = {"outcome": "failed", "status": "none", "objective": None, "error_type": "ProblemTooLargeError"}
+    for row in only(rows, method="random"):
+        row |= too_large | {"error_message": "would take about 58 GiB"}
+    found = write_benchmark(as_table(rows), instances, tmp_path, SUITE, {}, "")
+    assert command.exit_code(found) == 0
+    assert "would take about 58 GiB" in words_of(found.report)
+    assert found.summaries["edrp"].loc["random", ["refused", "failed"]].tolist() == [8, 0]
+
+
 def test_broken_instance_is_a_failure_and_named(rows, instances, tmp_path):
     broken = {**instances, "broken": '{"kind": '}
     choice = choices_of("greedy", time_limit=300.0, gap=1e-9)[0]
@@ -427,6 +438,19 @@ def test_only_what_was_asked_for_is_compared_though_the_folder_holds_more(tmp_pa
     other = Suite("two", "others", lambda data: [("layered-9", layered(5, 9))], ("greedy",))
     with pytest.raises(InvalidInstanceError, match="other instances"):
         run_benchmark(other, tmp_path, n_jobs=1)
+
+
+@pytest.mark.xdist_group("spark")  # one session for all, in one worker
+def test_on_spark_the_same_is_compared(tmp_path):
+    suite = Suite(
+        "two", "two applications", lambda data: [(f"layered-{i}", application(i)) for i in (0, 1)], ("greedy", "random")
+    )
+    here = run_benchmark(suite, tmp_path / "here", n_jobs=1)
+    with spark_session("local[2]", memory="1g", in_python=True) as session:
+        there = run_benchmark(suite, tmp_path / "there", spark=session)
+    columns = ["id", "method", "run_seed", "outcome", "objective", "gap"]
+    pd.testing.assert_frame_equal(here.runs[columns], there.runs[columns])
+    assert "Spark on local[2]" in words_of(there.report)
 
 
 class Liar(Greedy):
