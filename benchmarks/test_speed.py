@@ -15,8 +15,10 @@ from registry import cases
 def pytest_generate_tests(metafunc):
     """One test per case; all sizes only where they are timed."""
     smoke = not metafunc.config.getoption("benchmark_enable")
-    found = list(cases(smoke))
-    metafunc.parametrize("case", found, ids=[str(case) for case in found])
+    # One worker imports the other libraries.
+    others = pytest.mark.xdist_group("modelling")
+    found = [pytest.param(case, id=str(case), marks=others if case.spec.package != "edrp" else ()) for case in cases(smoke)]
+    metafunc.parametrize("case", found)
 
 
 @pytest.mark.benchmark(timer=process_time, warmup=False)
