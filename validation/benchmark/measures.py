@@ -217,12 +217,12 @@ def families_of(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
 
 
 def family_of(name: str) -> str:
-    """An instance's id without the numbers in it.
+    """An instance's id without the numbers that stand alone in it or end it.
 
-    >>> family_of("edrp-000017-diamond-ans"), family_of("migration/zipf/003"), family_of("7")
-    ('edrp-diamond-ans', 'migration/zipf', '7')
+    >>> family_of("edrp-000017-diamond-ans"), family_of("cluster01/Topology003"), family_of("7")
+    ('edrp-diamond-ans', 'cluster01/Topology', '7')
     """
-    return re.sub(r"(^|[-_/ .])\d+(?=[-_/ .]|$)", "", name).lstrip("-_/ .") or name
+    return re.sub(r"(^|[-_/ .])\d+(?=[-_/ .]|$)|\d+$", "", name).lstrip("-_/ .") or name
 
 
 def _takes(method: str, kind: str) -> bool:

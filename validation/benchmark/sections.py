@@ -96,7 +96,7 @@ def _gaps(runs: pd.DataFrame, order: Sequence[str]) -> dict[str, dict[str, float
 def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Part:
     figure = charts.gap_boxes(runs, order, styles) if runs["gap"].notna().any() else None
     sentences = (words.gap_words(summary, runs), words.reference_words(runs))
-    return Part("Gap to the proven optimum or best bound", sentences, figure, quality_table(summary))
+    return Part(f"Gap to {words.reference_name(runs)}", sentences, figure, quality_table(summary))
 
 
 def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Part]:

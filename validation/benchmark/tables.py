@@ -11,7 +11,7 @@ from edrp.validation.benchmark.measures import FamilyCell
 from edrp.validation.benchmark.statistics import PairedTest
 from edrp.validation.benchmark.words import GLUE, NONE, duration, number, p_value, percent
 
-NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d+(\.\d+)?(e[-+]?\d+)?"
+NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d[\d,]*(\.\d+)?(e[-+]?\d+)?"
 """Reasons that differ only in numbers, such as those of operators o1 and o2, are one; the 2 of ds2 is part of a word."""
 
 SHOWN_IDS = 6

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from edrp.validation.benchmark.curves import Curve
-from edrp.validation.benchmark.measures import BEST, OPTIMUM
+from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM
 from edrp.validation.benchmark.statistics import TIE, PairedTest
 
 NONE = "–"
@@ -108,13 +108,21 @@ def reference_words(runs: pd.DataFrame) -> str:
     proven, best = int(counts.get(OPTIMUM, 0)), int(counts.get(BEST, 0))
     if proven == total:
         return f"The optimum is proven for {'the instance' if total == 1 else f'all {total} instances'}."
-    parts = [f"the optimum is proven for {proven} of {counted(total, 'instance')}"]
+    parts = [f"the optimum is proven for {proven} of {counted(total, 'instance')}" if proven else "no optimum is proven"]
     if bound := total - proven - best:
-        parts.append(f"{bound} {'is' if bound == 1 else 'are'} compared with the best bound, which no answer may reach")
+        parts.append(f"{counted(bound, 'instance')} compared with the best bound, which no answer may reach")
     if best:
-        parts.append(f"{best}, of which nothing is proven, with the best answer of any method")
+        parts.append(f"{counted(best, 'instance')} without a bound, compared with the best answer of any method")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def reference_name(runs: pd.DataFrame) -> str:
+    """What gaps are to, in a few words."""
+    kinds = set(runs.loc[runs["gap"].notna(), "reference_is"])
+    return {(OPTIMUM,): "the proven optimum", (BOUND,): "the best bound", (BEST,): "the best answer"}.get(
+        tuple(kinds), "the reference"
+    )
 
 
 def gap_words(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
@@ -122,12 +130,11 @@ def gap_words(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
     answered = summary[summary["answered"] > 0]
     if answered.empty:
         return "No method found an answer."
-    what = "the proven optimum" if (runs.loc[runs["gap"].notna(), "reference_is"] == OPTIMUM).all() else "the reference"
     own = answered.iloc[0]
     equal = answered[(answered["solved"] == own["solved"]) & (answered["mean_gap"] <= own["mean_gap"] + TIE)]
     names = [str(name) for name in equal.index]
     sentence = (
-        f"{listed(names)} {_is(names)} within 1{GLUE}% of {what} on {percent(own['near'])} of "
+        f"{listed(names)} {_is(names)} within 1{GLUE}% of {reference_name(runs)} on {percent(own['near'])} of "
         f"{counted(int(own['instances']), 'instance')} (mean gap {percent(own['mean_gap'])})"
     )
     farthest = answered["mean_gap"].idxmax()
