@@ -67,7 +67,7 @@ def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | Non
         ids, texts = zip(*instances, strict=True)
         return spark.createDataFrame(pa.table({"id": pa.array(ids), "instance": pa.array(texts)}))
     refuse_missing_columns(source.columns, "the DataFrame")
-    frame = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
+    frame: DataFrame = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
     repeated = frame.groupBy("id").count().where("count > 1 or id is null").limit(5).collect()
     if repeated:
         why = "each instance needs an id of its own"

@@ -15,7 +15,8 @@ from edrp.batch.worker import Worker
 
 def jobs_for(tasks: Sequence[Task], n_jobs: int | None) -> int:
     """Processes at work at the same time, as joblib counts them: None is one per core, −2 all cores but one."""
-    return max(1, min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(tasks)))
+    allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    return max(1, min(allowed, len(tasks)))
 
 
 def solve_here(tasks: Sequence[Task], plan: Plan, jobs: int) -> Iterator[Row]:
