@@ -176,6 +176,14 @@ if __name__ == "__main__":
     assert done.stdout.split() == ["mine", "solved"], done.stderr
 
 
+def test_workers_use_one_thread_where_a_method_would_take_all_cores(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert edrp.Options().many_threads == 1
+    assert edrp.Options(threads=3).many_threads == 3
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert edrp.Options().many_threads == os.cpu_count()
+
+
 # What survives
 
 

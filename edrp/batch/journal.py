@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
+from edrp.errors import EdrpError
 
 JOURNAL = "_journal-{}.jsonl"
 PART = "part-{}.parquet"
@@ -58,8 +59,20 @@ class Journal:
         return len(self.keys)
 
     def write(self, row: Row) -> None:
-        """Keep a row, in one write that is whole or, after a crash, is dropped as torn."""
-        os.write(self._file, json.dumps(row, default=_written).encode() + b"\n")
+        """Keep a row, in one write that is whole or, after a crash, is dropped as torn.
+
+        Raises
+        ------
+        EdrpError
+            When the disk is full; rows written before are kept.
+        """
+        line = json.dumps(row, default=_written).encode() + b"\n"
+        try:
+            written = os.write(self._file, line)
+        except OSError as error:
+            raise EdrpError(f"{self._path} cannot be written: {error.strerror}; rows solved before are kept") from None
+        if written < len(line):
+            raise EdrpError(f"{self._path} cannot be written: the disk is full; rows solved before are kept")
         self.keys.add(row["key"])
 
     def close(self) -> None:
