@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +29,15 @@ from edrp.formulations.placement import (
     add_capacity_rows,
     add_objective_and_limits,
     exceeds_capacity,
-    refuse_too_large,
 )
+from edrp.memory import refuse_beyond_memory
 from edrp.program import Linear, Program
+
+BYTES_PER_COLUMN = 3000
+"""Memory that a column and its coefficients take, most of it in the solver (measured with HiGHS)."""
+
+MANY_PATTERNS = 5000
+"""Patterns of an operator beyond which their distinct shares are not counted one by one."""
 
 SPLIT_LIMIT = 5
 """Most replicas for which splits are told apart by their parts; above, by the number of replicas only."""
@@ -121,7 +129,9 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
     ProblemTooLargeError
         Before allocating it; the message says how many columns it would have.
     """
-    refuse_too_large("compact", estimated_columns(compiled), "use the method 'annealing', which proves nothing")
+    columns = estimated_columns(compiled)
+    what = f"the compact program's {columns:,.0f} columns"
+    refuse_beyond_memory(BYTES_PER_COLUMN * columns, what, "use the method 'annealing', which proves nothing")
     expressions = CompactExpressions(compiled)
     add_split_rows(expressions)
     add_pattern_rows(expressions)
@@ -132,15 +142,29 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
 
 
 def estimated_columns(compiled: Compiled) -> float:
-    """About how many columns the compact program has: patterns, and pairs of nodes where delays or prices count."""
+    """How many columns the compact program has at most, nearly: patterns, and pairs of nodes where they count."""
     nodes = compiled.candidate.sum(axis=1).astype(float)
-    fewest, most = compiled.min_replicas.astype(float), compiled.max_replicas.astype(float)
-    patterns = (fewest + most) * (most - fewest + 1) / 2
-    timed = any(compiled.weight[name] or np.isfinite(compiled.limit[name]) for name in ("response_time", "network_usage"))
-    if not (timed or compiled.link_cost.any()):
-        return float(nodes @ patterns)
+    ranges = list(zip(compiled.min_replicas.tolist(), compiled.max_replicas.tolist(), strict=True))
+    patterns = np.array([(fewest + most) * (most - fewest + 1) / 2 for fewest, most in ranges])
+
+    def counts(metric: str) -> bool:
+        return bool(compiled.weight[metric] or np.isfinite(compiled.limit[metric]))
+
     i, j = compiled.stream_source, compiled.stream_target
-    return float(nodes @ patterns + (nodes[i] * nodes[j] * np.minimum(patterns[i], patterns[j])).sum())
+    pairs = nodes[i] * nodes[j]
+    if counts("network_usage") or (counts("cost") and compiled.link_cost.any()):
+        shares = np.array([_distinct_shares(fewest, most) for fewest, most in ranges])
+        return float(nodes @ patterns + pairs @ np.minimum(shares[i], shares[j]))
+    return float(nodes @ patterns + (pairs.sum() if counts("response_time") else 0.0))
+
+
+@cache
+def _distinct_shares(fewest: int, most: int) -> float:
+    """Number of distinct fractions c/r, 1 ≤ c ≤ r, `fewest` ≤ r ≤ `most`; an upper bound where there are very many."""
+    patterns = (fewest + most) * (most - fewest + 1) / 2
+    if fewest == most or patterns > MANY_PATTERNS:
+        return patterns
+    return float(len({Fraction(c, r) for r in range(fewest, most + 1) for c in range(1, r + 1)}))
 
 
 class CompactExpressions(PlacementExpressions):

@@ -14,6 +14,7 @@ from edrp.compiled import compile_problem
 from edrp.documents import Deployment, LinkClass, Network
 from edrp.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.formulations.builders import formulate
+from edrp.formulations.compact import estimated_columns
 from edrp.infeasibility import explain_infeasibility
 from edrp.instances import loads, schema
 from edrp.problems.edrp import EdrpProblem
@@ -214,10 +215,23 @@ def test_latencies_with_fewer_replicas_than_allowed_do_not_matter() -> None:
     assert np.isinf(compile_problem(problem).latency[:, 1]).all()
 
 
-@pytest.mark.parametrize("program", ["compact", "literal"])
-def test_programs_of_too_many_configurations_are_refused_before_they_are_built(program: str) -> None:
-    with pytest.raises(ProblemTooLargeError, match=rf"the {program} program would have .* columns"):
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("compact", "the compact program's 2,004,000,000 columns need .* GiB"),
+        ("literal", r"the literal program would have more than 10\^\d+ columns"),
+    ],
+)
+def test_programs_of_too_many_configurations_are_refused_before_they_are_built(program: str, why: str) -> None:
+    with pytest.raises(ProblemTooLargeError, match=why):
         formulate(copies(2000, 1000), program)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_size_of_the_compact_program_is_known_before_it_is_built(seed: int) -> None:
+    problem = with_zones(seed)
+    columns = formulate(problem.replace(current=None), "compact").program.columns
+    assert columns <= 1.3 * estimated_columns(compile_problem(problem)) + 100
 
 
 def test_exact_search_says_how_many_configurations_are_too_many() -> None:
