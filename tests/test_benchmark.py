@@ -32,6 +32,7 @@ from edrp.validation.benchmark import suites as registry
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, performance_profiles, time_profiles
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, runs_of, summary_of
 from edrp.validation.benchmark.recheck import alarms_of
+from edrp.validation.benchmark.report import reason_tables
 from edrp.validation.benchmark.run import run_benchmark, write_benchmark
 from edrp.validation.benchmark.statistics import holm, mean_interval, paired_tests
 from edrp.validation.benchmark.suites import SUITES, Suite
@@ -312,13 +313,15 @@ def test_problem_too_large_for_a_method_is_refused_not_failed(rows, instances, t
 
 def test_broken_instance_is_a_failure_and_named(rows, instances, tmp_path):
     broken = {**instances, "broken": '{"kind": '}
-    choice = choices_of("greedy", time_limit=300.0, gap=1e-9)[0]
-    rows.append(solve_task(Task(Instance("broken", broken["broken"]), choice, 0)))
+    rows += [solve_task(Task(Instance("broken", broken["broken"]), choice, 0)) for choice in choices_of(METHODS)]
     found = write_benchmark(as_table(rows), broken, tmp_path, SUITE, {}, "edrp benchmark")
     assert not found.alarms
     assert command.exit_code(found) == 2
-    assert "InvalidInstanceError" in words_of(found.report)
-    assert "broken" in words_of(found.report)
+    (failure,) = reason_tables(found.runs)[0].rows
+    assert failure[0] == "every method"
+    assert failure[1] == "InvalidInstanceError"
+    assert failure[3:] == ("5", "broken")
+    assert failure[2] in words_of(found.report)
 
 
 # The report

@@ -119,26 +119,23 @@ def test_table(tests: Sequence[PairedTest]) -> Table:
 
 
 def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None:
-    """Rows of one outcome by method and reason; None where there are none."""
+    """Rows of one outcome by reason; None where there are none. What is wrong with an instance itself is said once."""
     own = runs[runs["outcome"] == outcome]
     if own.empty:
         return None
-    own = own.assign(
-        why=own["error_place"].fillna("") + "\n" + own["error_message"].fillna(""), type=own["error_type"].fillna(NONE)
-    )
-    own["alike"] = own["why"].str.replace(NUMBER, "…", regex=True)
+    every = runs["method"].nunique()
+    place, message = (own[name].fillna("") for name in ("error_place", "error_message"))
+    why = message.where([text.startswith(start) for text, start in zip(message, place, strict=True)], place + ": " + message)
+    own = own.assign(why=why, type=own["error_type"].fillna(NONE), alike=why.str.replace(NUMBER, "…", regex=True))
     rows = []
-    for (method, error_type, alike), group in own.groupby(["method", "type", "alike"], sort=True):
-        ids = list(dict.fromkeys(group["id"]))
+    for (error_type, alike), group in own.groupby(["type", "alike"], sort=True):
+        ids, methods = (list(dict.fromkeys(group[name])) for name in ("id", "method"))
         more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
-        why = group["why"].iloc[0] if group["why"].nunique() == 1 else str(alike)
-        rows.append((str(method), str(error_type), _sentence(why), f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
+        who = "every method" if len(methods) == every > 1 else ", ".join(methods)
+        reason = group["why"].iloc[0] if group["why"].nunique() == 1 else str(alike)
+        rows.append((who, str(error_type), reason or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
+    rows.sort()
     return Table(caption, ("Method", "Type", "Reason", "Rows", "Instances"), tuple(rows), ("Rows",), open=outcome == "failed")
-
-
-def _sentence(why: str) -> str:
-    """Place and message, of which either may be empty."""
-    return ": ".join(each for each in why.split("\n", 1) if each) or NONE
 
 
 def facts_table(caption: str, facts: Mapping[str, str]) -> Table:
