@@ -234,7 +234,7 @@ def verdict(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str]
         own = provers.loc[name]
         sentences.append(
             f"Proof: `{name}` proves the optimum of {percent(own['proven'])} of {counted(int(own['instances']), 'instance')}, "
-            f"in a median of {duration(own['median_seconds'])}."
+            f"in a median of {duration(own['median_seconds'])}{_refusing(own)}."
         )
     searchers = answered[~answered.index.isin(exact)]
     if not searchers.empty:
@@ -242,7 +242,7 @@ def verdict(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str]
         own = searchers.loc[name]
         sentences.append(
             f"Search: `{name}` answers {percent(own['solved'])}, with a mean gap of {percent(own['mean_gap'])} (worst "
-            f"{percent(own['worst_gap'])}), in a median of {duration(own['median_seconds'])}."
+            f"{percent(own['worst_gap'])}), in a median of {duration(own['median_seconds'])}{_refusing(own)}."
         )
         others = searchers.drop(name)
         if not others.empty:
@@ -253,3 +253,7 @@ def verdict(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str]
                     f"{percent(others.loc[quick, 'mean_gap'])} on average, answering {percent(others.loc[quick, 'solved'])}."
                 )
     return sentences
+
+
+def _refusing(own: pd.Series) -> str:
+    return f"; it refuses {counted(int(own['refused']), 'other run')}" if own["refused"] else ""
