@@ -109,6 +109,7 @@ def test_poison_costs_its_own_rows_and_says_why(coins, mixed, tmp_path):
         "kills": coin("kill"),
         "hangs": coin("hang"),
         "fails": coin("fail"),
+        "kills-early": coin("read and kill"),
     }
     source = lines(tmp_path / "instances.jsonl", {"good": coin("x"), **poison, "better": coin("heads")})
     methods = ("-m", "throw", "-m", "scipy", "--time-limit", 1, "--kill-after", 4)
@@ -116,7 +117,7 @@ def test_poison_costs_its_own_rows_and_says_why(coins, mixed, tmp_path):
     out, err = job.communicate(timeout=120)
     assert job.returncode == 2, err
     found = {(row["id"], row["method"]): row for row in read_rows(tmp_path / "out").to_pylist()}
-    assert len(found) == 2 * 9
+    assert len(found) == 2 * 10
     for good in ("good", "better"):
         assert found[good, "throw"]["outcome"] == "solved"
     why = {
@@ -126,6 +127,7 @@ def test_poison_costs_its_own_rows_and_says_why(coins, mixed, tmp_path):
         ("infeasible", "scipy"): ("infeasible", "Infeasible", "limits.response_time"),
         ("kills", "throw"): ("failed", "WorkerDied", "SIGKILL"),
         ("hangs", "throw"): ("failed", "TimeOut", "4 s"),
+        ("kills-early", "scipy"): ("failed", "WorkerDied", "SIGKILL"),
         ("fails", "throw"): ("failed", "ZeroDivisionError", "fell off the table"),
     }
     for pair, (outcome, error_type, message) in why.items():

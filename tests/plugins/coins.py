@@ -9,6 +9,15 @@ from edrp.problems.base import Evaluation, Problem
 from edrp.solution import Answer, Solution
 
 
+def harm(side):
+    """Do to the process what the side of the coin says."""
+    if side == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if side == "fail":
+        raise ZeroDivisionError("fell off the table")
+    time.sleep({"hang": 3600, "slow": 0.2}.get(side, 0))
+
+
 class CoinSolution(Solution):
     kind: Literal["coin-solution"] = "coin-solution"
     side: str | None
@@ -18,6 +27,10 @@ class Coin(Problem):
     kind: Literal["coin"] = "coin"
     side: str
 
+    def model_post_init(self, context):
+        if self.side.startswith("read and "):
+            harm(self.side.removeprefix("read and "))
+
     def evaluate(self, decision):
         return Evaluation(float(decision != self.side), {"wrong": float(decision != self.side)}, ())
 
@@ -26,7 +39,7 @@ class Coin(Problem):
 
 
 class Throw:
-    """Throws a coin, or does to its process what the side of the coin says."""
+    """Throws a coin."""
 
     name = "throw"
     kinds = ("coin",)
@@ -37,13 +50,9 @@ class Throw:
         return None
 
     def run(self, problem, options):
-        if problem.side == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if problem.side == "fail":
-            raise ZeroDivisionError("fell off the table")
+        harm(problem.side)
         if problem.side == "lie":
             return Answer("optimal", "finished", "heads", 0.0, 0.0)
-        time.sleep({"hang": 3600, "slow": 0.2}.get(problem.side, 0))
         return Answer("feasible", "finished", ["heads", "tails"][options.seed % 2])
 
 
