@@ -144,4 +144,6 @@ def facts_table(caption: str, facts: Mapping[str, str]) -> Table:
 
 
 def _interval(low: float, high: float) -> str:
-    return f" ({number(100 * low)}–{number(100 * high)})" if pd.notna(low) else ""
+    """Both ends in percent; what rounds to 0 is 0."""
+    ends = (number(0.0 if 100 * end < 5e-4 else 100 * end) for end in (low, high))
+    return f" ({'–'.join(ends)})" if pd.notna(low) else ""
