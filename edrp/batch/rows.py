@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from edrp.errors import EdrpError, InvalidInstanceError, UnsupportedProblemError
+from edrp.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.solution import Solution
 
 SCHEMA_VERSION = 1
@@ -31,7 +31,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "kind": (pa.string(), "of problem; null where the instance cannot be read"),
     "method": (pa.string(), "as asked for"),
     "parameters": (pa.string(), "JSON: arguments of the method, time limit and gap included"),
-    "outcome": (pa.string(), "solved, infeasible, nothing found, refused (the method cannot express the problem) or failed"),
+    "outcome": (pa.string(), "solved, infeasible, nothing found, refused (the method cannot express the problem, or it is too large for it) or failed"),
     "status": (pa.string(), "what we hold: optimal, feasible, infeasible, unbounded or none"),
     "stopped_because": (pa.string(), "why the method stopped: finished, time_limit, iteration_limit, interrupted or error"),
     "objective": (pa.float64(), "what is minimised, as re-evaluated"),
@@ -131,7 +131,7 @@ def failed(error: BaseException) -> dict[str, Any]:
     >>> failed(ValueError("no"))["error_type"]
     'ValueError'
     """
-    outcome: Outcome = "refused" if isinstance(error, UnsupportedProblemError) else "failed"
+    outcome: Outcome = "refused" if isinstance(error, (UnsupportedProblemError, ProblemTooLargeError)) else "failed"
     if isinstance(error, InvalidInstanceError):
         faults = [f"{fault.place}: {fault.why}" + (f" (got {fault.value})" if fault.value else "") for fault in error.faults]
         return _error(outcome, "InvalidInstanceError", "; ".join(faults), error.faults[0].place if error.faults else None)
