@@ -31,7 +31,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "kind": (pa.string(), "of problem; null where the instance cannot be read"),
     "method": (pa.string(), "as asked for"),
     "parameters": (pa.string(), "JSON: arguments of the method, time limit and gap included"),
-    "outcome": (pa.string(), "solved, infeasible, nothing found, refused (the method cannot express the problem, or it is too large for it) or failed"),
+    "outcome": (pa.string(), "solved, infeasible, nothing found, refused (another kind, or too large for the method) or failed"),
     "status": (pa.string(), "what we hold: optimal, feasible, infeasible, unbounded or none"),
     "stopped_because": (pa.string(), "why the method stopped: finished, time_limit, iteration_limit, interrupted or error"),
     "objective": (pa.float64(), "what is minimised, as re-evaluated"),
