@@ -61,6 +61,10 @@ class Formulation(ABC):
         """Why nothing is proven beyond the program, as a sentence; empty where it stands for the whole problem."""
         return ""
 
+    def objective_of(self, values: Values, decision: Any) -> float:
+        """What the program says that the decision costs which was decoded from `values`."""
+        return self.model_objective.value(values)
+
     def tie_breaks(self) -> tuple[Linear, ...]:
         """What decides, in this order, among decisions of equal objective."""
         return ()
@@ -104,7 +108,7 @@ def answer_of(formulation: Formulation, result: ProgramResult) -> Answer:
     decision, objective = None, None
     if result.values is not None:
         decision = formulation.decode(result.values)
-        objective = formulation.model_objective.value(result.values)
+        objective = formulation.objective_of(result.values, decision)
     notes = result.notes
     if own_terms:
         notes += ("own terms were added to the objective: it was minimised with them, the value shown is without",)

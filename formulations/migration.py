@@ -118,6 +118,15 @@ class MigrationFormulation(Formulation):
             state = arcs.leaves[same][0]
         return start
 
+    def objective_of(self, values: Values, decision: Sequence[Interval | None]) -> float:
+        """Bytes that move, in the program's own terms.
+
+        Where a solver stops early, an interval that its point gives to nobody may overlap the node that gets it after
+        all: then less moves than the point says, and the decision is encoded anew.
+        """
+        point = self.encode(decision)
+        return self.model_objective.value(values if point is None else point)
+
     def tie_breaks(self) -> tuple[Linear, ...]:
         """The fewest moves."""
         return (Linear.of(self.program["interval"], self.arcs.moves),)

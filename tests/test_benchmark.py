@@ -302,7 +302,7 @@ def test_rows_of_other_instances_are_refused(rows, instances):
 
 
 def test_problem_too_large_for_a_method_is_refused_not_failed(rows, instances, tmp_path):
-    too_large = {"outcome": "failed", "status": "none", "objective": None, "error_type": "ProblemTooLargeError"}
+    too_large = {"outcome": "refused", "status": "none", "objective": None, "error_type": "ProblemTooLargeError"}
     for row in only(rows, method="random"):
         row |= too_large | {"error_message": "would take about 58 GiB"}
     found = write_benchmark(as_table(rows), instances, tmp_path, SUITE, {}, "")

@@ -6,7 +6,7 @@ import pytest
 import edrp
 from edrp.documents.intervals import moves_between
 from edrp.formulations.formulation import solve_formulation
-from edrp.formulations.migration import formulate_matching, formulate_migration
+from edrp.formulations.migration import NOBODY, OPEN, formulate_matching, formulate_migration
 from edrp.mdp.matching import match
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
@@ -131,3 +131,17 @@ def test_matching_of_a_fixed_partition() -> None:
         assert solution.objective == pytest.approx(sum(problem.state_size) - kept, rel=1e-9, abs=1e-3)
         ends = {end for interval in solution.intervals if interval for end in interval if interval[0] < interval[1]}
         assert ends == set(boundaries.tolist())
+
+
+def test_an_incumbent_that_leaves_intervals_to_nobody_claims_what_its_decision_costs():
+    """Solvers that stop early may return such points; the nodes that get the intervals hold parts of them."""
+    problem = MigrationProblem(work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=3, tolerance=0.4)
+    formulation = formulate_migration(problem)
+    arcs, values = formulation.arcs, np.zeros(formulation.program.columns)
+    for place, (first, end) in enumerate([(0, 9), (9, 13), (13, 20)]):
+        chosen = (arcs.place == place) & (arcs.first == first) & (arcs.end == end) & (arcs.node == NOBODY) & (arcs.enters == OPEN)
+        values[formulation.program["interval"][chosen]] = 1.0
+    decision = formulation.decode(values)
+    evaluated = problem.evaluate(decision)
+    assert evaluated.feasible
+    assert formulation.objective_of(values, decision) == evaluated.objective < formulation.model_objective.value(values)

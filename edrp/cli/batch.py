@@ -115,20 +115,22 @@ def batch_progress(text: str) -> Iterator[Report | None]:
 
 
 def print_summary(rows: pa.Table, out: Path) -> None:
-    """How many rows had which outcome by method, and the most frequent reasons of those without an answer."""
+    """How many rows had which outcome by method, and why there is no answer, failures first."""
     outcomes = Counter(zip(rows["method"].to_pylist(), rows["outcome"].to_pylist(), strict=True))
     names = ("solved", "infeasible", "nothing found", "refused", "failed")
     methods = list(dict.fromkeys(rows["method"].to_pylist()))
     cells = [(method, *(str(outcomes[method, name]) for name in names)) for method in methods]
     console = output()
     console.print(table(("method", *names), cells, right=names))
-    wrong = rows.filter(pc.is_in(rows["outcome"], pa.array(["failed", "infeasible", "nothing found"])))
-    found = wrong.select(["id", "method", "outcome", "error_message"]).slice(0, SHOWN_REASONS).to_pylist()
-    if found:
-        reasons = [(row["id"], row["method"], row["outcome"], _short(row["error_message"])) for row in found]
+    columns = ("id", "method", "outcome", "error_message")
+    graves = [rows.filter(pc.equal(rows["outcome"], name)).select(columns) for name in ("failed", "infeasible", "nothing found")]
+    found = pa.concat_tables(graves)
+    if found.num_rows:
+        shown = found.slice(0, SHOWN_REASONS).to_pylist()
+        reasons = [(row["id"], row["method"], row["outcome"], _short(row["error_message"])) for row in shown]
         console.print(table(("id", "method", "outcome", "why"), reasons))
-    if wrong.num_rows > SHOWN_REASONS:
-        say(console, f"… and {wrong.num_rows - SHOWN_REASONS} more: see the columns error_type, error_place and error_message")
+    if found.num_rows > SHOWN_REASONS:
+        say(console, f"… and {found.num_rows - SHOWN_REASONS} more: see the columns error_type, error_place and error_message")
     say(console, f"{rows.num_rows} rows in {out}")
 
 

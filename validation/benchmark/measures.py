@@ -70,7 +70,6 @@ def runs_of(rows: pa.Table) -> pd.DataFrame:
     runs["kind"] = runs["id"].map(kinds).astype(object).where(lambda known: known.notna(), UNREADABLE)
     taken = [_takes(method, kind) for method, kind in zip(runs["method"], runs["kind"], strict=True)]
     runs = runs[np.array(taken, dtype=bool)].copy()
-    runs.loc[runs["error_type"] == "ProblemTooLargeError", "outcome"] = "refused"  # said before anything was built
     runs["family"] = [family_of(each) for each in runs["id"]]
     for name in ("objective", "bound", "build_seconds", "solve_seconds"):
         runs[name] = runs[name].astype(float)
