@@ -18,11 +18,12 @@ from scipy import stats
 
 import edrp
 from edrp.batch import RESULT_SCHEMA
+from edrp.batch.rows import failed
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Instance, Task, choices_of
 from edrp.cli import benchmark as command
 from edrp.datasets import layered
-from edrp.errors import BackendUnavailableError, InvalidInstanceError
+from edrp.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
 from edrp.heuristics.greedy import Greedy
 from edrp.methods import methods
 from edrp.solution import Answer, relative_gap
@@ -302,9 +303,9 @@ def test_rows_of_other_instances_are_refused(rows, instances):
 
 
 def test_problem_too_large_for_a_method_is_refused_not_failed(rows, instances, tmp_path):
-    too_large = {"outcome": "refused", "status": "none", "objective": None, "error_type": "ProblemTooLargeError"}
+    too_large = {"objective": None, **failed(ProblemTooLargeError("would take about 58 GiB"))}
     for row in only(rows, method="random"):
-        row |= too_large | {"error_message": "would take about 58 GiB"}
+        row |= too_large
     found = write_benchmark(as_table(rows), instances, tmp_path, SUITE, {}, "")
     assert command.exit_code(found) == 0
     assert "would take about 58 GiB" in words_of(found.report)
