@@ -18,7 +18,7 @@ from scipy import stats
 
 import edrp
 from edrp.batch import RESULT_SCHEMA
-from edrp.batch.rows import failed
+from edrp.batch import rows as results
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Instance, Task, choices_of
 from edrp.cli import benchmark as command
@@ -303,7 +303,7 @@ def test_rows_of_other_instances_are_refused(rows, instances):
 
 
 def test_problem_too_large_for_a_method_is_refused_not_failed(rows, instances, tmp_path):
-    too_large = {"objective": None, **failed(ProblemTooLargeError("would take about 58 GiB"))}
+    too_large = {"objective": None, **results.failed(ProblemTooLargeError("would take about 58 GiB"))}
     for row in only(rows, method="random"):
         row |= too_large
     found = write_benchmark(as_table(rows), instances, tmp_path, SUITE, {}, "")
