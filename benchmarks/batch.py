@@ -1,7 +1,7 @@
 """Batches: one machine beside Spark, one slot beside two; run from anywhere after `make test`.
 
     python benchmarks/batch.py                    # 2,000 instances, highs and greedy: about a quarter of an hour
-    python benchmarks/batch.py --count 200
+    python benchmarks/batch.py --count 200 --slots 1 --slots 2
 
 Every row is a whole call of `solve_batch` into a new folder, after one small batch that starts the workers and loads the
 kernels. The overhead of Spark is the difference to processes without it, per row; efficiency is half of how much faster
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -28,20 +28,21 @@ from edrp.spark import spark_session
 METHODS = ["highs", "greedy"]
 
 
-def main(count: int = 2000, seed: int = 7) -> None:
-    """Measure the four ways in turn."""
+def main(count: int = 2000, seed: int = 7, slots: Annotated[list[int] | None, typer.Option()] = None) -> None:
+    """Measure both ways for each number of slots."""
+    chosen = slots or [1, 2]
     instances = dict(generate("edrp", count, seed))
     rows = count * len(METHODS)
     table = Table("slots", "processes s", "Spark s", "Spark's overhead ms/row", title=f"{rows} rows: {', '.join(METHODS)}")
     seconds: dict[tuple[str, int], float] = {}
-    for slots in (1, 2):
-        seconds["here", slots] = timed(instances, n_jobs=slots)
-        with spark_session(f"local[{slots}]", in_python=True) as spark:
-            seconds["spark", slots] = timed(instances, spark=spark)
-        here, there = seconds["here", slots], seconds["spark", slots]
-        table.add_row(str(slots), f"{here:.1f}", f"{there:.1f}", f"{1000 * (there - here) / rows:.1f}")
-    efficiency = {way: seconds[way, 1] / seconds[way, 2] / 2 for way in ("here", "spark")}
-    table.add_row("efficiency", f"{efficiency['here']:.0%}", f"{efficiency['spark']:.0%}", "")
+    for count_of_slots in chosen:
+        seconds["here", count_of_slots] = here = timed(instances, n_jobs=count_of_slots)
+        with spark_session(f"local[{count_of_slots}]", in_python=True) as spark:
+            seconds["spark", count_of_slots] = there = timed(instances, spark=spark)
+        table.add_row(str(count_of_slots), f"{here:.1f}", f"{there:.1f}", f"{1000 * (there - here) / rows:.1f}")
+    if {1, 2} <= set(chosen):
+        efficiency = {way: seconds[way, 1] / seconds[way, 2] / 2 for way in ("here", "spark")}
+        table.add_row("efficiency", f"{efficiency['here']:.0%}", f"{efficiency['spark']:.0%}", "")
     Console().print(table)
 
 
