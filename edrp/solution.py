@@ -83,6 +83,11 @@ class Solution(Document):
         """Whether there is a decision to act on."""
         return self.objective is not None
 
+    @property
+    def decision(self) -> Any:
+        """What `evaluate` of the problem takes; None where nothing was decided, or a kind does not say."""
+        return None
+
     def to_document(self) -> dict[str, Any]:
         """The solution document (JSON)."""
         return self.model_dump(mode="json")

@@ -22,3 +22,8 @@ class EdrpSolution(Solution):
     )
     deployment: Deployment | None = Field(description="nodes per operator, once per replica")
     actions: tuple[Action, ...] = Field(description="changes from the current deployment")
+
+    @property
+    def decision(self) -> Deployment | None:
+        """The deployment."""
+        return self.deployment

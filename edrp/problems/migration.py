@@ -28,6 +28,11 @@ class MigrationSolution(Solution):
     )
     moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
 
+    @property
+    def decision(self) -> Assignment | None:
+        """The interval of each node."""
+        return self.intervals
+
 
 class MigrationProblem(TaskIntervals, Problem):
     """Give the tasks to another number of nodes (or balance them anew) and move the least state.

@@ -57,6 +57,13 @@ class MigrationPolicySolution(Solution):
     )
     moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
 
+    @property
+    def decision(self) -> PolicyDecision | None:
+        """The interval of each node, and what is expected to follow."""
+        if self.intervals is None or self.objective is None:
+            return None
+        return PolicyDecision(self.intervals, self.metrics["projected_cost"], self.objective)
+
 
 class MigrationPolicyProblem(TaskIntervals, Problem):
     """One migration out of an endless random sequence: minimise c(P, P′) + γ·C(P′).

@@ -47,6 +47,11 @@ class MigrationSequenceSolution(Solution):
     metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra=METRIC_UNITS)
     steps: tuple[SequenceStep, ...] | None = Field(description="the migrations in order")
 
+    @property
+    def decision(self) -> tuple[Assignment, ...] | None:
+        """The interval of each node after each step."""
+        return None if self.steps is None else tuple(step.intervals for step in self.steps)
+
 
 class MigrationSequence(Problem):
     """Several migrations, known beforehand, that together move the least state.

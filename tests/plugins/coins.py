@@ -22,6 +22,10 @@ class CoinSolution(Solution):
     kind: Literal["coin-solution"] = "coin-solution"
     side: str | None
 
+    @property
+    def decision(self):
+        return self.side
+
 
 class Coin(Problem):
     kind: Literal["coin"] = "coin"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from edrp.batch.tasks import text_hash
 from edrp.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.instances import SOLUTION_KINDS, loads
 from edrp.problems.base import Problem
-from edrp.problems.migration_policy import PolicyDecision
+from edrp.solution import Solution
 
 TOLERANCE = 1e-6
 """Relative: differences up to this are rounding."""
@@ -122,38 +122,17 @@ def _disagreements(row: Mapping[str, Any], problem: Problem) -> Iterable[str]:
 def unchecked_kinds(kinds: Iterable[str]) -> list[str]:
     """Kinds of problems whose solution documents do not say what was decided, so that nothing can be evaluated again.
 
-    Kinds of other packages offer it as `decision` of their solution.
+    A kind offers it as the property `decision` of its solution.
 
     >>> unchecked_kinds(["edrp", "migration"])
     []
     """
-    documents = {kind: f"{kind}-solution" for kind in kinds}
-    return [kind for kind, document in documents.items() if document not in DECISIONS and not _offers_decision(document)]
-
-
-def _offers_decision(document: str) -> bool:
-    solution = SOLUTION_KINDS.get(document)
-    return solution is not None and (hasattr(solution, "decision") or "decision" in solution.model_fields)
+    documents = {kind: SOLUTION_KINDS.get(f"{kind}-solution", Solution) for kind in kinds}
+    return [kind for kind, document in documents.items() if document.decision is Solution.decision]
 
 
 def _decision(document: str) -> Any:
-    kind = json.loads(document)["kind"]
-    solution = SOLUTION_KINDS[kind].model_validate_json(document)
-    read = DECISIONS.get(kind)
-    return read(solution) if read else solution.decision  # type: ignore[attr-defined]
-
-
-def _policy_decision(solution: Any) -> PolicyDecision:
-    return PolicyDecision(solution.intervals, solution.metrics["projected_cost"], solution.objective)
-
-
-DECISIONS: dict[str, Callable[[Any], Any]] = {
-    "edrp-solution": lambda solution: solution.deployment,
-    "migration-solution": lambda solution: solution.intervals,
-    "migration-sequence-solution": lambda solution: tuple(step.intervals for step in solution.steps),
-    "migration-policy-solution": _policy_decision,
-}
-"""What `evaluate` of a problem takes, from its solution, by kind of solution."""
+    return SOLUTION_KINDS[json.loads(document)["kind"]].model_validate_json(document).decision
 
 
 def _beaten(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterable[Alarm]:
