@@ -24,6 +24,7 @@ from edrp.batch.tasks import Instance, Task, choices_of
 from edrp.cli import benchmark as command
 from edrp.datasets import layered
 from edrp.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
+from edrp.instances import KINDS
 from edrp.heuristics.greedy import Greedy
 from edrp.methods import methods
 from edrp.solution import Answer, relative_gap
@@ -32,7 +33,7 @@ from edrp.validation.benchmark import run as running
 from edrp.validation.benchmark import suites as registry
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, performance_profiles, time_profiles
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, runs_of, summary_of
-from edrp.validation.benchmark.recheck import alarms_of
+from edrp.validation.benchmark.recheck import alarms_of, unchecked_kinds
 from edrp.validation.benchmark.report import reason_tables
 from edrp.validation.benchmark.run import run_benchmark, write_benchmark
 from edrp.validation.benchmark.statistics import holm, mean_interval, paired_tests
@@ -493,6 +494,10 @@ TOYS = Suite("toys", "an application and a coin", lambda data: INSTANCES, ("gree
 """
 
 
+def test_kinds_that_do_not_say_what_was_decided_are_named():
+    assert unchecked_kinds([*KINDS, "strange"]) == ["strange"]
+
+
 def test_other_packages_add_a_suite_a_method_and_a_kind(coins, tmp_path):
     site = tmp_path / "site"
     information = site / "toys-1.0.dist-info"
@@ -507,7 +512,8 @@ def test_other_packages_add_a_suite_a_method_and_a_kind(coins, tmp_path):
     assert result.returncode == 0, result.stderr
     text = words_of(tmp_path / "out" / "report.html")
     assert "Kind coin: 1 instance" in text
-    assert "all answers but those of kind coin" in text
+    assert "evaluated once more all answers" in " ".join(text.split())
+    assert "all answers but" not in text
     summary = pd.read_csv(tmp_path / "out" / "summary.csv").set_index(["kind", "method"])
     assert set(summary.index) == {("edrp", "greedy"), ("edrp", "lazy"), ("coin", "throw")}
     assert summary["solved"].tolist() == [1, 1, 1]
