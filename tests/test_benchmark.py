@@ -24,8 +24,8 @@ from edrp.batch.tasks import Instance, Task, choices_of
 from edrp.cli import benchmark as command
 from edrp.datasets import layered
 from edrp.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
-from edrp.instances import KINDS
 from edrp.heuristics.greedy import Greedy
+from edrp.instances import KINDS
 from edrp.methods import methods
 from edrp.solution import Answer, relative_gap
 from edrp.spark import spark_session
@@ -512,8 +512,7 @@ def test_other_packages_add_a_suite_a_method_and_a_kind(coins, tmp_path):
     assert result.returncode == 0, result.stderr
     text = words_of(tmp_path / "out" / "report.html")
     assert "Kind coin: 1 instance" in text
-    assert "evaluated once more all answers" in " ".join(text.split())
-    assert "all answers but" not in text
+    assert re.search("evaluated once more ?all answers(?! but)", text)
     summary = pd.read_csv(tmp_path / "out" / "summary.csv").set_index(["kind", "method"])
     assert set(summary.index) == {("edrp", "greedy"), ("edrp", "lazy"), ("coin", "throw")}
     assert summary["solved"].tolist() == [1, 1, 1]
