@@ -140,12 +140,10 @@ def reliable(seed: int) -> EdrpProblem:
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(20))
 def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> None:
     problem = reliable(seed)
     compiled = compile_problem(problem)
-    if not np.isfinite(compiled.latency).any(axis=1).all():
-        pytest.skip("overloaded in any case")
     tables = tables_of(compiled)
     now = Crowd.of_counts(tables, random_fit(compiled, np.random.default_rng(seed)).counts(compiled))
     best = Best.empty(*now.held.shape)

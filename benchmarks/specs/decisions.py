@@ -14,10 +14,12 @@ from edrp.instances import loads
 
 
 def evaluated(method: str, attribute: str, problem: Any) -> Callable[[], object]:
+    """Evaluate the answer of a method."""
     return partial(problem.evaluate, getattr(edrp.solve(problem, method), attribute))
 
 
 def read(problem: Any) -> Callable[[], object]:
+    """Read the instance from its text."""
     return partial(loads, problem.model_dump_json())
 
 

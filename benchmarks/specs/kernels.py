@@ -19,6 +19,7 @@ TOLERANCE = 0.2
 
 
 def tasks(count: int) -> Tasks:
+    """Random work and state sizes."""
     generator = np.random.default_rng(0)
     return Tasks.of(generator.uniform(0.5, 1.5, count), generator.exponential(1.0, count))
 
