@@ -1,0 +1,1 @@
+"""Hill climbing, ant system, both together, and iterated local search, written once over engines."""

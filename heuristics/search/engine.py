@@ -1,0 +1,81 @@
+"""What the searches need of a problem, whatever its arrays look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.start import Placement
+
+MANY_INSTANCES = 1_000
+"""Instances of a topology from which they are counted per operator and node instead of placed one by one."""
+
+
+class Value(NamedTuple):
+    """How good a placement is; tuples compare as the repaired rule does.
+
+    Attributes
+    ----------
+    violations : limits broken, one per node and resource overloaded.
+    overload : sum over these of the excess relative to the capacity.
+    objective : as the problem's evaluation has it, but for rounding.
+    """
+
+    violations: int
+    overload: float
+    objective: float
+
+
+class Engine(Protocol):
+    """One problem under search, in arrays, with the best placement met since `reset`.
+
+    A search is an iterator: each step is a bounded piece of compiled work (2 ms at most), after which it yields the
+    value of the best placement met so far. Whoever drives it looks at the clock in between, reports what improved, and
+    may drop the iterator at any step: `value` and `counts` are of the best placement all the same, and the next search
+    goes on from there. Steps cut up the work, nothing else: the same seed ends in the same placement however many
+    there were.
+    """
+
+    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+        """Stand on a given placement, or on the engine's own greedy opening; either may break limits."""
+        ...
+
+    def climb(self, rule: Rule) -> Iterator[Value]:
+        """Hill climbing from where it stands, up to a local optimum."""
+        ...
+
+    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
+        """The ant system; the placement where it stands deposits the current placement's pheromone."""
+        ...
+
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+        """Iterated local search from where it stands: kick, climb, accept."""
+        ...
+
+    def value(self) -> Value:
+        """Of the best placement met since `reset`."""
+        ...
+
+    def counts(self) -> NDArray[np.int64]:
+        """The same placement as replicas per operator and node, shape (operators, nodes)."""
+        ...
+
+
+def engine_of(compiled: Compiled) -> Engine:
+    """The engine for a problem: by counts for topologies of many instances, one by one for others, EDRP's own for EDRP."""
+    if compiled.problem.kind == "edrp":
+        from edrp.heuristics.search.replica_engine import ReplicaEngine
+
+        return ReplicaEngine(compiled)
+    if int(compiled.max_replicas.sum()) >= MANY_INSTANCES:
+        from edrp.heuristics.search.count_engine import CountEngine
+
+        return CountEngine(compiled)
+    from edrp.heuristics.search.score_engine import ScoreEngine
+
+    return ScoreEngine(compiled)

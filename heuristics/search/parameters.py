@@ -1,0 +1,82 @@
+"""Parameters of the searches, one dataclass per method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+Rule = Literal["repaired", "printed"]
+"""How a search treats placements that break a limit.
+
+"printed" is the paper's text: fewer broken limits, then a lower score. Everything on one node is then one broken limit
+with the best of all scores, and no single change leads out of it. "repaired" compares total relative overload between
+the two.
+"""
+
+Positive = Annotated[float, Field(gt=0)]
+AtLeastZero = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+AtLeastOne = Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClimbingParameters:
+    """Of hill climbing (latency-aware placement, 4.3.1).
+
+    Attributes
+    ----------
+    rule : which of two placements is better.
+    """
+
+    rule: Rule = "repaired"
+
+
+@dataclass(frozen=True, slots=True)
+class ColonyParameters:
+    """Of the ant system (latency-aware placement, eqs. 2–5); the paper leaves their values open.
+
+    Attributes
+    ----------
+    rule : "printed" lets ants overload nodes at any load and gives the best placement no pheromone of its own.
+    ants : placements built per iteration, m.
+    iterations : most iterations.
+    stagnation : iterations without a better placement after which the search ends.
+    pheromone_power, heuristic_power : α and β of eq. 2.
+    persistence : share of the pheromone that an iteration leaves, ρ of eq. 4.
+    deposit : pheromone of an ant whose score is 1, Q of eq. 5.
+    initial_pheromone, minimum_pheromone : of each pair of operator and node at first, and at least, p_i and p_m.
+    current_deposits : how often the current placement deposits pheromone before the first iteration, p_c.
+    elitist_deposits : how often the best placement met deposits pheromone in each iteration.
+    restrict_above : load, as share of all nodes' capacity, from which ants choose among nodes that still fit, and
+        among all only where none does.
+    """
+
+    rule: Rule = "repaired"
+    ants: AtLeastOne = 10
+    iterations: AtLeastOne = 200
+    stagnation: AtLeastOne = 50
+    pheromone_power: AtLeastZero = 1.0
+    heuristic_power: AtLeastZero = 2.0
+    persistence: Annotated[float, Field(ge=0, le=1)] = 0.9
+    deposit: Positive = 1.0
+    initial_pheromone: Positive = 1.0
+    minimum_pheromone: Positive = 0.01
+    current_deposits: AtLeastZero = 5.0
+    elitist_deposits: AtLeastZero = 5.0
+    restrict_above: AtLeastZero = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class KickParameters:
+    """Of iterated local search.
+
+    Attributes
+    ----------
+    kicks : how often the placement is disturbed and climbed again.
+    tolerance : how much worse than the best, in units of the objective, a placement may be to go on from.
+    """
+
+    kicks: Count = 1000
+    tolerance: AtLeastZero = 0.01
