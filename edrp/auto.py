@@ -10,6 +10,7 @@ from edrp.compiled import compile_problem
 from edrp.formulations.compact import estimated_columns
 from edrp.methods import Method, Options, get_method
 from edrp.problems.edrp import EdrpProblem
+from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.solution import Answer
 
 LARGEST_PROOF = 100_000
@@ -20,6 +21,9 @@ def choose(problem: Any) -> Method:
     """The method to use for a problem of any kind."""
     return CHOICES[problem.kind](problem)
 
+
+LARGEST_PATTERNS = 80
+"""Instances above which no proof of a latency-aware placement is attempted."""
 
 LARGEST_PROGRAM = 1_000_000
 """Columns of the compact program above which no proof is attempted either."""
@@ -36,12 +40,19 @@ def _choose_for_deployment(problem: EdrpProblem) -> Method:
     return get_method("highs" if proof else "annealing", problem.kind)
 
 
+def _choose_for_score(problem: LatencyAwareProblem) -> Method:
+    """Proof where the column generation may come to an end, else the search that is best without."""
+    instances = sum(operator.instances for operator in problem.application.operators)
+    return get_method("column-generation" if instances <= LARGEST_PATTERNS else "iterated-local-search", problem.kind)
+
+
 def _always(name: str) -> Callable[[Any], Method]:
     return lambda problem: get_method(name, problem.kind)
 
 
 CHOICES: dict[str, Callable[[Any], Method]] = {
     "edrp": _choose_for_deployment,
+    "latency-aware": _choose_for_score,
     "migration": _always("ssm"),
     "migration-sequence": _always("oms"),
     "migration-policy": _always("pmc"),

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edrp.configurations import NO_NODE
-from edrp.documents import Deployment, Network, Operator
+from edrp.documents import Deployment, Network
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.memory import refuse_beyond_memory
-from edrp.problems.edrp import EdrpProblem, named_resources
+from edrp.metrics import METRICS, SCORE_METRICS
+from edrp.problems.edrp import EdrpProblem
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.problems.placement import PlacementProblem, named_resources
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
+MILLISECONDS = SCORE_METRICS["path_latency"].scaled(1.0)
+"""In a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """Arrays over operators i, streams e, nodes u, resources m; operators in topological order.
 
-    Only nodes that some operator may use (or uses now) are kept.
+    Only nodes that some operator may use (or uses now) are kept. Problems of both kinds become the same arrays: a
+    latency-aware one is put in the terms of EDRP (see `_score_terms`), its objective is the sum over the five metrics of
+    EDRP as for any problem.
 
     Attributes
     ----------
@@ -61,7 +68,7 @@ class Compiled:
         Objective per unit of each metric's scaled value, and upper limit of the scaled value (infinite for none).
     """
 
-    problem: EdrpProblem
+    problem: PlacementProblem
     operators: tuple[str, ...]
     nodes: tuple[str, ...]
     resources: tuple[str, ...]
@@ -92,6 +99,11 @@ class Compiled:
     storm: bool
     weight: dict[str, float]
     limit: dict[str, float]
+
+    @property
+    def forward(self) -> NDArray[np.bool_]:
+        """Which streams lie on paths, shape (streams,): all but those that close a cycle."""
+        return np.asarray(self.stream_source < self.stream_target)
 
     def candidates(self, operator: int) -> Index:
         """Node indices that may run the operator."""
@@ -130,7 +142,7 @@ class Compiled:
         return rows
 
 
-def compile_problem(problem: EdrpProblem) -> Compiled:
+def compile_problem(problem: PlacementProblem) -> Compiled:
     """Turn a problem into arrays, once.
 
     Raises
@@ -142,7 +154,8 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
     """
     application, network = problem.application, problem.network
     order = application.topological_order
-    operators = [application.by_name[name] for name in order]
+    by_name: dict[str, Any] = {operator.name: operator for operator in application.operators}
+    operators = [by_name[name] for name in order]
     nodes = _used_nodes(problem, operators)
     refuse_beyond_memory(
         3 * 8 * len(nodes) ** 2, f"tables over the pairs of {len(nodes)} nodes", "narrow the operators' candidates"
@@ -161,8 +174,7 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
     for u, node in enumerate(described):
         if node.resources is not None:
             free = named_resources(node.resources)
-            capacity[u] = [free.get(name, 0.0) for name in resources]
-    terms = {term.metric: term for term in problem.terms}
+            capacity[u] = [free.get(name, 0.0) * problem.usable_share(name) for name in resources]
     compiled = Compiled(
         problem=problem,
         operators=order,
@@ -177,7 +189,7 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
         candidate=candidate,
         latency=_latency_table(problem, operators, load),
         speedup=np.array([node.speedup for node in described]),
-        replica_cost=np.array([operator.replica_cost for operator in operators]),
+        replica_cost=np.zeros(len(order)),
         demand=np.array([[named_resources(o.resources).get(name, 0.0) for name in resources] for o in operators]).reshape(
             len(order), len(resources)
         ),
@@ -187,23 +199,70 @@ def compile_problem(problem: EdrpProblem) -> Compiled:
         link_availability=link_availability,
         node_availability=np.array([node.availability for node in described]),
         current=None,
-        synchronisation_time=problem.synchronisation_time,
+        synchronisation_time=0.0,
         state_size=np.array([operator.state_size for operator in operators]),
         code_size=np.array([operator.code_size for operator in operators]),
         spawn_time=np.array([node.spawn_time for node in described]),
         store_delay=np.array([store.delay if n.store_delay is None else n.store_delay for n in described]),
         store_bandwidth=np.array([n.store_bandwidth or store.bandwidth or np.inf for n in described]),
         local_bandwidth=store.local_bandwidth or np.inf,
-        storm=problem.reconfiguration == "storm",
-        weight={name: term.coefficient for name, term in terms.items()},
-        limit={name: term.scaled_limit for name, term in terms.items()},
+        storm=False,
+        weight=dict.fromkeys(METRICS, 0.0),
+        limit=dict.fromkeys(METRICS, np.inf),
     )
+    compiled = replace(compiled, **_terms_of(problem, compiled))
     if problem.current is not None:
         object.__setattr__(compiled, "current", compiled.counts(problem.current))
     return compiled
 
 
-def _used_nodes(problem: EdrpProblem, operators: list[Operator]) -> tuple[str, ...]:
+def _terms_of(problem: PlacementProblem, compiled: Compiled) -> dict[str, Any]:
+    if isinstance(problem, LatencyAwareProblem):
+        return _score_terms(problem, compiled)
+    assert isinstance(problem, EdrpProblem)
+    return {
+        "replica_cost": np.array([problem.application.by_name[name].replica_cost for name in compiled.operators]),
+        "synchronisation_time": problem.synchronisation_time,
+        "storm": problem.reconfiguration == "storm",
+        "weight": {term.metric: term.coefficient for term in problem.terms},
+        "limit": {term.metric: term.scaled_limit for term in problem.terms},
+    }
+
+
+def _score_terms(problem: LatencyAwareProblem, compiled: Compiled) -> dict[str, Any]:
+    """The score (latency-aware placement, eq. 1) in the terms of EDRP.
+
+    Operators take no time, so that the response time is the path latency. A stream's rate is what the score grows by
+    when all of it leaves its node, any link costs 1 per unit of that, so that the cost is the sum of the terms of
+    co-location and events. A node is available with probability exp(−w2/S), so that −ln of the availability is the
+    term of supervisors.
+    """
+    application, weights = problem.application, problem.weights
+    instances = {operator.name: operator.instances for operator in application.operators}
+    pairs = np.array([instances[s.source] * instances[s.target] for s in application.streams], float)
+    stream_rate = np.zeros(pairs.size)
+    for weight, carried in ((weights.colocation, pairs), (weights.events, compiled.stream_rate)):
+        if carried.sum() > 0:
+            stream_rate = stream_rate + weight * carried / carried.sum()
+    apart = np.ones_like(compiled.delay)
+    np.fill_diagonal(apart, 0.0)
+    price = weights.supervisors / len(problem.network.nodes)
+    return {
+        "stream_rate": stream_rate,
+        "link_cost": apart,
+        "link_availability": np.ones_like(compiled.delay),
+        "node_availability": np.full(len(compiled.nodes), np.exp(-price)),
+        "speedup": np.ones(len(compiled.nodes)),
+        "weight": {
+            **dict.fromkeys(METRICS, 0.0),
+            "response_time": weights.latency * MILLISECONDS,
+            "cost": 1.0,
+            "availability": 1.0,
+        },
+    }
+
+
+def _used_nodes(problem: PlacementProblem, operators: list[Any]) -> tuple[str, ...]:
     if any(operator.candidates is None for operator in operators):
         return tuple(node.name for node in problem.network.nodes)
     used = {name for operator in operators for name in operator.candidates or ()}
@@ -236,14 +295,15 @@ def _link_tables(network: Network, index: dict[str, int]) -> tuple[Values, Value
     return delay, cost, availability
 
 
-def _latency_table(problem: EdrpProblem, operators: list[Operator], load: Values) -> Values:
+def _latency_table(problem: PlacementProblem, operators: list[Any], load: Values) -> Values:
     table = np.full((len(operators), 1 + max(operator.max_replicas for operator in operators)), np.inf)
     faults = []
     document = {operator.name: index for index, operator in enumerate(problem.application.operators)}
     for i, operator in enumerate(operators):
         for replicas in range(operator.min_replicas, operator.max_replicas + 1):
             rate = load[i] / replicas
-            table[i, replicas] = 0.0 if operator.latency is None else operator.latency.at(rate)
+            model = getattr(operator, "latency", None)
+            table[i, replicas] = 0.0 if model is None else model.at(rate)
             if table[i, replicas] < 0:
                 place = f"application.operators[{document[operator.name]}].latency"
                 faults.append(

@@ -9,7 +9,8 @@ from edrp.errors import Fault, InvalidInstanceError
 from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
 from edrp.metrics.response_time import PathPart
 from edrp.problems.base import Evaluation
-from edrp.problems.edrp import EdrpProblem, named_resources
+from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import named_resources
 from edrp.problems.edrp_solution import EdrpSolution
 from edrp.second_best import SecondBest, second_best
 from edrp.wording import suggestion

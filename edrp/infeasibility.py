@@ -12,7 +12,8 @@ from edrp.errors import InvalidInstanceError, ProblemTooLargeError
 from edrp.methods import Options, methods
 from edrp.metrics import METRICS
 from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.edrp import EdrpProblem, Weights, named_resources
+from edrp.problems.edrp import EdrpProblem, Weights
+from edrp.problems.placement import named_resources
 
 TIME_LIMIT = 20.0
 """Seconds that the whole explanation may take."""

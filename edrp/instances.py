@@ -16,6 +16,7 @@ from edrp.plugins import added
 from edrp.problems.base import Problem
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.edrp_solution import EdrpSolution
+from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.problems.migration import MigrationProblem, MigrationSolution
 from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.problems.migration_sequence import MigrationSequence, MigrationSequenceSolution
@@ -24,6 +25,7 @@ from edrp.wording import invalid, shown, suggestion
 
 KINDS: dict[str, type[Problem]] = {
     "edrp": EdrpProblem,
+    "latency-aware": LatencyAwareProblem,
     "migration": MigrationProblem,
     "migration-sequence": MigrationSequence,
     "migration-policy": MigrationPolicyProblem,
@@ -32,6 +34,7 @@ KINDS: dict[str, type[Problem]] = {
 
 SOLUTION_KINDS: dict[str, type[Solution]] = {
     "edrp-solution": EdrpSolution,
+    "latency-aware-solution": LatencyAwareSolution,
     "migration-solution": MigrationSolution,
     "migration-sequence-solution": MigrationSequenceSolution,
     "migration-policy-solution": MigrationPolicySolution,

@@ -10,17 +10,19 @@ from edrp.formulations.formulation import Formulation
 from edrp.formulations.migration import MigrationFormulation, formulate_migration
 from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
 from edrp.problems.edrp import EdrpProblem
+from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.problems.migration import MigrationProblem
 
 PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "edrp": dict.fromkeys(PLACEMENT_BUILDERS, formulate_placement),
+    "latency-aware": {"compact": formulate_placement},
     "migration": {"intervals": formulate_migration},
 }
 """By kind of problem, what formulates each program; the first program is the default."""
 
 
 @overload
-def formulate(problem: EdrpProblem, program: str | None = None) -> PlacementFormulation: ...
+def formulate(problem: EdrpProblem | LatencyAwareProblem, program: str | None = None) -> PlacementFormulation: ...
 @overload
 def formulate(problem: MigrationProblem, program: str | None = None) -> MigrationFormulation: ...
 @overload

@@ -24,7 +24,7 @@ def add_response_rows(expressions: CompactExpressions) -> Linear:
     finish = program.add_columns("finish", size)
     latency = [_latency(expressions, i, unit) for i in range(size)]
     for i in range(size):
-        before = np.flatnonzero(compiled.stream_target == i)
+        before = np.flatnonzero((compiled.stream_target == i) & compiled.forward)
         if not before.size:
             program.add_row(f"finish {compiled.operators[i]}", Linear.of(finish[i]) - latency[i], lower=0.0)
         for e in before:
@@ -32,7 +32,7 @@ def add_response_rows(expressions: CompactExpressions) -> Linear:
             arrival = Linear.of(finish[source]) + _delay(expressions, int(e), unit)
             name = f"finish {compiled.operators[i]} after {compiled.operators[source]}"
             program.add_row(name, Linear.of(finish[i]) - arrival - latency[i], lower=0.0)
-        if not (compiled.stream_source == i).any():
+        if not ((compiled.stream_source == i) & compiled.forward).any():
             program.add_row(f"response after {compiled.operators[i]}", Linear.of(response) - Linear.of(finish[i]), lower=0.0)
     return Linear.of(response, unit)
 

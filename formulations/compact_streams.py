@@ -164,7 +164,7 @@ class PairSums:
         compiled = self.compiled
         limited = np.isfinite(compiled.capacity) & (compiled.capacity > 0)
         for j, own in enumerate(self.operators):
-            around = [stay for stay in self.stays.values() if j in (stay.giver, stay.taker)]
+            around = [stay for stay in self.stays.values() if j in (stay.giver, stay.taker) and stay.giver != stay.taker]
             for resource in np.flatnonzero(compiled.demand[j]) if around else ():
                 row = np.full(len(compiled.nodes), -1)
                 here = own.nodes[limited[own.nodes, resource]]
@@ -185,7 +185,9 @@ class PairSums:
     def _leaves_room(self, operator: int, other: int, nodes: Index) -> NDArray[np.bool_]:
         """Whether a pattern of an operator leaves room for one replica of the other; shape (nodes, patterns)."""
         counts = self.operators[operator].counts[:, None]
-        need = counts * self.compiled.demand[operator] + self.compiled.demand[other]
+        need = counts * self.compiled.demand[operator]
+        if operator != other:
+            need = need + self.compiled.demand[other]
         room = self.compiled.capacity[nodes][:, None, :]
         slack = LIMIT_SLACK * np.where(np.isfinite(room), room, 0.0)
         return np.asarray((need <= room + slack).all(axis=2))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled
 from edrp.errors import ProblemTooLargeError
 from edrp.memory import amount
-from edrp.metrics import METRICS
 from edrp.metrics.base import LIMIT_SLACK, Expressions
 from edrp.program import Linear, Program
 
@@ -73,16 +72,15 @@ def add_objective_and_limits(expressions: PlacementExpressions) -> None:
     """Objective (EDRP, eq. 12) and one row per limit (eqs. 15–17), each relative to its limit."""
     compiled, program = expressions.compiled, expressions.program
     total = Linear.zero()
-    # Response time comes last: its rows are tighter when the flows that prices need are there already.
-    for name in sorted(METRICS, key=lambda name: name == "response_time"):
-        weight, limit = compiled.weight[name], compiled.limit[name]
-        if not weight and not np.isfinite(limit):
+    # Delays come last: their rows are tighter when the flows that prices need are there already.
+    for term in sorted(compiled.problem.terms, key=lambda term: term.metric in ("response_time", "path_latency")):
+        if not term.coefficient and not np.isfinite(term.scaled_limit):
             continue
-        value = METRICS[name].linearise(expressions)
-        if weight:
-            total += value * weight
-        if np.isfinite(limit):
-            program.add_row(f"limits.{name}", value * (1 / limit), upper=1.0)
+        value = compiled.problem.metrics[term.metric].linearise(expressions)
+        if term.coefficient:
+            total += value * term.coefficient
+        if np.isfinite(term.scaled_limit):
+            program.add_row(f"limits.{term.metric}", value * (1 / term.scaled_limit), upper=1.0)
     program.minimise(total)
 
 

@@ -16,8 +16,6 @@ from edrp.formulations.formulation import Formulation
 from edrp.formulations.literal import build_literal
 from edrp.formulations.placement import PlacementExpressions, Values
 from edrp.formulations.restricted import build_restricted
-from edrp.metrics import METRICS
-from edrp.problems.edrp import EdrpProblem
 from edrp.program import Linear
 
 RESTRICTED_NOTE = (
@@ -38,6 +36,7 @@ class PlacementFormulation(Formulation):
     --------
     Two operators that would share the cheap node, kept apart by a row:
 
+    >>> from edrp.problems.edrp import EdrpProblem
     >>> problem = EdrpProblem(
     ...     application={
     ...         "operators": [{"name": "parser", "external_rate": 1.0}, {"name": "filter"}],
@@ -71,9 +70,8 @@ class PlacementFormulation(Formulation):
 
     def tie_breaks(self) -> tuple[Linear, ...]:
         """The cheapest, and among those the one that moves fewest replicas."""
-        if self.problem.current is None:
-            return (self.metric("cost"),)
-        return (self.metric("cost"), self._kept_replicas() * -1.0)
+        cheapest = (self.metric("cost"),) if "cost" in self.problem.metrics else ()
+        return cheapest if self.problem.current is None else (*cheapest, self._kept_replicas() * -1.0)
 
     def placed(self, operator: str, node: str) -> Linear:
         """1 where the operator has any replica on the node, else 0.
@@ -97,7 +95,8 @@ class PlacementFormulation(Formulation):
 
     def metric(self, name: str) -> Linear:
         """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value."""
-        return METRICS[name].linearise(self.expressions)
+        value: Linear = self.problem.metrics[name].linearise(self.expressions)
+        return value
 
     def decode(self, values: Values) -> Deployment:
         """The deployment that a point of the program stands for."""
@@ -139,7 +138,7 @@ class PlacementFormulation(Formulation):
         return total
 
 
-def formulate_placement(problem: EdrpProblem, program: str) -> PlacementFormulation:
+def formulate_placement(problem: PlacementProblem, program: str) -> PlacementFormulation:
     """Formulate a deployment problem as the program "compact", "literal" or "restricted"."""
     started = perf_counter()
     expressions = PLACEMENT_BUILDERS[program](compile_problem(problem))

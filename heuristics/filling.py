@@ -15,7 +15,7 @@ from edrp.heuristics.start import overloaded, stable_degrees
 from edrp.methods import Options
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import PlacementProblem
 from edrp.solution import Answer
 
 Integers = NDArray[np.int64]
@@ -122,15 +122,15 @@ class PlacementRule(ABC):
 
     name: str
     summary: str
-    kinds: tuple[str, ...] = ("edrp",)
+    kinds: tuple[str, ...] = ("edrp", "latency-aware")
     exact = False
     parameters: type[Any] = NoParameters
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def refusal(self, problem: PlacementProblem) -> str | None:
         """Takes every problem."""
         return None
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Apply the rule once."""
         parameters = read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)

@@ -17,7 +17,7 @@ from edrp.heuristics.start import first_fit, overloaded, random_fit
 from edrp.methods import Options
 from edrp.parameters import NoParameters, read_parameters
 from edrp.problems.base import Evaluation
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import PlacementProblem
 from edrp.solution import Answer, StoppedBecause
 
 Rank = tuple[int, float]
@@ -28,16 +28,16 @@ class Greedy:
     """First fit in topological order, then one more replica for the slowest operator while that pays."""
 
     name = "greedy"
-    kinds: tuple[str, ...] = ("edrp",)
+    kinds: tuple[str, ...] = ("edrp", "latency-aware")
     exact = False
     summary = "first fit in topological order, then replication of the bottleneck while it pays"
     parameters = NoParameters
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def refusal(self, problem: PlacementProblem) -> str | None:
         """Takes every problem."""
         return None
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Build one deployment; keep the current one where that is as good."""
         read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)
@@ -90,16 +90,16 @@ class Random:
     """The best of some random first-fit placements: what no thought at all gives."""
 
     name = "random"
-    kinds: tuple[str, ...] = ("edrp",)
+    kinds: tuple[str, ...] = ("edrp", "latency-aware")
     exact = False
     summary = "best of 100 random first-fit placements; the floor of any comparison"
     parameters = RandomParameters
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def refusal(self, problem: PlacementProblem) -> str | None:
         """Takes every problem."""
         return None
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Draw, evaluate, keep the best."""
         parameters = read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)
@@ -120,7 +120,7 @@ class Random:
 class _Best:
     """The best deployment met; whoever waits is told where it improves."""
 
-    def __init__(self, problem: EdrpProblem, options: Options) -> None:
+    def __init__(self, problem: PlacementProblem, options: Options) -> None:
         self.problem = problem
         self.options = options
         self.rank: Rank = (np.iinfo(np.int64).max, inf)

@@ -85,7 +85,7 @@ def first_fit(compiled: Compiled) -> Placement:
     """
 
     def order(i: int, chosen: list[list[int]]) -> NDArray[np.int64]:
-        sources = compiled.stream_source[compiled.stream_target == i]
+        sources = compiled.stream_source[(compiled.stream_target == i) & compiled.forward]
         nodes = compiled.candidates(i)
         if not sources.size:
             return nodes

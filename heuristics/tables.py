@@ -21,7 +21,7 @@ NEAR = 6
 class Tables(NamedTuple):
     """Arrays over operators i (topological order), streams e, nodes u, resources m.
 
-    `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those into
+    `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those on paths into
     it. `near[u]` lists u and the nodes nearest to it by delay. `candidate_list[candidate_start[i]:...]` are the nodes of
     operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability
     (the latter as −ln). `store` has the rows 2 × delay, bandwidth and spawn time by node. Metrics weigh in
@@ -67,7 +67,8 @@ def tables_of(compiled: Compiled) -> Tables:
     """Arrays for the kernels."""
     n, nodes = compiled.candidate.shape
     streams = len(compiled.stream_rate)
-    incoming, incoming_start = _grouped(compiled.stream_target, np.arange(streams), n)
+    forward = np.flatnonzero(compiled.forward)
+    incoming, incoming_start = _grouped(compiled.stream_target[forward], forward, n)
     both = np.concatenate([compiled.stream_source, compiled.stream_target])
     adjacent, adjacent_start = _grouped(both, np.tile(np.arange(streams), 2), n)
     allowed, places = np.nonzero(compiled.candidate)

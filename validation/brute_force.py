@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from edrp.documents import Deployment
 from edrp.metrics import METRICS, ResponseTime
 from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.edrp import EdrpProblem, named_resources
+from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import named_resources
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

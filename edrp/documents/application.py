@@ -1,4 +1,4 @@
-"""The stream application: operators joined by streams (EDRP, section 3.2)."""
+"""The stream application: operators joined by streams (EDRP, section 3.2; latency-aware placement, section 2.1)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,16 @@ from pydantic import Field, model_validator
 
 from edrp.documents.base import Document, Faults, Name, NonNegative, Resources, duplicates
 from edrp.documents.latency import LatencyModel
+from edrp.ordering import topological_layers
 
 MOST_REPLICAS = 10_000
 """Replicas of one operator that tables by number of replicas, and deployments that name each one, can carry."""
 
 
-class Operator(Document):
-    """One processing element, described by a replica of it on the reference node.
-
-    Examples
-    --------
-    >>> Operator(name="parser", latency={"model": "mm1", "service_rate": 233.0}, max_replicas=3).max_replicas
-    3
-    """
+class OperatorBase(Document):
+    """What every operator has, however its number of replicas is decided."""
 
     name: Name = Field(description="unique in the application")
-    latency: LatencyModel | None = Field(None, description="latency of a replica by its input rate; null adds none")
     state_size: NonNegative = Field(
         0.0, description="internal state of all replicas together", json_schema_extra={"unit": "bytes"}
     )
@@ -34,17 +28,6 @@ class Operator(Document):
     )
     resources: Resources = Field(
         1.0, description="need of one replica: a number, or amounts by name", json_schema_extra={"unit": "1"}
-    )
-    cost: NonNegative | dict[Name, NonNegative] = Field(
-        0.0,
-        description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",
-        json_schema_extra={"unit": "money/h"},
-    )
-    max_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
-        1, description="most replicas", json_schema_extra={"unit": "1"}
-    )
-    min_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
-        1, description="fewest replicas, at most `max_replicas`", json_schema_extra={"unit": "1"}
     )
     candidates: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
         None, description="nodes that may run the operator; null for all"
@@ -57,13 +40,42 @@ class Operator(Document):
     )
 
     @model_validator(mode="after")
+    def _check_candidates(self) -> Self:
+        faults = Faults("operator")
+        for index in duplicates(list(self.candidates or ())):
+            faults.add(("candidates", index), (self.candidates or ())[index], "names a node twice; name each once")
+        faults.raise_if_any()
+        return self
+
+
+class Operator(OperatorBase):
+    """One processing element, described by a replica of it on the reference node.
+
+    Examples
+    --------
+    >>> Operator(name="parser", latency={"model": "mm1", "service_rate": 233.0}, max_replicas=3).max_replicas
+    3
+    """
+
+    latency: LatencyModel | None = Field(None, description="latency of a replica by its input rate; null adds none")
+    cost: NonNegative | dict[Name, NonNegative] = Field(
+        0.0,
+        description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",
+        json_schema_extra={"unit": "money/h"},
+    )
+    max_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+        1, description="most replicas", json_schema_extra={"unit": "1"}
+    )
+    min_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+        1, description="fewest replicas, at most `max_replicas`", json_schema_extra={"unit": "1"}
+    )
+
+    @model_validator(mode="after")
     def _check(self) -> Self:
         faults = Faults("operator")
         if self.min_replicas > self.max_replicas:
             why = f"must be at most max_replicas, which is {self.max_replicas}"
             faults.add(("min_replicas",), self.min_replicas, why)
-        for index in duplicates(list(self.candidates or ())):
-            faults.add(("candidates", index), (self.candidates or ())[index], "names a node twice; name each once")
         if isinstance(self.cost, dict):
             named = self.resources if isinstance(self.resources, dict) else {}
             for name in self.cost:
@@ -81,6 +93,30 @@ class Operator(Document):
         return self.cost if isinstance(self.resources, dict) else self.cost * self.resources
 
 
+class InstancedOperator(OperatorBase):
+    """An operator whose number of replicas is fixed; they are called instances (latency-aware placement, section 6.1.2).
+
+    Examples
+    --------
+    >>> InstancedOperator(name="count", resources={"cpu": 0.2}, instances=2).max_replicas
+    2
+    """
+
+    instances: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+        1, description="number of replicas", json_schema_extra={"unit": "1"}
+    )
+
+    @property
+    def min_replicas(self) -> int:
+        """As many as there are."""
+        return self.instances
+
+    @property
+    def max_replicas(self) -> int:
+        """As many as there are."""
+        return self.instances
+
+
 class Stream(Document):
     """The flow of tuples from one operator to another."""
 
@@ -91,29 +127,14 @@ class Stream(Document):
     )
 
 
-class Application(Document):
-    """A directed acyclic graph of operators and streams.
+class StreamGraph(Document):
+    """Operators and the streams between them."""
 
-    Raises
-    ------
-    InvalidInstanceError
-        Duplicate or unknown names, a stream given twice, or a cycle (which is named).
-
-    Examples
-    --------
-    >>> app = Application(
-    ...     operators=[Operator(name="source", external_rate=100.0, selectivity=0.5), Operator(name="sink")],
-    ...     streams=[Stream(source="source", target="sink")],
-    ... )
-    >>> app.load("sink")
-    50.0
-    """
-
-    operators: Annotated[tuple[Operator, ...], Field(min_length=1)] = Field(description="in any order")
-    streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another, no cycles")
+    operators: Annotated[tuple[OperatorBase, ...], Field(min_length=1)] = Field(description="in any order")
+    streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another")
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_names(self) -> Self:
         faults = Faults("application")
         names = [operator.name for operator in self.operators]
         for index, first in duplicates(names).items():
@@ -133,20 +154,7 @@ class Application(Document):
                 )
             seen.setdefault(pair, index)
         faults.raise_if_any()
-        self._check_acyclic(faults)
         return self
-
-    def _check_acyclic(self, faults: Faults) -> None:
-        try:
-            cycle = nx.find_cycle(self._graph)
-        except nx.NetworkXNoCycle:
-            return
-        path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
-        why = "form a cycle; this model needs an acyclic application, remove one of these streams"
-        if len(cycle) == 1:
-            why = "joins an operator to itself; this model needs an acyclic application, remove this stream"
-        faults.add(("streams",), path, why)
-        faults.raise_if_any()
 
     @cached_property
     def _graph(self) -> Any:
@@ -156,28 +164,39 @@ class Application(Document):
         return graph
 
     @cached_property
-    def by_name(self) -> dict[str, Operator]:
-        """Operators by name."""
-        return {operator.name: operator for operator in self.operators}
-
-    @cached_property
     def topological_order(self) -> tuple[str, ...]:
-        """Operator names such that every stream goes forward; ties in document order."""
+        """Operator names such that streams go forward; ties in document order.
+
+        Where streams form cycles, as few as a heuristic can do with go backward (latency-aware placement, Alg. 3).
+        """
+        if not nx.is_directed_acyclic_graph(self._graph):
+            edges = [(stream.source, stream.target) for stream in self.streams]
+            layers = topological_layers([operator.name for operator in self.operators], edges)
+            return tuple(name for layer in layers for name in layer)
         position = {operator.name: index for index, operator in enumerate(self.operators)}
         return tuple(nx.lexicographical_topological_sort(self._graph, key=position.__getitem__))
 
     @cached_property
+    def feedback(self) -> frozenset[tuple[str, str]]:
+        """Streams (source, target) that do not go forward in `topological_order`; none where there is no cycle."""
+        position = {name: index for index, name in enumerate(self.topological_order)}
+        return frozenset((s.source, s.target) for s in self.streams if position[s.source] >= position[s.target])
+
+    @cached_property
     def _flow(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
         load = {operator.name: operator.external_rate for operator in self.operators}
+        selectivity = {operator.name: operator.selectivity for operator in self.operators}
         rate: dict[tuple[str, str], float] = {}
         outgoing: dict[str, list[Stream]] = {}
         for stream in self.streams:
+            if (stream.source, stream.target) in self.feedback:
+                load[stream.target] += stream.rate or 0.0
             outgoing.setdefault(stream.source, []).append(stream)
         for name in self.topological_order:
             for stream in outgoing.get(name, ()):
-                given = stream.rate
-                rate[name, stream.target] = self.by_name[name].selectivity * load[name] if given is None else given
-                load[stream.target] += rate[name, stream.target]
+                rate[name, stream.target] = selectivity[name] * load[name] if stream.rate is None else stream.rate
+                if (name, stream.target) not in self.feedback:
+                    load[stream.target] += rate[name, stream.target]
         return load, rate
 
     def load(self, operator: str) -> float:
@@ -223,3 +242,81 @@ class Application(Document):
         for stream in self.streams:
             graph.add_edge(stream.source, stream.target, **stream.model_dump(exclude={"source", "target"}))
         return graph
+
+
+class Application(StreamGraph):
+    """A directed acyclic graph of operators and streams.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate or unknown names, a stream given twice, or a cycle (which is named).
+
+    Examples
+    --------
+    >>> app = Application(
+    ...     operators=[Operator(name="source", external_rate=100.0, selectivity=0.5), Operator(name="sink")],
+    ...     streams=[Stream(source="source", target="sink")],
+    ... )
+    >>> app.load("sink")
+    50.0
+    """
+
+    operators: Annotated[tuple[Operator, ...], Field(min_length=1)] = Field(description="in any order")
+    streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another, no cycles")
+
+    @model_validator(mode="after")
+    def _check_acyclic(self) -> Self:
+        faults = Faults("application")
+        try:
+            cycle = nx.find_cycle(self._graph)
+        except nx.NetworkXNoCycle:
+            return self
+        path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
+        why = "form a cycle; this model needs an acyclic application, remove one of these streams"
+        if len(cycle) == 1:
+            why = "joins an operator to itself; this model needs an acyclic application, remove this stream"
+        faults.add(("streams",), path, why)
+        faults.raise_if_any()
+        return self
+
+    @cached_property
+    def by_name(self) -> dict[str, Operator]:
+        """Operators by name."""
+        return {operator.name: operator for operator in self.operators}
+
+
+class Topology(StreamGraph):
+    """A graph of operators with fixed numbers of instances; streams may form cycles (latency-aware placement, section 5.3).
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate or unknown names, a stream given twice, a stream that closes a cycle and has no rate.
+
+    Examples
+    --------
+    >>> topology = Topology(
+    ...     operators=[{"name": "source", "external_rate": 10.0}, {"name": "work", "instances": 2}],
+    ...     streams=[{"source": "source", "target": "work"}, {"source": "work", "target": "work", "rate": 1.0}],
+    ... )
+    >>> topology.load("work"), sorted(topology.feedback)
+    (11.0, [('work', 'work')])
+    """
+
+    operators: Annotated[tuple[InstancedOperator, ...], Field(min_length=1)] = Field(description="in any order")
+
+    @model_validator(mode="after")
+    def _check_rates(self) -> Self:
+        faults = Faults("application")
+        for index, stream in enumerate(self.streams):
+            if stream.rate is None and (stream.source, stream.target) in self.feedback:
+                why = f"missing: {stream.source} → {stream.target} closes a cycle, where no rate follows from the others; give it"
+                faults.add(("streams", index, "rate"), None, why)
+        faults.raise_if_any()
+        return self
+
+    @cached_property
+    def by_name(self) -> dict[str, InstancedOperator]:
+        """Operators by name."""
+        return {operator.name: operator for operator in self.operators}

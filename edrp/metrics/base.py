@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from edrp.program import Linear, Program
 if TYPE_CHECKING:
     from edrp.compiled import Compiled
     from edrp.documents import Deployment
-    from edrp.problems.edrp import EdrpProblem
 
 LIMIT_SLACK = 1e-9
 """Relative rounding slack when a value is compared with its limit."""
@@ -59,7 +58,7 @@ class Metric(Protocol):
     name: str
     unit: str
 
-    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: Any, deployment: Deployment) -> float:
         """The value in plain code, close to the source's equation; infinite where it has none."""
         ...
 

@@ -58,7 +58,8 @@ class ResponseTime(PlainMetric):
         parts = [PathPart(operator, self.operator_latency(problem, deployment, operator), False)]
         incoming = {stream.target: [] for stream in problem.application.streams}  # type: dict[str, list[str]]
         for stream in problem.application.streams:
-            incoming[stream.target].append(stream.source)
+            if (stream.source, stream.target) not in problem.application.feedback:
+                incoming[stream.target].append(stream.source)
         while incoming.get(operator):
             delays = {s: self.stream_delay(problem, deployment, s, operator) for s in incoming[operator]}
             before = max(delays, key=lambda name: finish[name] + delays[name])
@@ -73,7 +74,8 @@ class ResponseTime(PlainMetric):
         finish: dict[str, float] = {}
         outgoing: dict[str, list[str]] = {}
         for stream in application.streams:
-            outgoing.setdefault(stream.source, []).append(stream.target)
+            if (stream.source, stream.target) not in application.feedback:
+                outgoing.setdefault(stream.source, []).append(stream.target)
         for name in application.topological_order:
             finish[name] = ready[name] + self.operator_latency(problem, deployment, name)
             for target in outgoing.get(name, ()):

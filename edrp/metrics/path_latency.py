@@ -1,0 +1,34 @@
+"""Path latency: what the network adds to the slowest path through the operators (latency-aware placement, section 4.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from edrp.metrics.base import Expressions
+from edrp.metrics.response_time import ResponseTime
+from edrp.program import Linear
+
+if TYPE_CHECKING:
+    from edrp.documents import Deployment
+
+MILLISECONDS = 1e3
+"""In a second; the weight of this metric is per millisecond."""
+
+
+class PathLatency(ResponseTime):
+    """Seconds that the links of the slowest path take; streams that close a cycle are left out."""
+
+    name = "path_latency"
+    unit = "s"
+
+    def operator_latency(self, problem: Any, deployment: Deployment, operator: str) -> float:
+        """None: this is about the network."""
+        return 0.0
+
+    def linearise(self, expressions: Expressions) -> Linear:
+        """The latest arrival anywhere, in milliseconds."""
+        return expressions.response_time() * MILLISECONDS
+
+    def scaled(self, value: float) -> float:
+        """Milliseconds."""
+        return value * MILLISECONDS

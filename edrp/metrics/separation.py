@@ -1,0 +1,72 @@
+"""Co-location: which streams, and how many of their tuples, leave a node (latency-aware placement, section 4.2).
+
+All instances of an operator are joined to all of the next, and a stream's rate is split evenly over these pairs.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edrp.metrics.base import Expressions, PlainMetric
+from edrp.program import Linear
+
+if TYPE_CHECKING:
+    from edrp.documents import Deployment, StreamGraph
+    from edrp.problems.placement import PlacementProblem
+
+
+class Separation(PlainMetric):
+    """Share of something that streams carry, counted where it goes from one node to another."""
+
+    unit = "1"
+
+    @abstractmethod
+    def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:
+        """What each stream (source, target) carries, given the replicas of each operator."""
+
+    def evaluate(self, problem: PlacementProblem, deployment: Deployment) -> float:
+        """What is carried between nodes over what is carried at all; 0 where that is nothing."""
+        carried = self.carried(problem.application, {name: deployment.degree(name) for name in deployment})
+        total = sum(carried.values())
+        if not total:
+            return 0.0
+        apart = 0.0
+        for (source, target), amount in carried.items():
+            senders, receivers = deployment.replicas(source), deployment.replicas(target)
+            together = sum(count * receivers[node] for node, count in senders.items())
+            apart += amount * (1 - together / (senders.total() * receivers.total()))
+        return apart / total
+
+    def linearise(self, expressions: Expressions) -> Linear:
+        """The same over pairs of nodes, for operators whose number of replicas is fixed."""
+        application = expressions.compiled.problem.application
+        carried = self.carried(application, {each.name: each.max_replicas for each in application.operators})
+        total = sum(carried.values())
+        if not total:
+            return Linear.zero()
+        shares = np.array([carried[stream.source, stream.target] / total for stream in application.streams])
+        apart = 1.0 - np.eye(len(expressions.compiled.nodes))
+        return expressions.stream_pair_sum(shares[:, None, None] * apart[None])
+
+
+class Colocation(Separation):
+    """Share of the streams between instances that join different nodes."""
+
+    name = "colocation"
+
+    def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:
+        """Pairs of instances."""
+        return {(s.source, s.target): float(degrees[s.source] * degrees[s.target]) for s in application.streams}
+
+
+class Events(Separation):
+    """Share of all tuples that go to another node."""
+
+    name = "events"
+
+    def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:
+        """Tuples/s."""
+        return {(s.source, s.target): application.rate(s.source, s.target) for s in application.streams}

@@ -1,0 +1,155 @@
+"""Latency-aware placement: few supervisors, co-located streams, short paths (latency-aware placement, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from edrp.documents import Action, Deployment, Network, Topology
+from edrp.documents.base import Document, Faults, Name, NonNegative
+from edrp.metrics import SCORE_METRICS, Metric
+from edrp.metrics.base import LIMIT_SLACK
+from edrp.problems.placement import PlacementProblem, Term, named_resources
+from edrp.solution import Solution
+
+UsableShare = Annotated[float, Field(gt=0, le=1)]
+
+WEIGHT_OF = {"path_latency": "latency", "supervisors": "supervisors", "colocation": "colocation", "events": "events"}
+"""Which weight belongs to which metric."""
+
+
+class ScoreWeights(Document):
+    """Weights w1 to w4 of the score (latency-aware placement, eq. 1); the defaults are the paper's."""
+
+    latency: NonNegative = Field(1e-6, description="w1, of the path latency", json_schema_extra={"unit": "1/ms"})
+    supervisors: NonNegative = Field(1.0, description="w2, of the share of nodes in use", json_schema_extra={"unit": "1"})
+    colocation: NonNegative = Field(
+        1.0, description="w3, of the share of streams between instances on different nodes", json_schema_extra={"unit": "1"}
+    )
+    events: NonNegative = Field(1.0, description="w4, of the share of tuples between nodes", json_schema_extra={"unit": "1"})
+
+
+class LatencyAwareProblem(PlacementProblem):
+    """Placement of operators with fixed numbers of instances on unequal supervisors, which here are nodes.
+
+    All instances of an operator are joined to all of the next, and a stream's rate is split evenly over these pairs.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document and of its parts, each with its place.
+
+    Examples
+    --------
+    >>> problem = LatencyAwareProblem(
+    ...     application={
+    ...         "operators": [{"name": "read", "resources": {"cpu": 0.5}}, {"name": "count", "resources": {"cpu": 0.2}, "instances": 2}],
+    ...         "streams": [{"source": "read", "target": "count", "rate": 100.0}],
+    ...     },
+    ...     network={
+    ...         "nodes": [{"name": "edge", "resources": {"cpu": 1.0}}, {"name": "cloud", "resources": {"cpu": 4.0}}],
+    ...         "links": [{"source": "edge", "target": "cloud", "delay": 0.004}],
+    ...     },
+    ... )
+    >>> found = problem.evaluate(Deployment({"read": ["edge"], "count": ["edge", "cloud"]}))
+    >>> round(found.objective, 6), found.metrics["colocation"]
+    (2.000004, 0.5)
+    """  # noqa: E501 -- one document, one line
+
+    kind: Literal["latency-aware"] = Field("latency-aware", description="says what the document is")
+    application: Topology = Field(description="what is to be placed")
+    network: Network = Field(description="the supervisors, and the latency between them")
+    weights: ScoreWeights = Field(ScoreWeights(), description="of the terms of the score")
+    utilisation: dict[Name, UsableShare] = Field(
+        {"cpu": 0.95, "memory": 1.0},
+        description="share of each resource of a node that may be used; resources that are not named may be used up",
+        json_schema_extra={"unit": "1"},
+    )
+    current: Deployment | None = Field(None, description="deployment now, where methods start; it plays no part in the score")
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Latency-aware placement, section 4.2."""
+        return SCORE_METRICS
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Latency-aware placement, eq. 1."""
+        weights = {metric: getattr(self.weights, name) for metric, name in WEIGHT_OF.items()}
+        return tuple(Term(metric, weight, None, weight) for metric, weight in weights.items())
+
+    def usable_share(self, resource: str) -> float:
+        """Share of a node's resource that replicas may use together."""
+        return self.utilisation.get(resource, 1.0)
+
+    def _check_kind(self, faults: Faults) -> None:
+        resources = {name for operator in self.application.operators for name in named_resources(operator.resources)}
+        given = {name for node in self.network.nodes for name in named_resources(node.resources or {})}
+        for name in self.utilisation:
+            if name not in resources | given | {"cpu", "memory"}:
+                faults.add(("utilisation", name), self.utilisation[name], "is a resource that nothing here has or needs")
+
+    def solution(self, decision: Deployment | None, fields: dict[str, Any]) -> LatencyAwareSolution:
+        """The deployment and the actions that lead to it from the current one."""
+        actions = () if decision is None or self.current is None else self.current.actions_to(decision)
+        return LatencyAwareSolution.model_construct(**fields, deployment=decision, actions=actions)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Which resource is short, and by how much."""
+        found = tuple([*self._homeless(), *self._short()])
+        if found:
+            return found
+        return ("resources of the nodes: all instances together find room, but in no arrangement on the nodes",)
+
+    def _usable(self, node: Any, resource: str) -> float:
+        if node.resources is None:
+            return float("inf")
+        return named_resources(node.resources).get(resource, 0.0) * self.usable_share(resource)
+
+    def _homeless(self) -> Iterator[str]:
+        """Operators of which no single instance fits on any node."""
+        for operator in self.application.operators:
+            need = named_resources(operator.resources)
+            names = operator.candidates or tuple(self.network.by_name)
+            nodes = [self.network.by_name[name] for name in names]
+            fits = [all(amount <= self._usable(n, r) * (1 + LIMIT_SLACK) for r, amount in need.items()) for n in nodes]
+            if any(fits):
+                continue
+            for resource, amount in need.items():
+                most = max(self._usable(node, resource) for node in nodes)
+                if amount > most * (1 + LIMIT_SLACK):
+                    short = f"{amount - most:.6g} short"
+                    yield f"{resource} of {operator.name}: an instance needs {amount:.6g}, no node offers more than {most:.6g} ({short})"
+                    break
+            else:
+                yield f"{operator.name}: no node offers all that an instance needs"
+
+    def _short(self) -> Iterator[str]:
+        """Resources of which all nodes together have too little."""
+        needed: dict[str, float] = {}
+        for operator in self.application.operators:
+            for resource, amount in named_resources(operator.resources).items():
+                needed[resource] = needed.get(resource, 0.0) + operator.instances * amount
+        for resource, amount in needed.items():
+            offered = sum(self._usable(node, resource) for node in self.network.nodes)
+            if amount > offered * (1 + LIMIT_SLACK):
+                yield f"{resource}: {amount:.6g} needed, {offered:.6g} usable on all nodes ({amount - offered:.6g} short)"
+
+
+class LatencyAwareSolution(Solution):
+    """What a method found for a problem of kind `latency-aware`, and what it proved."""
+
+    kind: Literal["latency-aware-solution"] = Field("latency-aware-solution", description="says what the document is")
+    objective: float | None = Field(description="the score as re-evaluated", json_schema_extra={"unit": "1"})
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated", json_schema_extra={"unit": "path_latency s, the others 1"}
+    )
+    deployment: Deployment | None = Field(description="nodes per operator, once per instance")
+    actions: tuple[Action, ...] = Field((), description="changes from the current deployment")
+
+    @property
+    def decision(self) -> Deployment | None:
+        """The deployment."""
+        return self.deployment

@@ -1,0 +1,191 @@
+"""What problems that end in a deployment share: application, network, resources, current deployment."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents import Deployment, Network, StreamGraph
+from edrp.documents.base import Faults
+from edrp.metrics import Metric
+from edrp.metrics.base import LIMIT_SLACK
+from edrp.problems.base import Evaluation, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One metric of the objective.
+
+    Attributes
+    ----------
+    metric, weight, limit
+        As the problem gives them; `limit` is None where none is set.
+    coefficient
+        Objective per unit of the metric's scaled value.
+    scaled_limit
+        Upper limit on the scaled value; infinite where none is set.
+    """
+
+    metric: str
+    weight: float
+    limit: float | None
+    coefficient: float
+    scaled_limit: float = math.inf
+
+
+class PlacementProblem(Problem):
+    """Base of the kinds that decide where each replica of each operator runs."""
+
+    application: StreamGraph = Field(description="what is to be placed")
+    network: Network = Field(description="where it can be placed")
+    current: Deployment | None = Field(None, description="deployment now; null for an initial placement")
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Mapping[str, Metric]:
+        """What is measured of a deployment, by name."""
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[Term, ...]:
+        """Every metric with its weight and limit."""
+
+    def usable_share(self, resource: str) -> float:
+        """Share of a node's resource that replicas may use together."""
+        return 1.0
+
+    @model_validator(mode="after")
+    def _check_placement(self) -> Self:
+        faults = Faults(self.kind)
+        nodes = self.network.by_name
+        for index, operator in enumerate(self.application.operators):
+            for position, name in enumerate(operator.candidates or ()):
+                if name not in nodes:
+                    faults.add(("application", "operators", index, "candidates", position), name, "is no node of the network")
+        self._check_resources(faults)
+        if self.current is not None:
+            self._check_current(self.current, faults)
+        self._check_kind(faults)
+        faults.raise_if_any()
+        self._check_links(faults)
+        faults.raise_if_any()
+        return self
+
+    def _check_kind(self, faults: Faults) -> None:
+        """Note what is wrong with a kind's own fields."""
+
+    def _check_resources(self, faults: Faults) -> None:
+        named_nodes = [node for node in self.network.nodes if isinstance(node.resources, dict)]
+        plain_nodes = [node for node in self.network.nodes if isinstance(node.resources, (int, float))]
+        for index, operator in enumerate(self.application.operators):
+            named = isinstance(operator.resources, dict)
+            other = plain_nodes if named else named_nodes
+            if other and operator.resources != {} and operator.resources != 0:
+                form = "named resources" if named else "a number"
+                found = "a number" if named else "named resources"
+                why = f"is {form}, but node '{other[0].name}' gives {found}; use one form for all"
+                faults.add(("application", "operators", index, "resources"), operator.resources, why)
+
+    def _check_current(self, current: Deployment, faults: Faults) -> None:
+        operators = {operator.name: operator for operator in self.application.operators}
+        for name in current:
+            if name not in operators:
+                faults.add(("current", name), list(current[name]), "is no operator of the application")
+                continue
+            allowed = operators[name].candidates
+            for position, node in enumerate(current[name]):
+                if node not in self.network.by_name:
+                    faults.add(("current", name, position), node, "is no node of the network")
+                elif allowed is not None and node not in allowed:
+                    faults.add(("current", name, position), node, f"is not among the candidates of '{name}'")
+        for name in operators:
+            if name not in current:
+                faults.add(("current", name), None, "is missing; name the nodes of every operator, or leave `current` out")
+
+    def _check_links(self, faults: Faults) -> None:
+        everywhere = tuple(node.name for node in self.network.nodes)
+        checked: set[tuple[int, int]] = set()
+        pools = {operator.name: operator.candidates or everywhere for operator in self.application.operators}
+        for stream in [] if self.network.complete else self.application.streams:
+            sources, targets = pools[stream.source], pools[stream.target]
+            if (id(sources), id(targets)) in checked:
+                continue
+            checked.add((id(sources), id(targets)))
+            missing = 0
+            for u in sources:
+                for v in targets:
+                    if u == v or self.network.link(u, v) is not None:
+                        continue
+                    missing += 1
+                    if missing <= 3:
+                        why = (
+                            f"no link, but stream {stream.source} → {stream.target} may need one; add it or narrow the candidates"
+                        )
+                        faults.add(("network", "links"), f"{u} → {v}", why)
+                    if missing > 10_000:
+                        return
+
+    def evaluate(self, deployment: Deployment) -> Evaluation:
+        """Evaluate a deployment with the plain face of every metric; independent of all methods.
+
+        Returns
+        -------
+        Evaluation
+            Objective, metrics by name, and every limit that is broken.
+        """
+        broken = list(self._broken_placement(deployment))
+        values = {name: metric.evaluate(self, deployment) for name, metric in self.metrics.items()}
+        objective = 0.0
+        for term in self.terms:
+            metric = self.metrics[term.metric]
+            scaled = metric.scaled(values[term.metric])
+            if term.weight:
+                objective += term.coefficient * scaled
+            if scaled > term.scaled_limit * (1 + LIMIT_SLACK):
+                broken.append(f"limits.{term.metric}: {values[term.metric]:.6g} {metric.unit} against {term.limit:.6g}")
+        return Evaluation(objective, values, tuple(broken))
+
+    def _broken_placement(self, deployment: Deployment) -> list[str]:
+        broken = []
+        used: dict[str, dict[str, float]] = {}
+        for operator in self.application.operators:
+            replicas = deployment.replicas(operator.name)
+            broken += self._broken_operator(operator, replicas)
+            for node, count in replicas.items():
+                on_node = used.setdefault(node, {})
+                for resource, amount in named_resources(operator.resources).items():
+                    on_node[resource] = on_node.get(resource, 0.0) + count * amount
+        for node, amounts in used.items():
+            described = self.network.by_name[node].resources
+            if described is None:
+                continue
+            free = named_resources(described)
+            for resource, amount in amounts.items():
+                usable = free.get(resource, 0.0) * self.usable_share(resource)
+                if amount > usable * (1 + LIMIT_SLACK):
+                    broken.append(f"{resource} of node {node}: {amount:.6g} against {usable:.6g}")
+        return broken
+
+    def _broken_operator(self, operator: Any, replicas: Counter[str]) -> list[str]:
+        """What one operator's replicas break, without a look at the others."""
+        broken = []
+        total = replicas.total()
+        if total > operator.max_replicas:
+            broken.append(f"max_replicas of {operator.name}: {total} against {operator.max_replicas}")
+        if total < operator.min_replicas:
+            broken.append(f"min_replicas of {operator.name}: {total} against {operator.min_replicas}")
+        if operator.candidates is not None:
+            allowed = set(operator.candidates)
+            broken += [f"candidates of {operator.name}: {node}" for node in replicas if node not in allowed]
+        return broken
+
+
+def named_resources(resources: float | dict[str, float]) -> dict[str, float]:
+    """Resources by name; a plain number is the single resource called `resources`."""
+    return resources if isinstance(resources, dict) else {"resources": resources}
