@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled, compile_problem
 from edrp.heuristics.crowd_annealing import annealed_crowd, crowded, pairs_per_operator
 from edrp.heuristics.draws import below, uniform
+from edrp.heuristics.moves import exchange_nodes, move, move_all, refresh_touched, replicate, retire, settle_touched, swap
 from edrp.heuristics.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
 from edrp.heuristics.state import (
     BROKEN,
@@ -17,8 +18,6 @@ from edrp.heuristics.state import (
     copy_placement,
     energy,
     evaluate,
-    fits,
-    occupy,
     overload_of,
     refresh,
     refresh_all,
@@ -28,7 +27,7 @@ from edrp.heuristics.tables import Tables, tables_of
 from edrp.kernels import inlined, inner_loop
 from edrp.methods import Options
 from edrp.parameters import read_parameters
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import PlacementProblem
 from edrp.solution import Answer, StoppedBecause
 
 CHUNK = 10_000
@@ -87,129 +86,21 @@ def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
     kind = uniform(random)
     if kind < 0.05:
         v = t.near[s.place[i, p], 1 + below(random, t.near.shape[1] - 1)] if t.near.shape[1] > 1 else s.place[i, p]
-        return (MANY, MANY) if _exchange_nodes(t, s, s.place[i, p], v) else (-1, -1)
+        return (MANY, MANY) if exchange_nodes(t, s, s.place[i, p], v) else (-1, -1)
     if kind < 0.55:
         v = _pick_node(t, s, random, i, s.place[i, p])
         if v < 0 or v == s.place[i, p]:
             return -1, -1
         if s.degree[i] > 1 and uniform(random) < 0.25:
-            return (i, -1) if _move_all(t, s, i, v) else (-1, -1)
-        return (i, -1) if _move(t, s, i, p, v) else (-1, -1)
+            return (i, -1) if move_all(t, s, i, v) else (-1, -1)
+        return (i, -1) if move(t, s, i, p, v) else (-1, -1)
     if kind < 0.8:
         j = below(random, s.degree.size)
-        return (i, j) if _swap(t, s, i, p, j, below(random, s.degree[j])) else (-1, -1)
+        return (i, j) if swap(t, s, i, p, j, below(random, s.degree[j])) else (-1, -1)
     if kind < 0.9:
         v = s.place[i, p] if uniform(random) < 0.5 else _pick_node(t, s, random, i, s.place[i, p])
-        return (i, -1) if _replicate(t, s, i, v) else (-1, -1)
-    return (i, -1) if _retire(t, s, i, p) else (-1, -1)
-
-
-@inlined
-def _move(t: Tables, s: State, i: int, p: int, v: int) -> bool:
-    if not fits(t, s.used, i, v):
-        return False
-    occupy(t, s.used, i, s.place[i, p], -1.0)
-    occupy(t, s.used, i, v, 1.0)
-    s.place[i, p] = v
-    return True
-
-
-@inlined
-def _replicate(t: Tables, s: State, i: int, v: int) -> bool:
-    r = s.degree[i]
-    if v < 0 or r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]) or not fits(t, s.used, i, v):
-        return False
-    occupy(t, s.used, i, v, 1.0)
-    s.place[i, r] = v
-    s.degree[i] = r + 1
-    return True
-
-
-@inlined
-def _retire(t: Tables, s: State, i: int, p: int) -> bool:
-    last = s.degree[i] - 1
-    if last == 0 or not np.isfinite(t.latency[i, last]):
-        return False
-    occupy(t, s.used, i, s.place[i, p], -1.0)
-    s.place[i, p] = s.place[i, last]
-    s.degree[i] = last
-    return True
-
-
-@inlined
-def _move_all(t: Tables, s: State, i: int, v: int) -> bool:
-    for p in range(s.degree[i]):
-        occupy(t, s.used, i, s.place[i, p], -1.0)
-    placed = 0
-    while placed < s.degree[i] and fits(t, s.used, i, v):
-        occupy(t, s.used, i, v, 1.0)
-        placed += 1
-    if placed == s.degree[i]:
-        for p in range(placed):
-            s.place[i, p] = v
-        return True
-    for p in range(s.degree[i]):
-        occupy(t, s.used, i, s.place[i, p], 1.0)
-        if p < placed:
-            occupy(t, s.used, i, v, -1.0)
-    return False
-
-
-@inlined
-def _exchange_nodes(t: Tables, s: State, u: int, v: int) -> bool:
-    """All replicas on u move to v, and those on v to u; marks the operators that this touches."""
-    if u == v:
-        return False
-    for m in range(s.used.shape[1]):
-        if s.used[u, m] > t.capacity[v, m] * (1 + 1e-9) or s.used[v, m] > t.capacity[u, m] * (1 + 1e-9):
-            return False
-    for i in range(s.degree.size):
-        for p in range(s.degree[i]):
-            if (s.place[i, p] == u and not t.candidate[i, v]) or (s.place[i, p] == v and not t.candidate[i, u]):
-                return False
-    for i in range(s.degree.size):
-        for p in range(s.degree[i]):
-            if s.place[i, p] == u:
-                s.place[i, p] = v
-                s.touched[i] = True
-            elif s.place[i, p] == v:
-                s.place[i, p] = u
-                s.touched[i] = True
-    for m in range(s.used.shape[1]):
-        s.used[u, m], s.used[v, m] = s.used[v, m], s.used[u, m]
-    return True
-
-
-@inlined
-def _refresh_touched(t: Tables, s: State) -> None:
-    for i in range(s.degree.size):
-        if s.touched[i]:
-            refresh(t, s, i)
-
-
-@inlined
-def _settle_touched(t: Tables, accepted: bool, now: State, old: State) -> None:
-    for i in range(now.degree.size):
-        if now.touched[i]:
-            settle(t, i, accepted, now, old)
-            now.touched[i] = False
-
-
-@inlined
-def _swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
-    u, v = s.place[i, p], s.place[j, q]
-    if i == j or u == v or not t.candidate[i, v] or not t.candidate[j, u]:
-        return False
-    occupy(t, s.used, i, u, -1.0)
-    occupy(t, s.used, j, v, -1.0)
-    if fits(t, s.used, i, v) and fits(t, s.used, j, u):
-        occupy(t, s.used, i, v, 1.0)
-        occupy(t, s.used, j, u, 1.0)
-        s.place[i, p], s.place[j, q] = v, u
-        return True
-    occupy(t, s.used, i, u, 1.0)
-    occupy(t, s.used, j, v, 1.0)
-    return False
+        return (i, -1) if replicate(t, s, i, v) else (-1, -1)
+    return (i, -1) if retire(t, s, i, p) else (-1, -1)
 
 
 @inlined
@@ -247,7 +138,7 @@ def anneal(
         if i == -1:
             continue
         if i == MANY:
-            _refresh_touched(t, now)
+            refresh_touched(t, now)
         else:
             refresh(t, now, i)
             if j >= 0:
@@ -261,7 +152,7 @@ def anneal(
                 best = _rank(value, now)
                 copy_placement(now, best_place, best_degree)
         if i == MANY:
-            _settle_touched(t, accepted, now, old)
+            settle_touched(t, accepted, now, old)
         else:
             settle(t, i, accepted, now, old)
             if j >= 0:
@@ -321,16 +212,16 @@ class Annealing:
     """The scalable heuristic: answers in a fraction of a second, proves nothing."""
 
     name = "annealing"
-    kinds: tuple[str, ...] = ("edrp",)
+    kinds: tuple[str, ...] = ("edrp", "latency-aware")
     exact = False
     summary = "simulated annealing (move, swap, replicate, retire, exchange nodes); the scalable heuristic"
     parameters = AnnealingParameters
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def refusal(self, problem: PlacementProblem) -> str | None:
         """Takes every problem."""
         return None
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Anneal from first fit and from the current deployment; where links are described by zones, also from each zone."""
         parameters = read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)

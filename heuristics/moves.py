@@ -1,0 +1,128 @@
+"""Changes of a deployment under search; each is made in place if it fits, and says whether it was.
+
+A change updates places, degrees and resources. The parts of the evaluation follow with `refresh` of each operator that
+was changed, and `settle` makes them permanent or takes everything back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.heuristics.state import State, fits, occupy, refresh, settle
+from edrp.heuristics.tables import Tables
+from edrp.kernels import inlined
+
+
+@inlined
+def move(t: Tables, s: State, i: int, p: int, v: int) -> bool:
+    """Replica p of operator i moves to node v, if it fits there."""
+    if not fits(t, s.used, i, v):
+        return False
+    occupy(t, s.used, i, s.place[i, p], -1.0)
+    occupy(t, s.used, i, v, 1.0)
+    s.place[i, p] = v
+    return True
+
+
+@inlined
+def swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
+    """Replica p of operator i and replica q of operator j trade places, if both fit."""
+    u, v = s.place[i, p], s.place[j, q]
+    if i == j or u == v or not t.candidate[i, v] or not t.candidate[j, u]:
+        return False
+    occupy(t, s.used, i, u, -1.0)
+    occupy(t, s.used, j, v, -1.0)
+    if fits(t, s.used, i, v) and fits(t, s.used, j, u):
+        occupy(t, s.used, i, v, 1.0)
+        occupy(t, s.used, j, u, 1.0)
+        s.place[i, p], s.place[j, q] = v, u
+        return True
+    occupy(t, s.used, i, u, 1.0)
+    occupy(t, s.used, j, v, 1.0)
+    return False
+
+
+@inlined
+def replicate(t: Tables, s: State, i: int, v: int) -> bool:
+    """Operator i gets one more replica, on node v, if it may and fits; -1 is no node."""
+    r = s.degree[i]
+    if v < 0 or r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]) or not fits(t, s.used, i, v):
+        return False
+    occupy(t, s.used, i, v, 1.0)
+    s.place[i, r] = v
+    s.degree[i] = r + 1
+    return True
+
+
+@inlined
+def retire(t: Tables, s: State, i: int, p: int) -> bool:
+    """Replica p of operator i goes, if the rest keep the operator stable and suffice."""
+    last = s.degree[i] - 1
+    if last == 0 or not np.isfinite(t.latency[i, last]):
+        return False
+    occupy(t, s.used, i, s.place[i, p], -1.0)
+    s.place[i, p] = s.place[i, last]
+    s.degree[i] = last
+    return True
+
+
+@inlined
+def move_all(t: Tables, s: State, i: int, v: int) -> bool:
+    """All replicas of operator i move to node v, if they fit there together."""
+    for p in range(s.degree[i]):
+        occupy(t, s.used, i, s.place[i, p], -1.0)
+    placed = 0
+    while placed < s.degree[i] and fits(t, s.used, i, v):
+        occupy(t, s.used, i, v, 1.0)
+        placed += 1
+    if placed == s.degree[i]:
+        for p in range(placed):
+            s.place[i, p] = v
+        return True
+    for p in range(s.degree[i]):
+        occupy(t, s.used, i, s.place[i, p], 1.0)
+        if p < placed:
+            occupy(t, s.used, i, v, -1.0)
+    return False
+
+
+@inlined
+def exchange_nodes(t: Tables, s: State, u: int, v: int) -> bool:
+    """All replicas on u move to v, and those on v to u; marks the operators that this touches."""
+    if u == v:
+        return False
+    for m in range(s.used.shape[1]):
+        if s.used[u, m] > t.capacity[v, m] * (1 + 1e-9) or s.used[v, m] > t.capacity[u, m] * (1 + 1e-9):
+            return False
+    for i in range(s.degree.size):
+        for p in range(s.degree[i]):
+            if (s.place[i, p] == u and not t.candidate[i, v]) or (s.place[i, p] == v and not t.candidate[i, u]):
+                return False
+    for i in range(s.degree.size):
+        for p in range(s.degree[i]):
+            if s.place[i, p] == u:
+                s.place[i, p] = v
+                s.touched[i] = True
+            elif s.place[i, p] == v:
+                s.place[i, p] = u
+                s.touched[i] = True
+    for m in range(s.used.shape[1]):
+        s.used[u, m], s.used[v, m] = s.used[v, m], s.used[u, m]
+    return True
+
+
+@inlined
+def refresh_touched(t: Tables, s: State) -> None:
+    """Recompute the parts that the marked operators touch."""
+    for i in range(s.degree.size):
+        if s.touched[i]:
+            refresh(t, s, i)
+
+
+@inlined
+def settle_touched(t: Tables, accepted: bool, now: State, old: State) -> None:
+    """`settle` every marked operator, and take the marks away."""
+    for i in range(now.degree.size):
+        if now.touched[i]:
+            settle(t, i, accepted, now, old)
+            now.touched[i] = False
