@@ -1,19 +1,15 @@
-"""What a family of random instances is, and how its numbers are rounded."""
+"""What a family of random instances is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
 from edrp.errors import BackendUnavailableError
 from edrp.problems.base import Problem
-
-DIGITS = 6
-"""Significant digits of generated numbers: documents stay short, and the last bits of a machine's logarithm play no part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +35,7 @@ class Family:
 
     Examples
     --------
+    >>> from edrp.datasets.rounding import rounded
     >>> from edrp.problems.migration import MigrationProblem
     >>> def halves(size: int, random: np.random.Generator) -> Problem:
     ...     work = tuple(rounded(random.uniform(1, 2, size)))
@@ -70,18 +67,3 @@ class Family:
                 f"family {self.name!r} of kind {self.kind!r} needs the package {missing[0]}: "
                 'pip install "edrp[data]", or choose other families'
             )
-
-
-def rounded(value: Any) -> Any:
-    """Numbers with six significant digits, in whatever nesting of dictionaries, lists, tuples and arrays.
-
-    >>> rounded({"delay": 0.0123456789, "names": ("a", 2), "work": np.array([1 / 3])})
-    {'delay': 0.0123457, 'names': ['a', 2], 'work': [0.333333]}
-    """
-    if isinstance(value, np.ndarray):
-        return rounded(value.tolist())
-    if isinstance(value, dict):
-        return {name: rounded(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [rounded(each) for each in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

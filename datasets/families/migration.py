@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.families.family import Family, rounded
+from edrp.datasets.families.family import Family
+from edrp.datasets.rounding import rounded
 from edrp.datasets.skew import WORK, WorkMaker, state_of
 from edrp.datasets.trace import even_intervals
 from edrp.problems.migration import MigrationProblem, migration_clashes

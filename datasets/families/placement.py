@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from edrp.datasets import table_ii
-from edrp.datasets.families.family import Family, rounded
+from edrp.datasets.families.family import Family
 from edrp.datasets.families.running import near_fit, plain_amount, replicas_for
 from edrp.datasets.layered import mean_delay, unhurried
 from edrp.datasets.networks import NETWORKS, NetworkMaker
+from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import SHAPES, Shape, ShapeMaker
 from edrp.documents import Application, Network
 from edrp.problems.edrp import EdrpProblem

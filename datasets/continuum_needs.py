@@ -1,0 +1,156 @@
+"""Rates and needs of the operations of a latency-aware placement problem: ours, where the paper prints none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.datasets.rounding import rounded
+from edrp.datasets.shapes import Shape
+from edrp.documents import Network, Topology
+
+Floats = NDArray[np.float64]
+
+CPU, MEMORY = "cpu", "memory"
+"""Resources: cores and bytes."""
+
+MEGABYTE = 1e6
+
+FULL_RATE = 1000.0
+"""Tuples/s of the source at load 1; the score knows only shares of rates."""
+
+SELECTIVITIES = (0.4, 1.2)
+"""Tuples that an operation puts on each of its streams per tuple it receives: with the copies that a split makes, some
+topologies put out more than they take in and some less."""
+
+BACK_SHARE = 0.1
+"""Tuples on a stream that goes back, relative to the other tuples of its receiver."""
+
+WORK = (0.5, 1.5)
+"""Factor on the cores that an operation needs, its alone."""
+
+MEMORY_SHARE = (0.6, 1.0)
+"""Share of the cluster's memory that is needed per share of its cores. Edge servers have the least memory per core: from
+about 0.68 on their memory is full before their cores."""
+
+MOST_CORES, MOST_MEGABYTES = 0.6, 512
+"""Of one instance: one fits on an edge server beside a smaller one, two on the cloud; a device takes up to 0.285 cores."""
+
+UTILISATION = 0.95
+"""Of a supervisor's cores, as in the paper (section 4.2)."""
+
+SHRINK = 0.95
+
+
+def described(
+    shape: Shape,
+    instances: Sequence[int],
+    network: Network,
+    load: float,
+    random: np.random.Generator,
+    back: tuple[int, int] | None = None,
+) -> Topology:
+    """A topology with figures such that its instances use a share of the network.
+
+    * Rates: the source brings `load` times `FULL_RATE`. An operation sends selectivity × what it receives on each of
+      its streams. All streams say their rates.
+    * Cores of an instance: one half the same for all operations, one half by the tuples that it receives, times a
+      random factor; scaled so that all instances need `load` of the network's cores, none more than `MOST_CORES`.
+    * Memory of an instance: half the same, half at random; all together `MEMORY_SHARE` of `load`.
+    * Where first fit (the neediest first) finds no packing, all needs shrink by 5 % until it does. Cores are rounded to
+      thousandths, memory to MB.
+
+    Parameters
+    ----------
+    shape
+        Operations and streams.
+    instances : shape (operations,)
+        Of each.
+    network
+        Nodes with cores and memory.
+    load
+        Share of the cores of all nodes.
+    random
+        Source of everything that is not given.
+    back
+        A stream that goes back, whose tuples come on top.
+    """
+    received, rates = _rates(shape, load, random, back)
+    counts = np.array(instances, float)
+    share = received / counts
+    cores = (0.5 + 0.5 * share / share.mean()) * random.uniform(*WORK, shape.operators)
+    memory = random.uniform(0.5, 1.5, shape.operators)
+    memory_load = load * float(random.uniform(*MEMORY_SHARE))
+    room = np.array([[dict(node.resources)[name] for name in (CPU, MEMORY)] for node in network.nodes])
+    all_cores, all_memory = room.sum(axis=0)
+    room[:, 0] *= UTILISATION
+    cores = _scaled(cores, counts, load * all_cores, MOST_CORES)
+    memory = _scaled(memory, counts, memory_load * all_memory, MOST_MEGABYTES * MEGABYTE)
+    needs = _packed(np.column_stack([cores, memory]), np.repeat(np.arange(shape.operators), instances), room)
+    operators = [
+        {
+            "name": f"o{i}",
+            "resources": {CPU: float(needs[i, 0]), MEMORY: float(needs[i, 1])},
+            "instances": instances[i],
+            "external_rate": rounded(load * FULL_RATE) if i == 0 else 0.0,
+        }
+        for i in range(shape.operators)
+    ]
+    streams = [{"source": f"o{i}", "target": f"o{j}", "rate": rounded(rate)} for (i, j), rate in rates.items()]
+    return Topology(operators=tuple(operators), streams=tuple(streams))
+
+
+def _rates(
+    shape: Shape, load: float, random: np.random.Generator, back: tuple[int, int] | None
+) -> tuple[Floats, dict[tuple[int, int], float]]:
+    """Tuples/s that operations receive, shape (operations,), and that streams carry."""
+    selectivity = random.uniform(*SELECTIVITIES, shape.operators)
+    received = np.zeros(shape.operators)
+    received[0] = load * FULL_RATE
+    rates: dict[tuple[int, int], float] = {}
+    for i in range(shape.operators):
+        if back is not None and back[1] == i:
+            rates[back] = BACK_SHARE * float(received[i])
+            received[i] += rates[back]
+        for source, target in shape.streams:
+            if source == i:
+                rates[source, target] = float(selectivity[i] * received[i])
+                received[target] += rates[source, target]
+    return received, rates
+
+
+def _scaled(weight: Floats, counts: Floats, total: float, most: float) -> Floats:
+    """Needs per instance proportional to weights and at most `most`, that add up to the total if they can."""
+    total = min(total, most * float(counts.sum()))
+    free = np.ones(weight.size, bool)
+    while True:
+        left = total - most * counts[~free].sum()
+        need = np.where(free, weight * left / max((weight * counts)[free].sum(), 1e-300), most)
+        over = free & (need > most)
+        if not over.any():
+            return need
+        free &= ~over
+
+
+def _packed(needs: Floats, operation: NDArray[np.intp], room: Floats) -> Floats:
+    """The needs, rounded, shrunk until instances (given by operation) fit into the room."""
+    while True:
+        cores, memory = np.maximum(np.round(needs[:, 0] * 1000), 1) / 1000, np.round(needs[:, 1] / MEGABYTE) * MEGABYTE
+        whole = np.column_stack([cores, memory])
+        if _fits(whole[operation], room):
+            return whole
+        needs = needs * SHRINK
+
+
+def _fits(needs: Floats, room: Floats) -> bool:
+    """Whether first fit finds a place for all instances, the neediest first."""
+    free = room.copy()
+    relative = (needs / room.sum(axis=0)).max(axis=1)
+    for i in np.argsort(-relative, kind="stable"):
+        fitting = np.flatnonzero((free >= needs[i] - 1e-9).all(axis=1))
+        if fitting.size == 0:
+            return False
+        free[fitting[0]] -= needs[i]
+    return True
