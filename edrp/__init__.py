@@ -9,6 +9,7 @@ from edrp.documents import (
     Action,
     Application,
     Deployment,
+    InstancedOperator,
     Link,
     LinkClass,
     Mm1Latency,
@@ -19,6 +20,7 @@ from edrp.documents import (
     Store,
     Stream,
     TableLatency,
+    Topology,
 )
 from edrp.documents.intervals import TaskIntervals
 from edrp.explain import Explanation, explain
@@ -34,6 +36,7 @@ from edrp.mdp.sequence.method import METHODS as _SEQUENCING
 from edrp.methods import Method, Options, methods, register
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem, Limits, Weights
+from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.problems.migration_sequence import MigrationSequence

@@ -12,6 +12,7 @@ import numpy as np
 from edrp.datasets import layered
 from edrp.documents import Deployment
 from edrp.problems.edrp import EdrpProblem
+from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision
 from edrp.problems.migration_sequence import MigrationSequence
@@ -19,6 +20,8 @@ from edrp.validation.brute_force import brute_force
 from edrp.validation.migration_brute_force import brute_force_migration
 from edrp.validation.policy_brute_force import PolicyBruteForce
 from edrp.validation.random_problems import random_problem
+from edrp.validation.random_scores import random_scores
+from edrp.validation.score_brute_force import brute_force_score
 from edrp.validation.sequence_brute_force import brute_force_sequence
 
 
@@ -97,6 +100,49 @@ class DeploymentProblems(ContractProblems):
     def start(self, problem: EdrpProblem) -> Any:
         """One replica of each operator of an optimum."""
         return Deployment({name: nodes[:1] for name, nodes in _best_deployment(problem)[1][0].root.items()})
+
+
+class ScoreProblems(ContractProblems):
+    """Kind `latency-aware`."""
+
+    def feasible(self) -> dict[str, Any]:
+        """Random problems, some with cycles, candidates, several instances of an operator."""
+        drawn = {f"seed {seed}": random_scores(seed) for seed in range(16)}
+        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+
+    def infeasible(self) -> dict[str, Any]:
+        """An instance that is too large, instances that are too many, a packing that does not work out."""
+        return {
+            "large": _scores([{"cpu": 2.0}], [1.0, 1.0]),
+            "many": _scores([{"cpu": 0.5}] * 5, [1.0, 1.0]),
+            "packing": _scores([{"cpu": 0.6}] * 3, [1.0, 1.0]),
+        }
+
+    def degenerate(self) -> dict[str, Any]:
+        """One node, one operator, no streams, no needs, no weights, an operator that sends to itself."""
+        need = {"cpu": 0.3}
+        itself = [{"source": "o0", "target": "o0", "rate": 2.0}]
+        return {
+            "one node": _scores([need, need], [1.0], [{"source": "o0", "target": "o1", "rate": 1.0}]),
+            "one operator": _scores([need], [1.0, 2.0]),
+            "no streams": _scores([need, need], [0.4, 0.4]),
+            "no needs": _scores([{}, {}], [1.0, 1.0], [{"source": "o0", "target": "o1", "rate": 0.0}]),
+            "no weights": _scores([need, need], [1.0, 1.0], weights=dict.fromkeys(ScoreWeights.model_fields, 0.0)),
+            "to itself": _scores([need], [0.7, 0.7], itself, instances=3),
+        }
+
+    def large(self) -> Any:
+        """Thirty operators on ten nodes."""
+        return random_scores(7, operators=(30, 30), nodes=(10, 10))
+
+    def optimum(self, problem: LatencyAwareProblem) -> float | None:
+        """Least score over all deployments."""
+        return _best_score(problem.model_dump_json())
+
+    def start(self, problem: LatencyAwareProblem) -> Any:
+        """Everything on the first node that is allowed."""
+        nodes = tuple(problem.network.by_name)
+        return Deployment({o.name: (o.candidates or nodes)[:1] * o.instances for o in problem.application.operators})
 
 
 class MigrationProblems(ContractProblems):
@@ -211,6 +257,7 @@ class PolicyProblems(ContractProblems):
 
 CONTRACT_PROBLEMS: dict[str, ContractProblems] = {
     "edrp": DeploymentProblems(),
+    "latency-aware": ScoreProblems(),
     "migration": MigrationProblems(),
     "migration-sequence": SequenceProblems(),
     "migration-policy": PolicyProblems(),
@@ -272,6 +319,31 @@ def _random_tasks(generator: np.random.Generator, tasks: int | None) -> dict[str
         "state_size": generator.integers(0, 10, count).astype(float).tolist(),
         "intervals": [(int(a), int(b)) for a, b in intervals],
     }
+
+
+def _scores(
+    needs: list[dict[str, float]],
+    capacities: list[float],
+    streams: list[dict[str, Any]] | None = None,
+    *,
+    weights: dict[str, float] | None = None,
+    instances: int = 1,
+) -> LatencyAwareProblem:
+    nodes = [{"name": f"n{u}", "resources": {"cpu": capacity}} for u, capacity in enumerate(capacities)]
+    return LatencyAwareProblem(
+        application={
+            "operators": [{"name": f"o{i}", "resources": need, "instances": instances} for i, need in enumerate(needs)],
+            "streams": streams or [],
+        },
+        network={"nodes": nodes, "between_zones": {"delay": 0.002}},
+        weights=weights or {},
+    )
+
+
+@cache
+def _best_score(problem: str) -> float | None:
+    """By text, since a problem with named resources has no hash."""
+    return brute_force_score(LatencyAwareProblem.model_validate_json(problem))[0]
 
 
 @cache

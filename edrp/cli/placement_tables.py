@@ -9,12 +9,12 @@ from rich.table import Table
 
 from edrp.cli.terminal import table
 from edrp.documents import Deployment
-from edrp.metrics import METRICS
-from edrp.problems.edrp import EdrpProblem
 from edrp.problems.edrp_solution import EdrpSolution
+from edrp.problems.latency_aware import LatencyAwareSolution
+from edrp.problems.placement import PlacementProblem
 
 
-def deployment_parts(problem: EdrpProblem, solution: EdrpSolution) -> Iterator[Table | str]:
+def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> Iterator[Table | str]:
     """Where each operator runs, every metric, and the actions that lead there."""
     if solution.deployment is not None:
         yield placement_table(problem, solution.deployment)
@@ -22,7 +22,7 @@ def deployment_parts(problem: EdrpProblem, solution: EdrpSolution) -> Iterator[T
     yield from (f"• {action}" for action in solution.actions)
 
 
-def placement_table(problem: EdrpProblem, deployment: Deployment) -> Table:
+def placement_table(problem: PlacementProblem, deployment: Deployment) -> Table:
     """Where each operator runs."""
     rows = []
     for operator in problem.application.operators:
@@ -34,13 +34,13 @@ def placement_table(problem: EdrpProblem, deployment: Deployment) -> Table:
     return table(("operator", "replicas", "nodes", "before"), rows, right=("replicas",))
 
 
-def metric_table(problem: EdrpProblem, metrics: dict[str, float]) -> Table:
+def metric_table(problem: PlacementProblem, metrics: dict[str, float]) -> Table:
     """Every metric beside its limit and weight."""
     rows = []
     for term in problem.terms:
         value = f"{metrics[term.metric]:.6g}"
         limit = "" if term.limit is None else f"{term.limit:.6g}"
-        rows.append((term.metric, value, METRICS[term.metric].unit, limit, f"{term.weight:g}" if term.weight else ""))
+        rows.append((term.metric, value, problem.metrics[term.metric].unit, limit, f"{term.weight:g}" if term.weight else ""))
     return table(("metric", "value", "unit", "limit", "weight"), rows, right=("value", "limit", "weight"))
 
 

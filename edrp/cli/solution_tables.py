@@ -70,6 +70,7 @@ def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:
 
 PARTS: dict[str, Callable[[Any, Any], Iterator[Table | str]]] = {
     "edrp": deployment_parts,
+    "latency-aware": deployment_parts,
     "migration": migration_parts,
     "migration-sequence": sequence_parts,
     "migration-policy": migration_parts,
