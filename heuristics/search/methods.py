@@ -1,0 +1,154 @@
+"""The searches as methods: where they start, how long they run, what they report; each is one screen over an engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from edrp.compiled import Compiled, compile_problem
+from edrp.heuristics.search.engine import Engine, Value, engine_of
+from edrp.heuristics.search.parameters import ClimbingParameters, ColonyParameters, KickParameters
+from edrp.heuristics.start import Placement, overloaded, placement_of
+from edrp.methods import Options
+from edrp.parameters import read_parameters
+from edrp.solution import Answer, StoppedBecause
+
+
+class Run:
+    """One run of a method: its engine, its clock, and whoever wants to hear of better placements."""
+
+    def __init__(self, engine: Engine, options: Options) -> None:
+        self.engine = engine
+        self.options = options
+        self.reported = np.inf
+
+    def drive(self, steps: Iterator[Value], seconds: float) -> StoppedBecause:
+        """Take the steps of a search until it ends or its seconds do; an interrupt ends the whole run."""
+        until = perf_counter() + seconds
+        self.report(self.engine.value())
+        for value in steps:
+            self.report(value)
+            if perf_counter() >= until:
+                return "time_limit"
+        return "finished"
+
+    def report(self, value: Value) -> None:
+        """Tell of a placement that breaks nothing and is the best so far."""
+        if value.violations == 0 and value.objective < self.reported:
+            self.reported = value.objective
+            if self.options.progress is not None:
+                self.options.progress(self.options.elapsed, value.objective, None)
+
+
+class Search(ABC):
+    """A method over an engine; it starts from the given or the current placement, or from the engine's opening.
+
+    Attributes
+    ----------
+    parameters
+        Dataclass of the method's parameters.
+    """
+
+    name: str
+    summary: str
+    kinds: tuple[str, ...] = ("edrp", "latency-aware")
+    exact = False
+    parameters: type[Any]
+
+    def refusal(self, problem: Any) -> str | None:
+        """Takes every problem."""
+        return None
+
+    def run(self, problem: Any, options: Options) -> Answer:
+        """Search; the answer is the best placement met, as the problem evaluates it."""
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        compiled = compile_problem(problem)
+        if (hopeless := overloaded(compiled)) is not None:
+            return hopeless
+        engine = engine_of(compiled)
+        begin(engine, starts(compiled, options), np.random.default_rng(options.seed))
+        try:
+            stopped = self.search(Run(engine, options), parameters)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        return Placement.of_counts(compiled, engine.counts()).answer(compiled, stopped)
+
+    @abstractmethod
+    def search(self, run: Run, parameters: Any) -> StoppedBecause:
+        """Drive the engine's searches."""
+
+
+def starts(compiled: Compiled, options: Options) -> list[Placement]:
+    """The given and the current placement, where there are such and this problem allows them."""
+    given = [start for start in (options.start, compiled.problem.current) if start is not None]
+    placements = [placement_of(compiled, deployment) for deployment in given]
+    return [placement for placement in placements if placement is not None]
+
+
+def begin(engine: Engine, placements: list[Placement], random: np.random.Generator) -> None:
+    """Stand on the best of some placements, or on the engine's opening where there are none."""
+    values = []
+    for placement in placements:
+        engine.reset(placement, random)
+        values.append(engine.value())
+    best = min(range(len(values)), key=values.__getitem__, default=None)
+    if best is None or best != len(values) - 1:
+        engine.reset(None if best is None else placements[best], random)
+
+
+class HillClimbing(Search):
+    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better."""
+
+    name = "hill-climbing"
+    summary = "move, swap, move all of a node (replicate, retire) while that is better; the fastest answer"
+    parameters = ClimbingParameters
+
+    def search(self, run: Run, parameters: ClimbingParameters) -> StoppedBecause:
+        """Climb once."""
+        return run.drive(run.engine.climb(parameters.rule), run.options.remaining)
+
+
+class AntSystem(Search):
+    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones."""
+
+    name = "ant-system"
+    summary = "placements drawn by pheromone and co-location, eqs. 2 to 5 of latency-aware placement"
+    parameters = ColonyParameters
+
+    def search(self, run: Run, parameters: ColonyParameters) -> StoppedBecause:
+        """One colony."""
+        return run.drive(run.engine.colony(parameters, run.options.seed), run.options.remaining)
+
+
+class Hybrid(Search):
+    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each."""
+
+    name = "hybrid"
+    summary = "ant system, then hill climbing from its best placement"
+    parameters = ColonyParameters
+
+    def search(self, run: Run, parameters: ColonyParameters) -> StoppedBecause:
+        """One colony, one climb."""
+        first = run.drive(run.engine.colony(parameters, run.options.seed), run.options.remaining / 2)
+        then = run.drive(run.engine.climb(parameters.rule), run.options.remaining)
+        return first if then == "finished" else then
+
+
+class IteratedLocalSearch(Search):
+    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best."""
+
+    name = "iterated-local-search"
+    summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
+    parameters = KickParameters
+
+    def search(self, run: Run, parameters: KickParameters) -> StoppedBecause:
+        """Kick as often as the parameters say."""
+        return run.drive(run.engine.kicks(parameters, run.options.seed), run.options.remaining)
+
+
+METHODS = (HillClimbing(), AntSystem(), Hybrid(), IteratedLocalSearch())
+"""For the registry."""

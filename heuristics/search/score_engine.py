@@ -1,0 +1,89 @@
+"""The engine for latency-aware problems: instances one by one, changes of the score from pulls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.heuristics.search.engine import Value
+from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.search.score_climb import climb
+from edrp.heuristics.search.score_kicks import iterate
+from edrp.heuristics.search.score_state import stand
+from edrp.heuristics.search.score_tables import ScoreState, score_tables
+from edrp.heuristics.start import Placement, first_fit
+
+WORK = 200_000
+"""Changes looked at between two looks at the clock: about 1 ms."""
+
+
+class ScoreEngine:
+    """A latency-aware problem under search (see `Engine`)."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self.tables = score_tables(compiled)
+        self.now = ScoreState.empty(self.tables)
+        self.best = self.now.place.copy()
+        self.best_value = Value(0, 0.0, np.inf)
+        instances, (_, nodes) = self.best.size, compiled.candidate.shape
+        self.scan_size = instances * (nodes + instances // 2) + nodes * nodes
+
+    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+        """Stand on a given placement, or on first fit in topological order."""
+        self.given = start is not None
+        placement = first_fit(self.compiled) if start is None else start
+        self.best[:] = np.concatenate([row[:degree] for row, degree in zip(placement.place, placement.degree, strict=True)])
+        self._stand(1.0)
+        self.best_value = value_of(self.now.value)
+
+    def climb(self, rule: Rule) -> Iterator[Value]:
+        """Hill climbing from where it stands."""
+        eye = 0.0 if rule == "printed" else 1.0
+        self._stand(eye)
+        scans = max(1, WORK // self.scan_size)
+        more = True
+        while more:
+            more = climb(self.tables, self.now, eye, scans)
+            self.best[:] = self.now.place
+            self._stand(eye)
+            self.best_value = value_of(self.now.value)
+            yield self.best_value
+
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+        """Iterated local search from where it stands."""
+        self._stand(1.0)
+        home, best_value = ScoreState.empty(self.tables), self.now.value.copy()
+        stand(self.tables, home, self.best, 1.0)
+        random, scans, left = seeded(seed), max(1, WORK // self.scan_size), parameters.kicks
+        while left >= 0:
+            left = iterate(self.tables, self.now, home, self.best, best_value, random, left, parameters.tolerance, scans)
+            self.best_value = value_of(best_value)
+            yield self.best_value
+
+    def value(self) -> Value:
+        """Of the best placement met since `reset`."""
+        return self.best_value
+
+    def counts(self) -> NDArray[np.int64]:
+        """Instances per operator and node of that placement."""
+        counts = np.zeros(self.compiled.candidate.shape, np.int64)
+        np.add.at(counts, (self.tables.operator, self.best), 1)
+        return counts
+
+    def _stand(self, eye: float) -> None:
+        stand(self.tables, self.now, self.best, eye)
+
+
+def value_of(numbers: NDArray[np.float64]) -> Value:
+    """From the three numbers that kernels work with."""
+    violations, overload, objective = numbers.tolist()
+    return Value(int(violations), overload, objective)
+
+
+def seeded(seed: int) -> NDArray[np.uint64]:
+    """A stream of random numbers for kernels."""
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)

@@ -1,0 +1,122 @@
+"""A placement evaluated, whole or by what one instance changes, in compiled kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.heuristics.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS
+from edrp.heuristics.search.copies import copy_matrix, copy_vector
+from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
+from edrp.kernels import inlined, inner_loop
+
+
+@inlined
+def lift(t: ScoreTables, s: ScoreState, p: int) -> None:
+    """Take instance p off its node; `place` still names that."""
+    o, u = t.operator[p], s.place[p]
+    s.number[o, u] -= 1
+    s.crowd[u] -= 1
+    for m in range(t.demand.shape[1]):
+        s.used[u, m] -= t.demand[o, m]
+    for k in range(t.partner_start[o], t.partner_start[o + 1]):
+        s.pull[t.partner[k], u] -= t.weight[o, t.partner[k]]
+
+
+@inlined
+def put(t: ScoreTables, s: ScoreState, p: int, u: int) -> None:
+    """Put instance p, which is on no node, on node u."""
+    o = t.operator[p]
+    s.place[p] = u
+    s.number[o, u] += 1
+    s.crowd[u] += 1
+    for m in range(t.demand.shape[1]):
+        s.used[u, m] += t.demand[o, m]
+    for k in range(t.partner_start[o], t.partner_start[o + 1]):
+        s.pull[t.partner[k], u] += t.weight[o, t.partner[k]]
+
+
+@inlined
+def clear(s: ScoreState) -> None:
+    """No instance is on any node."""
+    s.number[:] = 0
+    s.crowd[:] = 0
+    s.used[:] = 0.0
+    s.pull[:] = 0.0
+
+
+@inlined
+def fits(t: ScoreTables, s: ScoreState, o: int, u: int) -> bool:
+    """Whether one more instance of operator o breaks no limit of node u that is not broken without it."""
+    for m in range(t.demand.shape[1]):
+        if t.demand[o, m] > 0 and s.used[u, m] + t.demand[o, m] > t.limit[u, m]:
+            return False
+    return True
+
+
+@inlined
+def excess(t: ScoreTables, u: int, m: int, used: float) -> float:
+    """By how much of its capacity node u's resource m is overloaded when `used` of it is in use; 0 where it is not."""
+    return (used - t.limit[u, m]) / t.scale[u, m] if used > t.limit[u, m] else 0.0
+
+
+@inlined
+def path_latency(t: ScoreTables, s: ScoreState) -> float:
+    """Seconds on the links of the slowest path; a stream takes as long as its slowest pair of instances."""
+    s.arrival[:] = 0.0
+    slowest = 0.0
+    for e in range(t.source.size):
+        a, b = t.source[e], t.target[e]
+        longest = 0.0
+        for p in range(t.first[a], t.first[a + 1]):
+            for q in range(t.first[b], t.first[b + 1]):
+                longest = max(longest, t.delay[s.place[p], s.place[q]])
+        s.arrival[b] = max(s.arrival[b], s.arrival[a] + longest)
+        slowest = max(slowest, s.arrival[b])
+    return slowest
+
+
+@inlined
+def settle(t: ScoreTables, s: ScoreState, eye: float) -> None:
+    """Evaluate what stands; `eye` is 0 where overload is not looked at, else 1."""
+    violations, overload, together, nodes = 0.0, 0.0, 0.0, 0.0
+    for u in range(s.crowd.size):
+        if s.crowd[u] > 0:
+            nodes += t.price[u]
+            for m in range(t.demand.shape[1]):
+                over = excess(t, u, m, s.used[u, m])
+                if over > 0:
+                    violations += 1
+                    overload += over
+    for p in range(t.operator.size):
+        o = t.operator[p]
+        together += s.pull[o, s.place[p]] - t.weight[o, o]
+    s.base[0] = t.apart - 0.5 * together + nodes
+    s.value[VIOLATIONS], s.value[OVERLOAD] = violations, eye * overload
+    s.value[OBJECTIVE] = s.base[0] + (t.pace * path_latency(t, s) if t.pace > 0 else 0.0)
+
+
+@inlined
+def rebuild(t: ScoreTables, s: ScoreState, place: np.ndarray, eye: float) -> None:
+    """Stand on a placement, nothing left of rounding from before."""
+    clear(s)
+    for p in range(place.size):
+        put(t, s, p, place[p])
+    settle(t, s, eye)
+
+
+@inner_loop
+def stand(t: ScoreTables, s: ScoreState, place: np.ndarray, eye: float) -> None:
+    """`rebuild`, to be called from Python."""
+    rebuild(t, s, place, eye)
+
+
+@inlined
+def copy_state(source: ScoreState, target: ScoreState) -> None:
+    """Make one placement another, with all that is known of it."""
+    copy_vector(source.place, target.place)
+    copy_matrix(source.number, target.number)
+    copy_vector(source.crowd, target.crowd)
+    copy_matrix(source.used, target.used)
+    copy_matrix(source.pull, target.pull)
+    copy_vector(source.value, target.value)
+    target.base[0] = source.base[0]
