@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,14 @@ RESOURCES = (("cpu", "memory"), ("cpu", "memory"), ("slots",), ("cpu", "memory",
 
 
 def random_score_problem(
-    seed: int, *, operators: tuple[int, int] = (2, 5), nodes: tuple[int, int] = (2, 4), most_instances: int = 3
+    seed: int,
+    *,
+    operators: tuple[int, int] = (2, 6),
+    nodes: tuple[int, int] = (2, 5),
+    most_instances: int = 3,
+    combinations_limit: float = 3e5,
 ) -> LatencyAwareProblem:
-    """Draw a problem; about one in ten is infeasible.
+    """Draw a problem; about one in eight is infeasible.
 
     Cycles, self loops, several instances, candidates, equal and unequal nodes, nodes without limits, delays that
     differ by direction, one to three resources of any name or plain numbers, and weights of zero occur.
@@ -42,21 +48,23 @@ def random_score_problem(
         Least and most of each.
     most_instances
         Of one operator.
+    combinations_limit
+        Instances are cut until the product of the operators' multisets of nodes is at most this.
 
     Examples
     --------
     >>> problem = random_score_problem(1)
-    >>> problem == random_score_problem(1), 2 <= len(problem.network.nodes) <= 4
+    >>> problem == random_score_problem(1), 2 <= len(problem.network.nodes) <= 5
     (True, True)
     """
     random = np.random.default_rng([seed, 2003])
     names = [f"n{u}" for u in range(random.integers(nodes[0], nodes[1] + 1))]
     resources = RESOURCES[random.integers(len(RESOURCES))]
     count = int(random.integers(operators[0], operators[1] + 1))
-    described = [
+    described: list[dict[str, Any]] = [
         {
             "name": f"o{i}",
-            "resources": _amounts(random, resources, 0.05, 0.6),
+            "resources": _amounts(random, resources, 0.05, 0.4),
             "instances": int(random.integers(1, most_instances + 1)),
             "candidates": _candidates(random, names),
             "external_rate": 10.0 if i == 0 else 0.0,
@@ -64,12 +72,20 @@ def random_score_problem(
         }
         for i in range(count)
     ]
+    while prod(_multisets(operator, len(names)) for operator in described) > combinations_limit:
+        largest = max(described, key=lambda operator: int(operator["instances"]))
+        largest["instances"] -= 1
     fields: dict[str, Any] = {
         "application": {"operators": described, "streams": _streams(random, count)},
         "network": {"nodes": _nodes(random, names, resources), "links": _links(random, names), "symmetric": False},
         "weights": WEIGHTINGS[random.integers(len(WEIGHTINGS))],
     }
     return LatencyAwareProblem(**fields)
+
+
+def _multisets(operator: dict[str, Any], nodes: int) -> int:
+    instances = operator["instances"]
+    return comb(len(operator["candidates"] or range(nodes)) + instances - 1, instances)
 
 
 def _amounts(random: Random, resources: tuple[str, ...], least: float, most: float) -> Any:
@@ -83,7 +99,7 @@ def _amounts(random: Random, resources: tuple[str, ...], least: float, most: flo
 
 
 def _candidates(random: Random, names: list[str]) -> list[str] | None:
-    if random.random() < 0.75:
+    if random.random() < 0.8:
         return None
     return sorted(random.choice(names, int(random.integers(1, len(names) + 1)), replace=False).tolist())
 
@@ -103,7 +119,7 @@ def _streams(random: Random, count: int) -> list[dict[str, Any]]:
 
 
 def _nodes(random: Random, names: list[str], resources: tuple[str, ...]) -> list[dict[str, Any]]:
-    kinds = [_amounts(random, resources, 0.5, 2.0) for _ in range(random.integers(1, 3))]
+    kinds = [_amounts(random, resources, 0.7, 2.0) for _ in range(random.integers(1, 3))]
     drawn = [{"name": name, "resources": kinds[random.integers(len(kinds))]} for name in names]
     if random.random() < 0.1:
         drawn[0]["resources"] = None
