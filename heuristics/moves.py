@@ -14,13 +14,19 @@ from edrp.kernels import inlined
 
 
 @inlined
+def put(t: Tables, s: State, i: int, p: int, v: int) -> None:
+    """Replica p of operator i moves to node v, whether it fits there or not."""
+    occupy(t, s.used, i, s.place[i, p], -1.0)
+    occupy(t, s.used, i, v, 1.0)
+    s.place[i, p] = v
+
+
+@inlined
 def move(t: Tables, s: State, i: int, p: int, v: int) -> bool:
     """Replica p of operator i moves to node v, if it fits there."""
     if not fits(t, s.used, i, v):
         return False
-    occupy(t, s.used, i, s.place[i, p], -1.0)
-    occupy(t, s.used, i, v, 1.0)
-    s.place[i, p] = v
+    put(t, s, i, p, v)
     return True
 
 
@@ -43,26 +49,36 @@ def swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
 
 
 @inlined
+def may_replicate(t: Tables, s: State, i: int) -> bool:
+    """Whether operator i may have one more replica."""
+    return bool(s.degree[i] < t.max_replicas[i] and np.isfinite(t.latency[i, s.degree[i] + 1]))
+
+
+@inlined
 def replicate(t: Tables, s: State, i: int, v: int) -> bool:
     """Operator i gets one more replica, on node v, if it may and fits; -1 is no node."""
-    r = s.degree[i]
-    if v < 0 or r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]) or not fits(t, s.used, i, v):
+    if v < 0 or not may_replicate(t, s, i) or not fits(t, s.used, i, v):
         return False
     occupy(t, s.used, i, v, 1.0)
-    s.place[i, r] = v
-    s.degree[i] = r + 1
+    s.place[i, s.degree[i]] = v
+    s.degree[i] += 1
     return True
+
+
+@inlined
+def may_retire(t: Tables, s: State, i: int) -> bool:
+    """Whether operator i can do with one replica less."""
+    return bool(s.degree[i] > 1 and np.isfinite(t.latency[i, s.degree[i] - 1]))
 
 
 @inlined
 def retire(t: Tables, s: State, i: int, p: int) -> bool:
     """Replica p of operator i goes, if the rest keep the operator stable and suffice."""
-    last = s.degree[i] - 1
-    if last == 0 or not np.isfinite(t.latency[i, last]):
+    if not may_retire(t, s, i):
         return False
     occupy(t, s.used, i, s.place[i, p], -1.0)
-    s.place[i, p] = s.place[i, last]
-    s.degree[i] = last
+    s.degree[i] -= 1
+    s.place[i, p] = s.place[i, s.degree[i]]
     return True
 
 

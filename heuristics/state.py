@@ -178,8 +178,8 @@ def _count_once(seen: np.ndarray, u: int, v: int, loss: float, clear: int) -> fl
 
 
 @inlined
-def energy(t: Tables, s: State, overload: float) -> float:
-    """Objective plus penalties for broken limits; writes the five metrics to `s.values`."""
+def measure(t: Tables, s: State) -> float:
+    """Write the five metrics to `s.values`; returns the terms that break ties."""
     response, cost, downtime, moved, usage = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(s.degree.size):
         ready = 0.0
@@ -198,8 +198,14 @@ def energy(t: Tables, s: State, overload: float) -> float:
         downtime = max(downtime, t.floor)
     s.values[0], s.values[1], s.values[2], s.values[3] = response, cost, downtime, usage
     s.values[4] = unavailability(t, s) if t.has_loss else 0.0
+    return cost * t.tie_cost + moved * TIE_MOVE
+
+
+@inlined
+def energy(t: Tables, s: State, overload: float) -> float:
+    """Objective plus penalties for broken limits; writes the five metrics to `s.values`."""
+    total = measure(t, s) + PENALTY * overload
     s.values[BROKEN] = 1.0 if overload > 0 else 0.0
-    total = cost * t.tie_cost + moved * TIE_MOVE + PENALTY * overload
     for k in range(5):
         total += t.weights[k] * s.values[k]
         if s.values[k] > t.limits[k] * (1 + 1e-9):
