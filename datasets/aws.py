@@ -1,0 +1,60 @@
+"""Latencies between the regions of a public cloud, as measured in 2020."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.etree.ElementTree import ParseError
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.errors import Fault, InvalidInstanceError
+
+AWS_FILE = "aws_regions_latency_2020.graphml"
+"""Directed graph of regions; each edge has the `latency` of a ping from one to the other, in milliseconds."""
+
+
+def aws_delays(data: str | Path | None = None) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Regions and the one-way delays between them: half of the round trip, the mean of both directions.
+
+    A ping cannot tell its two ways apart; the directions differ by 2 % in the median because they were measured
+    at different times.
+
+    Parameters
+    ----------
+    data
+        Folder that holds `aws_regions_latency_2020.graphml`; default: the environment variable `EDRP_DATA`.
+
+    Returns
+    -------
+    names : tuple of str
+        The 20 regions.
+    delay : numpy.ndarray
+        Seconds, shape (regions, regions), symmetric.
+
+    Raises
+    ------
+    InvalidInstanceError
+        No folder given, no such file in it, or pairs of regions without a latency.
+    """
+    folder = data if data is not None else os.environ.get("EDRP_DATA")
+    if folder is None:
+        raise InvalidInstanceError([Fault("data", "", f"name the folder that holds {AWS_FILE} (--data DIR, or EDRP_DATA)")])
+    path = Path(folder) / AWS_FILE
+    if not path.is_file():
+        raise InvalidInstanceError([Fault("data", str(path), f"there is no such file; give the folder that holds {AWS_FILE}")])
+    try:
+        graph = nx.read_graphml(path)
+    except (ParseError, nx.NetworkXError, ValueError, KeyError) as error:
+        raise InvalidInstanceError([Fault("file", "", f"is no graph in GraphML: {error}")], str(path)) from None
+    names = tuple(str(name) for name in graph)
+    milliseconds = nx.to_numpy_array(graph, nodelist=list(graph), weight="latency", nonedge=np.nan)
+    np.fill_diagonal(milliseconds, 0.0)
+    missing = np.argwhere(~(milliseconds >= 0))
+    if missing.size or not names:
+        why = "must have a latency in milliseconds, at least 0"
+        faults = [Fault("edge", f"{names[u]} → {names[v]}", why) for u, v in missing]
+        raise InvalidInstanceError(faults or [Fault("graph", "", "has no regions")], str(path))
+    return names, (milliseconds + milliseconds.T) / 4e3

@@ -1,0 +1,125 @@
+"""Measured latencies as a user gives them: checked, by name, and as one function that measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.datasets.coordinates_simulation import Index, Measure
+from edrp.documents.base import duplicates
+from edrp.errors import Fault, InvalidInstanceError
+
+Values = NDArray[np.float64]
+Pairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]
+"""Measurements: the seconds of each pair, in a mapping or as triples; where a pair comes again its median counts."""
+Sampled = Callable[[str, str], float] | NDArray[Any]
+"""What can be measured: seconds by a function of two names, or a matrix by order of names, NaN where nothing can be."""
+
+FIRST = 3
+"""Supervisors of a group that are named."""
+
+
+def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:
+    """The names, each once and at least one."""
+    names = list(supervisors)
+    again = duplicates(names)
+    faults = [Fault(f"supervisors[{i}]", names[i], f"already the name of supervisors[{first}]") for i, first in again.items()]
+    if not names:
+        faults.append(Fault("supervisors", "", "name at least one"))
+    if faults:
+        raise InvalidInstanceError(faults)
+    return tuple(names)
+
+
+def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Values) -> None:
+    """Write measurements of pairs into a symmetric matrix, over what it held for them."""
+    triples = ((u, v, seconds) for (u, v), seconds in pairs.items()) if isinstance(pairs, Mapping) else pairs
+    position = {name: index for index, name in enumerate(names)}
+    faults: list[Fault] = []
+    found: dict[tuple[int, int], list[float]] = {}
+    for number, (source, target, seconds) in enumerate(triples):
+        place = f"latencies[{number}]"
+        unknown = [name for name in (source, target) if name not in position]
+        faults += [Fault(place, str(name), "is none of the supervisors") for name in unknown]
+        if source == target:
+            faults.append(Fault(place, str(source), "joins a supervisor to itself; leave it out"))
+        why = _wrong(seconds)
+        if why:
+            faults.append(Fault(place, f"{source} → {target}: {seconds}", why))
+        elif not unknown:
+            u, v = sorted((position[source], position[target]))
+            found.setdefault((u, v), []).append(float(seconds))
+    if faults:
+        raise InvalidInstanceError(faults)
+    for (u, v), values in found.items():
+        measured[u, v] = measured[v, u] = np.median(values)
+
+
+def checked_matrix(names: tuple[str, ...], matrix: NDArray[Any]) -> Values:
+    """A matrix of latencies, NaN on the diagonal and where neither direction is known."""
+    size = len(names)
+    if matrix.shape != (size, size):
+        raise InvalidInstanceError([Fault("latencies", f"shape {matrix.shape}", f"must have the shape ({size}, {size})")])
+    values = np.array(matrix, np.float64)
+    np.fill_diagonal(values, np.nan)
+    faults = [
+        Fault(f"latencies[{u}, {v}]", f"{names[u]} → {names[v]}: {values[u, v]}", "must be finite seconds, at least 0")
+        for u, v in np.argwhere((values < 0) | np.isinf(values))
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)
+    return np.where(np.isnan(values), values.T, values)
+
+
+def check_joined(names: tuple[str, ...], measured: Values) -> None:
+    """Refuse supervisors that no chain of measurements joins to the others: nothing says how far they are."""
+    if len(names) == 1:
+        return
+    known = ~np.isnan(measured)
+    alone = np.flatnonzero(~known.any(axis=1))
+    why = "has no measured latency to any other supervisor; measure at least one"
+    faults = [Fault(f"supervisors[{u}]", names[u], why) for u in alone]
+    groups = sorted(nx.connected_components(nx.from_numpy_array(known)), key=len, reverse=True)
+    for group in groups[1:]:
+        if len(group) > 1:
+            shown = ", ".join(names[u] for u in sorted(group)[:FIRST]) + (", …" if len(group) > FIRST else "")
+            faults.append(Fault("latencies", shown, "no measurement joins these to the others; measure at least one such pair"))
+    if faults:
+        raise InvalidInstanceError(faults)
+
+
+def looking_up(matrix: Values, noise: float, random: np.random.Generator) -> Measure:
+    """Measure by looking into a matrix, with log-normal noise."""
+
+    def measure(u: int, peers: Index) -> Values:
+        exact = matrix[u, peers]
+        return exact * np.exp(noise * random.standard_normal(peers.size)) if noise else exact
+
+    return measure
+
+
+def calling(names: tuple[str, ...], latency: Callable[[str, str], float]) -> Measure:
+    """Measure by calling a user's function."""
+
+    def measure(u: int, peers: Index) -> Values:
+        values = [latency(names[u], names[v]) for v in peers]
+        faults = [
+            Fault(f"latency({names[u]!r}, {names[v]!r})", str(seconds), why)
+            for v, seconds in zip(peers, values, strict=True)
+            if (why := _wrong(seconds))
+        ]
+        if faults:
+            raise InvalidInstanceError(faults)
+        return np.array(values, np.float64)
+
+    return measure
+
+
+def _wrong(seconds: object) -> str:
+    if isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool) and 0 <= float(seconds) < np.inf:
+        return ""
+    return "must be finite seconds, at least 0"
