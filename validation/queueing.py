@@ -1,0 +1,158 @@
+"""End-to-end latency of a placement by simulation: tuples wait for cores, take them, and travel between supervisors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents import Deployment
+from edrp.errors import BackendUnavailableError
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.problems.placement import named_resources
+from edrp.validation.throughput import CPU, TRANSFER, cores_per_tuple
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outflow:
+    """One stream of an operator: where to, how many tuples per tuple received."""
+
+    target: str
+    ratio: float
+
+
+def end_to_end_latencies(
+    problem: LatencyAwareProblem,
+    deployment: Deployment,
+    *,
+    tuples: int = 1000,
+    rate_share: float = 1.0,
+    transfer: float = TRANSFER,
+    seed: int = 0,
+) -> Floats:
+    """Seconds from a source to a sink for every tuple that reaches one, in the order of arrival.
+
+    Sources bring tuples at random (Poisson), at their rates times `rate_share`. A tuple goes to a random instance of
+    each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
+    served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is what an operator
+    needs over what it receives; tuples that come from or go to another supervisor cost more (see `edrp.validation.throughput`)
+    and are on their way for the delay of the link.
+
+    Parameters
+    ----------
+    problem
+        Operators with the resource `cpu` in cores, and rates in tuples/s.
+    deployment
+        Any placement of all operators.
+    tuples
+        How many enter; the simulation ends when all are through.
+    rate_share
+        Of the rates of the problem.
+    transfer
+        h.
+    seed
+        Of everything random.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (tuples that reach a sink,).
+
+    Raises
+    ------
+    BackendUnavailableError
+        When SimPy is not installed.
+
+    Examples
+    --------
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> problem = paper_problem("T-M3", 0.2)
+    >>> at_once = Deployment({operator.name: ["w1"] for operator in problem.application.operators})
+    >>> apart = Deployment({operator.name: [f"w{3 + i}"] for i, operator in enumerate(problem.application.operators)})
+    >>> means = [end_to_end_latencies(problem, each, tuples=100, rate_share=0.1).mean() for each in (at_once, apart)]
+    >>> bool(means[0] < means[1])
+    True
+    """
+    try:
+        import simpy
+    except ImportError as error:
+        raise BackendUnavailableError('simulations need the package simpy: pip install "edrp[simulate]"') from error
+    simulation = _Simulation(simpy, problem, deployment, transfer, np.random.default_rng(seed))
+    for operator in problem.application.operators:
+        share = operator.external_rate / max(sum(o.external_rate for o in problem.application.operators), 1e-300)
+        rate = operator.external_rate * rate_share
+        if rate > 0:
+            simulation.clock.process(simulation.bring(operator.name, rate, round(tuples * share)))
+    simulation.clock.run()
+    return np.array(simulation.latencies)
+
+
+class _Simulation:
+    """Supervisors as queues on a clock."""
+
+    def __init__(
+        self, simpy: Any, problem: LatencyAwareProblem, deployment: Deployment, transfer: float, random: np.random.Generator
+    ) -> None:
+        application = problem.application
+        self.clock = simpy.Environment()
+        self.network = problem.network
+        self.random = random
+        self.homes = {operator: deployment[operator] for operator in deployment}
+        self.cores = {node: _cores(problem, node) for nodes in self.homes.values() for node in nodes}
+        self.queues = {node: simpy.Resource(self.clock, capacity=ceil(cores)) for node, cores in self.cores.items()}
+        self.work = {
+            o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) / max(application.load(o.name), 1e-300)
+            for o in application.operators
+        }
+        self.transfer = transfer * cores_per_tuple(problem)
+        self.outflows: dict[str, list[Outflow]] = {name: [] for name in self.work}
+        for stream in application.streams:
+            received = application.load(stream.source)
+            ratio = application.rate(stream.source, stream.target) / received if received else 0.0
+            self.outflows[stream.source].append(Outflow(stream.target, ratio))
+        self.latencies: list[float] = []
+
+    def bring(self, operator: str, rate: float, tuples: int) -> Iterator[Any]:
+        """New tuples at a source."""
+        for _ in range(tuples):
+            yield self.clock.timeout(self.random.exponential(1 / rate))
+            self.clock.process(self.serve(operator, self._home(operator), self.clock.now, 0.0))
+
+    def serve(self, operator: str, node: str, born: float, reading: float) -> Iterator[Any]:
+        """One tuple on a supervisor: it waits, is processed, and leaves as others."""
+        leaving = [(target, self._home(target)) for target in self._followers(operator)]
+        sending = self.transfer * sum(home != node for _, home in leaving)
+        with self.queues[node].request() as turn:
+            yield turn
+            threads = self.queues[node].capacity
+            yield self.clock.timeout((self.work[operator] + reading + sending) * threads / self.cores[node])
+        if not self.outflows[operator]:
+            self.latencies.append(self.clock.now - born)
+        for target, home in leaving:
+            self.clock.process(self._travel(node, target, home, born))
+
+    def _travel(self, node: str, target: str, home: str, born: float) -> Iterator[Any]:
+        if home != node:
+            yield self.clock.timeout(self.network.delay(node, home))
+        yield from self.serve(target, home, born, self.transfer if home != node else 0.0)
+
+    def _followers(self, operator: str) -> Iterator[str]:
+        for outflow in self.outflows[operator]:
+            whole = int(outflow.ratio)
+            for _ in range(whole + int(self.random.random() < outflow.ratio - whole)):
+                yield outflow.target
+
+    def _home(self, operator: str) -> str:
+        homes = self.homes[operator]
+        return homes[int(self.random.integers(len(homes)))]
+
+
+def _cores(problem: LatencyAwareProblem, node: str) -> float:
+    resources = problem.network.by_name[node].resources
+    return 1e9 if resources is None else named_resources(resources).get(CPU, 0.0)

@@ -1,0 +1,143 @@
+"""Every scheduler of latency-aware placement, section 6, on its topologies: what each placement takes and carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.compiled import compile_problem
+from edrp.datasets.continuum import paper_problem
+from edrp.documents import Deployment
+from edrp.heuristics.even import Even, EvenParameters
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.solve import solve
+from edrp.validation.queueing import end_to_end_latencies
+from edrp.validation.throughput import TRANSFER, carried
+
+TOPOLOGIES = ("T-M1", "T-M2", "T-M3", "T-R1", "T-R2", "T-R3", "T-R4", "T-R5", "T-R6", "T-R7")
+"""Those of Tables 2 and 3; the paper compares no cyclic ones either."""
+
+LOADS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+"""Of the cluster's cores: the axis along which schedulers scale out."""
+
+EVEN = "even"
+RESOURCE_AWARE = "resource-aware"
+SEARCHES = ("hill-climbing", "ant-system", "hybrid")
+METHODS = (*SEARCHES, RESOURCE_AWARE, "iterated-local-search")
+"""As in the tables, and the search that we recommend."""
+
+SIMULATED_SHARE = 0.6
+"""Of a topology's rates, at which latencies are simulated: what every scheduler but the even one can take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One placement.
+
+    Attributes
+    ----------
+    topology, load, method, seed : what was placed, and by what; for the even scheduler load 0, and as seed the workers.
+    reserved : cores of all supervisors in use.
+    throughput : tuples/s of the source.
+    least, mean : seconds end to end, simulated; None where that was not asked for.
+    """
+
+    topology: str
+    load: float
+    method: str
+    seed: int
+    reserved: float
+    throughput: float
+    least: float | None = None
+    mean: float | None = None
+
+
+def placements(
+    topologies: Sequence[str] = TOPOLOGIES,
+    *,
+    loads: Sequence[float] = LOADS,
+    seeds: int = 5,
+    transfer: float = TRANSFER,
+    simulated: Sequence[str] = (),
+    told: Callable[[str], None] | None = None,
+) -> list[Placed]:
+    """Place every topology with every scheduler.
+
+    The even scheduler does not look at needs: it deals the executors to as many workers as it is told, of which we tell
+    it one to all. The others place each topology at each load and use what they need.
+
+    Parameters
+    ----------
+    topologies, loads
+        What is placed.
+    seeds
+        Of each search; the resource-aware scheduler draws nothing.
+    transfer
+        h of the throughput model.
+    simulated
+        Topologies of which end-to-end latencies are simulated.
+    told
+        Called with the name of each topology.
+    """
+    found: list[Placed] = []
+    for topology in topologies:
+        if told is not None:
+            told(topology)
+        latencies = topology in simulated
+        lowest = paper_problem(topology, min(loads))
+        found += [_placed(lowest, topology, 0.0, EVEN, workers, each, transfer, latencies) for workers, each in _even(lowest)]
+        for load in loads:
+            problem = paper_problem(topology, load)
+            for method in METHODS:
+                for seed in range(1 if method == RESOURCE_AWARE else seeds):
+                    deployment = solve(problem, method, seed=seed, time_limit=1.0).deployment
+                    if deployment is not None:
+                        found.append(_placed(problem, topology, load, method, seed, deployment, transfer, latencies))
+    return found
+
+
+def _even(problem: LatencyAwareProblem) -> Iterator[tuple[int, Deployment]]:
+    """The even scheduler's deal for every number of workers, whether supervisors are overloaded or not."""
+    compiled = compile_problem(problem)
+    for workers in range(1, len(compiled.nodes) + 1):
+        yield workers, compiled.deployment(Even().fill(compiled, EvenParameters(workers=workers)).counts)
+
+
+def _placed(
+    problem: LatencyAwareProblem,
+    topology: str,
+    load: float,
+    method: str,
+    seed: int,
+    deployment: Deployment,
+    transfer: float,
+    simulated: bool,
+) -> Placed:
+    what = carried(problem, deployment, transfer=transfer)
+    if not simulated:
+        return Placed(topology, load, method, seed, what.reserved, what.throughput)
+    seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, transfer=transfer, seed=seed)
+    least, mean = (float(seconds.min()), float(seconds.mean())) if seconds.size else (None, None)
+    return Placed(topology, load, method, seed, what.reserved, what.throughput, least, mean)
+
+
+def factors(found: Sequence[Placed], topology: str, method: str, reference: str) -> np.ndarray:
+    """Throughput of each placement over the reference's where that takes as much (section 6.2.1).
+
+    Between placements of the reference it is interpolated, beyond them the nearest one counts, as in the paper. Several
+    placements of the reference that take the same are averaged.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (placements,); empty where there is no reference.
+    """
+    mine = [each for each in found if each.topology == topology and each.method == method]
+    other = [each for each in found if each.topology == topology and each.method == reference]
+    if not mine or not other:
+        return np.zeros(0)
+    taken = np.array(sorted({each.reserved for each in other}))
+    reached = np.array([np.mean([each.throughput for each in other if each.reserved == cores]) for cores in taken])
+    return np.array([each.throughput / np.interp(each.reserved, taken, reached) for each in mine])

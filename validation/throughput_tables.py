@@ -1,0 +1,141 @@
+"""Tables 2 and 3 of latency-aware placement beside the paper, and what of them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from edrp.validation.claims import Claim
+from edrp.validation.schedulers import EVEN, METHODS, RESOURCE_AWARE, SEARCHES, TOPOLOGIES, Placed, factors
+
+Factors = dict[str, dict[str, float | None]]
+"""Of throughput, by topology and method."""
+
+_COLUMNS = (*SEARCHES, RESOURCE_AWARE)
+
+TABLE_2: Factors = {
+    topology: dict(zip(_COLUMNS, values, strict=True))
+    for topology, *values in (
+        ("T-M1", 3.35, 4.10, 4.15, 3.45),
+        ("T-M2", 4.32, 2.68, 3.19, 1.94),
+        ("T-M3", 7.24, 5.28, 8.46, 10.44),
+        ("T-R1", 1.79, 1.70, 1.68, 1.81),
+        ("T-R2", 2.19, 2.19, 2.08, 2.91),
+        ("T-R3", 2.04, 1.90, 2.24, 2.37),
+        ("T-R4", 2.60, 2.07, 2.06, 1.80),
+        ("T-R5", 2.10, 1.51, 2.15, 2.13),
+        ("T-R6", 1.80, 1.71, 1.95, 2.09),
+        ("T-R7", 2.08, 1.75, 1.92, 1.63),
+    )
+}
+"""Over the default scheduler, as printed."""
+
+TABLE_3: Factors = {
+    topology: dict(zip((*SEARCHES, EVEN), values, strict=True))
+    for topology, *values in (
+        ("T-M1", 1.45, 1.15, None, 0.29),
+        ("T-M2", 0.89, None, 0.73, None),
+        ("T-M3", 0.89, None, None, 0.10),
+        ("T-R1", 0.98, 1.08, 1.14, 0.70),
+        ("T-R2", 0.61, 0.97, 0.89, 0.34),
+        ("T-R3", 0.94, 0.92, 0.96, 0.42),
+        ("T-R4", 1.11, 0.84, 1.03, 0.83),
+        ("T-R5", 0.68, 0.72, 0.95, 0.98),
+        ("T-R6", 0.87, 0.75, 0.96, 0.42),
+        ("T-R7", 2.61, 0.96, 1.27, 2.31),
+    )
+}
+"""Over the resource-aware scheduler, as printed; None where the paper has no equal placement."""
+
+LARGE, SMALL = ("T-R1", "T-R4", "T-R7"), ("T-R2", "T-R5", "T-R6")
+"""The random topologies with the most and the fewest operators."""
+
+BAND = (1.7, 2.6)
+"""Of mean factors over the even scheduler; the paper's are 1.83 to 2.11."""
+
+
+def table_2(found: Sequence[Placed]) -> Table:
+    """Throughput over the even scheduler at the same cores: mean ± deviation, the paper's mean in brackets."""
+    return _table("Table 2: throughput over the even scheduler", found, EVEN, METHODS, TABLE_2)
+
+
+def table_3(found: Sequence[Placed]) -> Table:
+    """Throughput over the resource-aware scheduler at the same cores."""
+    methods = (*SEARCHES, "iterated-local-search", EVEN)
+    return _table("Table 3: throughput over the resource-aware scheduler", found, RESOURCE_AWARE, methods, TABLE_3)
+
+
+def _table(title: str, found: Sequence[Placed], reference: str, methods: Sequence[str], printed: Factors) -> Table:
+    table = Table("topology", *methods, title=f"{title}, ours (paper)", box=SIMPLE_HEAD)
+    present = [name for name in TOPOLOGIES if any(each.topology == name for each in found)]
+    for topology in present:
+        cells = []
+        for method in methods:
+            ours, paper = factors(found, topology, method, reference), printed[topology].get(method)
+            own = f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else "–"
+            cells.append(own + ("" if paper is None else f" ({paper:.2f})"))
+        table.add_row(topology, *cells)
+    random = [name for name in present if name.startswith("T-R")]
+    means = [mean_factor(found, random, method, reference) for method in methods]
+    paper_means = [_mean([printed[name].get(method) for name in random]) for method in methods]
+    cells = [
+        f"{ours:.2f}" + ("" if paper is None else f" ({paper:.2f})") for ours, paper in zip(means, paper_means, strict=True)
+    ]
+    table.add_row("mean of T-R", *cells, style="bold")
+    return table
+
+
+def mean_factor(found: Sequence[Placed], topologies: Sequence[str], method: str, reference: str) -> float:
+    """Mean over topologies of the mean factor; not a number where there is none."""
+    each = [values.mean() for name in topologies if (values := factors(found, name, method, reference)).size]
+    return float(np.mean(each)) if each else float("nan")
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:.2f}" for value in values)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    given = [value for value in values if value is not None]
+    return sum(given) / len(given) if given else None
+
+
+def throughput_claims(found: Sequence[Placed]) -> tuple[Claim, ...]:
+    """What the paper says of throughput, and whether it holds of the model."""
+    random = [name for name in TOPOLOGIES if name.startswith("T-R")]
+    over_even = {method: mean_factor(found, random, method, EVEN) for method in METHODS}
+    over_aware = {method: mean_factor(found, random, method, RESOURCE_AWARE) for method in SEARCHES}
+    shown = ", ".join(f"{method} {value:.2f}" for method, value in over_even.items())
+    within = all(BAND[0] <= value <= BAND[1] for value in over_even.values())
+    last = min(SEARCHES, key=lambda method: over_even[method])
+    gain = {
+        size: np.mean([mean_factor(found, names, method, RESOURCE_AWARE) for method in SEARCHES])
+        for size, names in (("large", LARGE), ("small", SMALL))
+    }
+    aware_first = all(over_even[RESOURCE_AWARE] >= over_even[method] for method in SEARCHES)
+    drop = [mean_factor(found, ["T-R7"], method, RESOURCE_AWARE) for method in SEARCHES]
+    manual = [mean_factor(found, [name], "hybrid", EVEN) for name in ("T-M1", "T-M2", "T-M3")]
+    return (
+        Claim(f"every scheduler that knows resources carries {BAND[0]} to {BAND[1]} times the even one", within, shown),
+        Claim(
+            "the searches gain on the resource-aware scheduler on the topologies with more operators",
+            bool(gain["large"] > gain["small"]),
+            f"{gain['large']:.2f} of it on {', '.join(LARGE)}, {gain['small']:.2f} on {', '.join(SMALL)}",
+        ),
+        Claim("on average the resource-aware scheduler is ahead of the searches (Table 2)", aware_first, shown),
+        Claim("the ant system is the last of the searches (Tables 2 and 3)", last == "ant-system", f"last: {last}"),
+        Claim(
+            "hill climbing carries more than the resource-aware scheduler, the ant system less (Table 3)",
+            over_aware["hill-climbing"] > 1 > over_aware["ant-system"],
+            ", ".join(f"{method} {value:.2f}" for method, value in over_aware.items()),
+        ),
+        Claim("the resource-aware scheduler falls behind on T-R7 (Fig. 8)", min(drop) > 1, _listed(drop)),
+        Claim(
+            "the manual topologies gain more than the random ones (Table 2)",
+            float(np.mean(manual)) > float(np.mean(list(over_even.values()))),
+            _listed(manual),
+        ),
+    )
