@@ -7,8 +7,9 @@ from edrp.heuristics.first_fit import FirstFit
 from edrp.heuristics.greedy import Greedy, Random
 from edrp.heuristics.largest_node import LargestNode
 from edrp.heuristics.migration import METHODS as MIGRATION_METHODS
+from edrp.heuristics.search.methods import METHODS as SEARCH_METHODS
 
-METHODS = (Annealing(), Ds2(), Even(), FirstFit(), Greedy(), LargestNode(), Random(), *MIGRATION_METHODS)
+METHODS = (Annealing(), Ds2(), Even(), FirstFit(), Greedy(), LargestNode(), Random(), *SEARCH_METHODS, *MIGRATION_METHODS)
 """Methods of this room, for the registry."""
 
 __all__ = ["METHODS", "Annealing", "Ds2", "Even", "FirstFit", "Greedy", "LargestNode", "Random"]
