@@ -12,8 +12,9 @@ from scipy.spatial.distance import pdist, squareform
 
 from edrp.datasets.coordinates_simulation import SpringParameters
 from edrp.datasets.coordinates_springs import random_directions, relax
-from edrp.documents import Network
-from edrp.documents.network import BYTES_PER_LINK, Link, Node
+from edrp.delays import with_delays
+from edrp.documents import Network, Node
+from edrp.documents.network import BYTES_PER_LINK
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.memory import refuse_beyond_memory
 
@@ -112,12 +113,7 @@ class LatencyEstimate:
         pairs = combinations if base.symmetric else permutations
         count = len(names) * (len(names) - 1) // (2 if base.symmetric else 1)
         refuse_beyond_memory(count * BYTES_PER_LINK, f"links between {len(names)} supervisors", "use `delay` itself")
-        links = []
-        for (u, source), (v, target) in pairs(enumerate(names), 2):
-            known = base.link(source, target)
-            rest = {} if known is None else known.model_dump(include={"bandwidth", "cost", "availability"})
-            links.append(Link(source=source, target=target, delay=float(self.delay[u, v]), **rest))
-        return base.replace(links=tuple(links), within_zone=None, between_zones=None)
+        return with_delays(base, {(names[u], names[v]): float(self.delay[u, v]) for u, v in pairs(range(len(names)), 2)})
 
     def _check_names(self, described: Network) -> None:
         faults = [

@@ -216,8 +216,7 @@ def test_a_network_keeps_what_was_measured_and_what_was_described() -> None:
         symmetric=False,
     )
     by_zone = estimate.network(racks)
-    assert by_zone.complete
-    assert not by_zone.classes
+    assert len(by_zone.links) == 12
     assert (by_zone.delay("c", "b"), by_zone.link_cost("c", "b"), by_zone.link_cost("a", "b")) == (0.020, 3.0, 0.0)
 
 

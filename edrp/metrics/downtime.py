@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from edrp.metrics.base import Expressions, PlainMetric
 from edrp.program import Linear
 
 if TYPE_CHECKING:
-    from edrp.documents import Deployment
-    from edrp.problems.edrp import EdrpProblem
+    from edrp.documents import Deployment, Network, StreamGraph
+
+
+class Reconfigured(Protocol):
+    """What the downtime of a reconfiguration depends on: a problem of kind `edrp`, or a bare reconfiguration."""
+
+    @property
+    def application(self) -> StreamGraph:
+        """Operators with the sizes of their state and code."""
+        ...
+
+    @property
+    def network(self) -> Network:
+        """Nodes that run an operator before or after, and the data store."""
+        ...
+
+    @property
+    def current(self) -> Deployment | None:
+        """Before; None for an initial placement."""
+        ...
+
+    @property
+    def synchronisation_time(self) -> float:
+        """Seconds, t_syn."""
+        ...
+
+    @property
+    def reconfiguration(self) -> str:
+        """Either "pause-and-resume" or "storm"."""
+        ...
 
 
 class Downtime(PlainMetric):
@@ -19,7 +47,7 @@ class Downtime(PlainMetric):
     name = "downtime"
     unit = "s"
 
-    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: Reconfigured, deployment: Deployment) -> float:
         """EDRP, eq. 10: operators are reconfigured in parallel, the slowest decides."""
         if problem.current is None:
             return 0.0
@@ -29,7 +57,7 @@ class Downtime(PlainMetric):
         """EDRP, eq. 14."""
         return expressions.downtime()
 
-    def operator_downtime(self, problem: EdrpProblem, deployment: Deployment, operator: str) -> float:
+    def operator_downtime(self, problem: Reconfigured, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 25 (with its two cases the right way round) or, for Storm, eq. 33; in seconds."""
         if problem.current is None:
             return 0.0
@@ -46,7 +74,7 @@ class Downtime(PlainMetric):
         )
 
     def _storm(
-        self, problem: EdrpProblem, deployment: Deployment, operator: str, before: Counter[str], after: Counter[str]
+        self, problem: Reconfigured, deployment: Deployment, operator: str, before: Counter[str], after: Counter[str]
     ) -> float:
         assert problem.current is not None
         changed = any(problem.current.replicas(name) != deployment.replicas(name) for name in deployment)
@@ -60,7 +88,7 @@ class Downtime(PlainMetric):
         return max(restart, problem.synchronisation_time + moved)
 
 
-def transfer_time(problem: EdrpProblem, node: str, size: float) -> float:
+def transfer_time(problem: Reconfigured, node: str, size: float) -> float:
     """EDRP, eqs. 28–30: round trip to the store plus `size` bytes at its rate, in seconds."""
     store, described = problem.network.store, problem.network.by_name[node]
     delay = store.delay if described.store_delay is None else described.store_delay
@@ -69,7 +97,7 @@ def transfer_time(problem: EdrpProblem, node: str, size: float) -> float:
 
 
 def _pair_time(
-    problem: EdrpProblem, operator: str, state: float, u: str, v: str, before: Counter[str], after: Counter[str]
+    problem: Reconfigured, operator: str, state: float, u: str, v: str, before: Counter[str], after: Counter[str]
 ) -> float:
     """EDRP, eqs. 27, 31, 32."""
     old, new = before.total(), after.total()
@@ -84,7 +112,7 @@ def _pair_time(
     return max(code, transfer_time(problem, u, uploaded)) + transfer_time(problem, v, downloaded) + spawn
 
 
-def _storm_pair_time(problem: EdrpProblem, operator: str, u: str, v: str, before: Counter[str], after: Counter[str]) -> float:
+def _storm_pair_time(problem: Reconfigured, operator: str, u: str, v: str, before: Counter[str], after: Counter[str]) -> float:
     """EDRP, eqs. 35–38: the phases follow one another, and code is the whole topology's."""
     assert problem.current is not None
     state = problem.application.by_name[operator].state_size
@@ -97,7 +125,7 @@ def _storm_pair_time(problem: EdrpProblem, operator: str, u: str, v: str, before
     return code + upload + download + after[v] * problem.network.by_name[v].spawn_time
 
 
-def _storm_restart(problem: EdrpProblem, operator: str, u: str, before: Counter[str]) -> float:
+def _storm_restart(problem: Reconfigured, operator: str, u: str, before: Counter[str]) -> float:
     """EDRP, eq. 40: state to the local disk and back, then the replicas start again."""
     state = problem.application.by_name[operator].state_size * before[u] / before.total()
     local = problem.network.store.local_bandwidth
