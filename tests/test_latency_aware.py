@@ -1,0 +1,200 @@
+"""Latency-aware placement: the score worked out by hand, its two faces, the arrays, the documents and their faults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.backends import solve_program
+from edrp.compiled import compile_problem
+from edrp.documents import Deployment, Topology
+from edrp.errors import InvalidInstanceError
+from edrp.formulations.builders import formulate
+from edrp.instances import loads
+from edrp.metrics import SCORE_METRICS
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.validation.random_score_problems import random_score_problem
+from edrp.validation.score_brute_force import brute_force_score
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "edge_to_cloud.json"
+
+
+@pytest.fixture
+def problem() -> LatencyAwareProblem:
+    """A source, two instances of a worker that feeds back, a sink; three nodes."""
+    return LatencyAwareProblem(
+        application={
+            "operators": [
+                {"name": "source", "resources": {"cpu": 0.5}},
+                {"name": "work", "resources": {"cpu": 0.4}, "instances": 2},
+                {"name": "sink", "resources": {"cpu": 0.1}},
+            ],
+            "streams": [
+                {"source": "source", "target": "work", "rate": 60.0},
+                {"source": "work", "target": "sink", "rate": 30.0},
+                {"source": "sink", "target": "source", "rate": 10.0},
+            ],
+        },
+        network={
+            "nodes": [{"name": name, "resources": {"cpu": 1.0}} for name in "abcd"],
+            "links": [
+                {"source": "a", "target": "b", "delay": 0.002},
+                {"source": "a", "target": "c", "delay": 0.005},
+                {"source": "b", "target": "c", "delay": 0.001},
+                *({"source": "d", "target": other, "delay": 0.009} for other in "abc"),
+            ],
+        },
+        weights={"latency": 0.01, "supervisors": 2.0, "colocation": 3.0, "events": 5.0},
+    )
+
+
+def test_score_by_hand(problem):
+    found = problem.evaluate(Deployment({"source": ["a"], "work": ["a", "b"], "sink": ["c"]}))
+    # Instance pairs: source–work 2 (1 apart), work–sink 2 (2 apart), sink–source 1 (apart).
+    assert found.metrics["colocation"] == pytest.approx(4 / 5)
+    assert found.metrics["events"] == pytest.approx((30 + 30 + 10) / 100)
+    assert found.metrics["supervisors"] == 3 / 4
+    # The slowest path goes a → b → c or a → a → c; what goes back lies on no path.
+    assert found.metrics["path_latency"] == pytest.approx(0.002 + 0.005)
+    assert found.objective == pytest.approx(0.01 * 7 + 2 * 3 / 4 + 3 * 4 / 5 + 5 * 0.7)
+    assert found.feasible
+
+
+def test_utilisation_limits_what_may_be_used(problem):
+    full = Deployment({"source": ["a"], "work": ["a", "b"], "sink": ["a"]})
+    assert problem.evaluate(full).broken == ("cpu of node a: 1 against 0.95",)
+    assert problem.replace(utilisation={"cpu": 1.0}).evaluate(full).feasible
+
+
+def test_instances_are_counted(problem):
+    few = problem.evaluate(Deployment({"source": ["a"], "work": ["b"], "sink": ["c"]}))
+    assert few.broken == ("min_replicas of work: 1 against 2",)
+
+
+def test_operators_without_streams_score_their_supervisors_only():
+    problem = LatencyAwareProblem(application={"operators": [{"name": "a"}, {"name": "b"}]}, network={"nodes": [{"name": "n"}]})
+    assert problem.evaluate(Deployment({"a": ["n"], "b": ["n"]})).objective == 1.0
+
+
+def drawn_deployment(problem: LatencyAwareProblem, seed: int) -> Deployment:
+    random = np.random.default_rng(seed)
+    nodes = tuple(problem.network.by_name)
+    return Deployment(
+        {o.name: tuple(map(str, random.choice(o.candidates or nodes, o.instances))) for o in problem.application.operators}
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_faces_of_every_metric_agree(seed):
+    drawn = random_score_problem(seed, operators=(2, 5), nodes=(2, 4))
+    roomy = [{**node.model_dump(), "resources": None} for node in drawn.network.nodes]
+    problem = drawn.replace(network=drawn.network.replace(nodes=roomy))
+    deployment = drawn_deployment(problem, seed)
+    formulation = formulate(problem)
+    integer = formulation.program.arrays().integer
+    point = formulation.encode(deployment)
+    for value in (0.0, 1.0):
+        formulation.program.fix(np.flatnonzero(integer & (point == value)), value)
+    for name, metric in SCORE_METRICS.items():
+        formulation.program.minimise(formulation.metric(name))
+        result = solve_program(formulation.program)
+        assert result.objective == pytest.approx(metric.scaled(metric.evaluate(problem, deployment)), rel=1e-9, abs=1e-9), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000))
+def test_the_arrays_say_what_the_evaluator_says(seed):
+    """As EDRP's methods read them: price of streams apart, loss of nodes in use, response time without operators."""
+    problem = random_score_problem(seed)
+    deployment = drawn_deployment(problem, seed)
+    compiled = compile_problem(problem)
+    counts = compiled.counts(deployment)
+    share = counts / counts.sum(axis=1, keepdims=True)
+    apart = 1 - (share[compiled.stream_source] * share[compiled.stream_target]).sum(axis=1)
+    used = counts.any(axis=0)
+    arrival = np.zeros(len(compiled.operators))
+    for i in range(arrival.size):
+        for e in np.flatnonzero((compiled.stream_target == i) & compiled.forward):
+            ends = np.ix_(np.flatnonzero(counts[compiled.stream_source[e]]), np.flatnonzero(counts[i]))
+            arrival[i] = max(arrival[i], arrival[compiled.stream_source[e]] + compiled.delay[ends].max())
+    score = compiled.stream_rate @ apart - np.log(compiled.node_availability[used]).sum()
+    score += compiled.weight["response_time"] * arrival.max()
+    assert problem.evaluate(deployment).objective == pytest.approx(score, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_program_finds_what_brute_force_finds(seed):
+    problem = random_score_problem(seed, operators=(2, 4), nodes=(2, 3))
+    best, _ = brute_force_score(problem)
+    solution = edrp.solve(problem, "highs")
+    assert solution.status == ("infeasible" if best is None else "optimal")
+    assert solution.objective == (None if best is None else pytest.approx(best, rel=1e-9, abs=1e-9))
+
+
+def test_a_cycle_needs_the_rates_that_close_it():
+    operators = [{"name": "a", "external_rate": 4.0}, {"name": "b"}]
+    there, back = {"source": "a", "target": "b"}, {"source": "b", "target": "a"}
+    topology = Topology(operators=operators, streams=[there, {**back, "rate": 2.0}])
+    assert topology.feedback == {("b", "a")}
+    assert (topology.load("a"), topology.rate("a", "b")) == (6.0, 6.0)
+    with pytest.raises(InvalidInstanceError, match=r"streams\[1\].rate.*closes a cycle"):
+        Topology(operators=operators, streams=[there, back])
+
+
+def test_documents_survive_files(problem, tmp_path):
+    edrp.save(problem, tmp_path / "problem.json")
+    assert edrp.load(tmp_path / "problem.json") == problem
+    solution = edrp.solve(problem, "highs")
+    solution.save(tmp_path / "solution.json")
+    assert edrp.load_solution(tmp_path / "solution.json") == solution
+
+
+WRONG = [
+    (("network", "links", 0), None, "network.links", "gateway → cloudlet|no link"),
+    (("application", "operators", 1, "instances"), 0, "application.operators[1].instances", "must be at least 1"),
+    (("application", "streams", 0, "rate"), -1, "application.streams[0].rate", "must be at least 0 tuples/s"),
+    (("application", "streams", 0, "target"), "cleen", "application.streams[0].target", "no operator"),
+    (("application", "operators", 0, "candidates"), ["gatevay"], "application.operators[0].candidates[0]", "no node"),
+    (("application", "operators", 0, "max_replicas"), 2, "application.operators[0].max_replicas", "unknown field"),
+    (("weights",), {"latency": -1}, "weights.latency", "must be at least 0"),
+    (("utilisation",), {"cpu": 1.2}, "utilisation.cpu", "must be at most 1"),
+    (("utilisation",), {"gpu": 0.5}, "utilisation.gpu", "nothing here has or needs"),
+    (("current",), {"sensors": ["gateway"]}, "current.clean", "missing"),
+    (("network", "links", 0, "delay"), -0.1, "network.links[0].delay", "must be at least 0 s"),
+]
+
+
+@pytest.mark.parametrize(("way", "value", "place", "why"), WRONG)
+def test_bad_input_names_the_place(way, value, place, why):
+    document = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    part = document
+    for step in way[:-1]:
+        part = part[step]
+    if value is None:
+        del part[way[-1]]
+    else:
+        part[way[-1]] = value
+    with pytest.raises(InvalidInstanceError) as caught:
+        loads(json.dumps(document))
+    named = [fault for fault in caught.value.faults if fault.place == place]
+    assert named, str(caught.value)
+    assert all(any(each in f"{fault.value} {fault.why}" for fault in named) for each in why.split("|"))
+
+
+def test_infeasible_says_what_is_short():
+    node = {"name": "n", "resources": {"cpu": 1.0, "memory": 8.0}}
+    problem = LatencyAwareProblem(
+        application={"operators": [{"name": "o", "resources": {"cpu": 0.4, "memory": 1.0}, "instances": 4}]},
+        network={"nodes": [node]},
+    )
+    solution = edrp.solve(problem, "highs")
+    assert solution.status == "infeasible"
+    assert solution.clashes == ("cpu: 1.6 needed, 0.95 usable on all nodes (0.65 short)",)
+    homeless = problem.replace(application=Topology(operators=[{"name": "o", "resources": {"memory": 9.0}}]))
+    assert "memory of o: an instance needs 9, no node offers more than 8 (1 short)" in edrp.solve(homeless, "highs").clashes
