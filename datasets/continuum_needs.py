@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import Shape
-from edrp.documents import Network, Topology
+from edrp.documents import Deployment, Network, Topology
 
 Floats = NDArray[np.float64]
 
@@ -59,8 +59,8 @@ def described(
     * Cores of an instance: one half the same for all operations, one half by the tuples that it receives, times a
       random factor; scaled so that all instances need `load` of the network's cores, none more than `MOST_CORES`.
     * Memory of an instance: half the same, half at random; all together `MEMORY_SHARE` of `load`.
-    * Where first fit (the neediest first) finds no packing, all needs shrink by 5 % until it does. Cores are rounded to
-      thousandths, memory to MB.
+    * Where `packing` finds no place for all, all needs shrink by 5 % until it does. Cores are rounded to thousandths,
+      memory to MB.
 
     Parameters
     ----------
@@ -83,23 +83,50 @@ def described(
     cores = (0.5 + 0.5 * share / share.mean()) * random.uniform(*WORK, shape.operators)
     memory = random.uniform(0.5, 1.5, shape.operators)
     memory_load = load * float(random.uniform(*MEMORY_SHARE))
-    room = np.array([[dict(node.resources)[name] for name in (CPU, MEMORY)] for node in network.nodes])
-    all_cores, all_memory = room.sum(axis=0)
-    room[:, 0] *= UTILISATION
+    all_cores, all_memory = (sum(dict(node.resources)[name] for node in network.nodes) for name in (CPU, MEMORY))
     cores = _scaled(cores, counts, load * all_cores, MOST_CORES)
     memory = _scaled(memory, counts, memory_load * all_memory, MOST_MEGABYTES * MEGABYTE)
-    needs = _packed(np.column_stack([cores, memory]), np.repeat(np.arange(shape.operators), instances), room)
-    operators = [
-        {
-            "name": f"o{i}",
-            "resources": {CPU: float(needs[i, 0]), MEMORY: float(needs[i, 1])},
-            "instances": instances[i],
-            "external_rate": rounded(load * FULL_RATE) if i == 0 else 0.0,
-        }
-        for i in range(shape.operators)
-    ]
-    streams = [{"source": f"o{i}", "target": f"o{j}", "rate": rounded(rate)} for (i, j), rate in rates.items()]
-    return Topology(operators=tuple(operators), streams=tuple(streams))
+    streams = tuple({"source": f"o{i}", "target": f"o{j}", "rate": rounded(rate)} for (i, j), rate in rates.items())
+    while True:
+        operators = tuple(
+            {"name": f"o{i}", "resources": _resources(cores[i], memory[i]), "instances": count}
+            for i, count in enumerate(instances)
+        )
+        operators[0]["external_rate"] = rounded(load * FULL_RATE)
+        topology = Topology(operators=operators, streams=streams)
+        if packing(topology, network) is not None:
+            return topology
+        cores, memory = cores * SHRINK, memory * SHRINK
+
+
+def packing(application: Topology, network: Network) -> Deployment | None:
+    """A deployment by first fit, the instances with the greatest need first; None where one of them finds no room.
+
+    Of cores, 95 % are used. Candidates of operators are not looked at.
+
+    >>> network = Network(nodes=[{"name": name, "resources": {"cpu": 1.0, "memory": 1.0}} for name in "ab"])
+    >>> operators = [{"name": "o", "resources": {"cpu": 0.4, "memory": 0.1}, "instances": 3}]
+    >>> packing(Topology(operators=operators), network)["o"]
+    ('a', 'a', 'b')
+    """
+    free = np.array([[dict(node.resources)[name] for name in (CPU, MEMORY)] for node in network.nodes])
+    free[:, 0] *= UTILISATION
+    needs = np.array([[dict(operator.resources)[name] for name in (CPU, MEMORY)] for operator in application.operators])
+    neediest_first = np.argsort(-(needs / free.sum(axis=0)).max(axis=1), kind="stable")
+    chosen: dict[str, list[str]] = {}
+    for i in neediest_first:
+        operator = application.operators[i]
+        for _ in range(operator.instances):
+            fitting = np.flatnonzero((free >= needs[i] - 1e-9).all(axis=1))
+            if fitting.size == 0:
+                return None
+            free[fitting[0]] -= needs[i]
+            chosen.setdefault(operator.name, []).append(network.nodes[fitting[0]].name)
+    return Deployment(chosen)
+
+
+def _resources(cores: float, memory: float) -> dict[str, float]:
+    return {CPU: max(1.0, round(cores * 1000)) / 1000, MEMORY: round(memory / MEGABYTE) * MEGABYTE}
 
 
 def _rates(
@@ -132,25 +159,3 @@ def _scaled(weight: Floats, counts: Floats, total: float, most: float) -> Floats
         if not over.any():
             return need
         free &= ~over
-
-
-def _packed(needs: Floats, operation: NDArray[np.intp], room: Floats) -> Floats:
-    """The needs, rounded, shrunk until instances (given by operation) fit into the room."""
-    while True:
-        cores, memory = np.maximum(np.round(needs[:, 0] * 1000), 1) / 1000, np.round(needs[:, 1] / MEGABYTE) * MEGABYTE
-        whole = np.column_stack([cores, memory])
-        if _fits(whole[operation], room):
-            return whole
-        needs = needs * SHRINK
-
-
-def _fits(needs: Floats, room: Floats) -> bool:
-    """Whether first fit finds a place for all instances, the neediest first."""
-    free = room.copy()
-    relative = (needs / room.sum(axis=0)).max(axis=1)
-    for i in np.argsort(-relative, kind="stable"):
-        fitting = np.flatnonzero((free >= needs[i] - 1e-9).all(axis=1))
-        if fitting.size == 0:
-            return False
-        free[fitting[0]] -= needs[i]
-    return True

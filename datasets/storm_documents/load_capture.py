@@ -1,0 +1,193 @@
+"""What Storm's load generator captures of running topologies (`CaptureLoad`): YAML with measured rates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+
+from edrp.datasets.storm_documents.components import (
+    CPU_PERCENT,
+    OFF_HEAP_MB,
+    ON_HEAP_MB,
+    Component,
+    Rates,
+    needs,
+    topology_document,
+)
+from edrp.datasets.storm_documents.sources import yaml_of
+from edrp.documents import Topology
+from edrp.documents.base import Document, Name, NonNegative
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.wording import invalid, shown, suggestion
+
+
+class Foreign(Document):
+    """A document of others: fields that are not used here may be anything."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Mean(Foreign):
+    """A measured quantity; its spread is not used."""
+
+    mean: NonNegative = Field(description="of what was measured", json_schema_extra={"unit": "1/s"})
+
+
+class OutputStream(Foreign):
+    """A named stream that a component sends on."""
+
+    stream: Name = Field("default", validation_alias="streamId", description="unique in the component")
+    rate: Mean = Field(description="tuples/s that each executor sends")
+
+
+class LoadComponent(Foreign):
+    """A spout or a bolt."""
+
+    id: Name = Field(description="unique in the topology")
+    parallelism: Annotated[int, Field(ge=1)] = Field(1, description="executors", json_schema_extra={"unit": "1"})
+    cpu: NonNegative | None = Field(
+        None, validation_alias="cpuLoad", description="percent of a core per executor", json_schema_extra={"unit": "%"}
+    )
+    memory: NonNegative | None = Field(
+        None, validation_alias="memoryLoad", description="on the heap, per executor", json_schema_extra={"unit": "MB"}
+    )
+    streams: tuple[OutputStream, ...] = Field((), description="what it sends")
+
+
+class Grouping(Foreign):
+    """How the tuples of a stream are shared out."""
+
+    type: Literal["SHUFFLE", "FIELDS", "ALL", "GLOBAL", "LOCAL_OR_SHUFFLE", "NONE", "PARTIAL_KEY"] = Field(
+        "SHUFFLE", description="with ALL, every executor gets every tuple"
+    )
+    stream: Name = Field("default", validation_alias="streamId", description="named stream of the sender")
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _upper(cls, given: Any) -> Any:
+        return given.upper() if isinstance(given, str) else given
+
+
+class LoadStream(Foreign):
+    """A stream between two components."""
+
+    source: Name = Field(validation_alias="from", description="component that sends")
+    target: Name = Field(validation_alias="to", description="component that receives")
+    grouping: Grouping = Field(Grouping(), description="how tuples are shared out")
+
+
+class Settings(Foreign):
+    """Configuration of the whole topology, as far as it counts here."""
+
+    cpu: NonNegative | None = Field(None, validation_alias=CPU_PERCENT, description="where a component is silent")
+    on_heap: NonNegative | None = Field(None, validation_alias=ON_HEAP_MB, description="where a component is silent")
+    off_heap: NonNegative | None = Field(None, validation_alias=OFF_HEAP_MB, description="of every executor")
+
+
+class LoadCapture(Foreign):
+    """One captured topology."""
+
+    name: str | None = Field(None, description="of the topology")
+    config: Settings = Field(Settings.model_validate({}), description="of the topology")
+    spouts: Annotated[tuple[LoadComponent, ...], Field(min_length=1)] = Field(description="components that bring tuples")
+    bolts: tuple[LoadComponent, ...] = Field((), description="components that receive tuples")
+    streams: tuple[LoadStream, ...] = Field((), description="between components")
+
+
+def read_load_capture(path: str | Path) -> Topology:
+    """Read a topology that Storm's `CaptureLoad` has written.
+
+    One operator per spout and bolt with `parallelism` instances. `cpu` in cores is `cpuLoad` / 100, `memory` in bytes is
+    `memoryLoad` and what the configuration says of memory off the heap; what is silent takes the configuration's
+    defaults, then Storm's. The rate of a stream is what all executors of its sender emit on it (with the grouping ALL,
+    as often as there are receivers); all named streams of two components together make one stream. A spout brings what
+    it emits.
+
+    Parameters
+    ----------
+    path
+        Of the YAML file.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the file with their places.
+    BackendUnavailableError
+        When PyYAML is not installed.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> text = '''
+    ... spouts: [{id: read, parallelism: 2, cpuLoad: 50.0, streams: [{streamId: words, rate: {mean: 30.0}}]}]
+    ... bolts: [{id: count}]
+    ... streams: [{from: read, to: count, grouping: {type: FIELDS, streamId: words}}]
+    ... '''
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "capture.yaml").write_text(text)
+    ...     topology = read_load_capture(Path(folder, "capture.yaml"))
+    >>> topology.rate("read", "count"), topology.by_name["read"].resources["cpu"]
+    (60.0, 0.5)
+    """
+    try:
+        capture = TypeAdapter(LoadCapture).validate_python(yaml_of(path))
+    except ValidationError as error:
+        raise invalid(error, LoadCapture, str(path)) from None
+    faults = _faults(capture)
+    if faults:
+        raise InvalidInstanceError(faults, str(path))
+    rates = _rates(capture)
+    brought = {spout.id: sum(each.rate.mean for each in spout.streams) * spout.parallelism for spout in capture.spouts}
+    components = {
+        each.id: _component(each, capture.config, spout=part is capture.spouts)
+        for part in (capture.spouts, capture.bolts)
+        for each in part
+    }
+    return Topology(**topology_document(components, rates, brought))
+
+
+def _component(described: LoadComponent, config: Settings, *, spout: bool) -> Component:
+    given = {
+        CPU_PERCENT: config.cpu if described.cpu is None else described.cpu,
+        ON_HEAP_MB: config.on_heap if described.memory is None else described.memory,
+        OFF_HEAP_MB: config.off_heap,
+    }
+    known = {name: value for name, value in given.items() if value is not None}
+    return Component(spout, described.parallelism, (), **needs(known))
+
+
+def _rates(capture: LoadCapture) -> Rates:
+    components = {each.id: each for each in (*capture.spouts, *capture.bolts)}
+    sent = {
+        (name, each.stream): each.rate.mean * component.parallelism
+        for name, component in components.items()
+        for each in component.streams
+    }
+    rates: Rates = {}
+    for each in capture.streams:
+        copies = components[each.target].parallelism if each.grouping.type == "ALL" else 1
+        pair = each.source, each.target
+        rates[pair] = rates.get(pair, 0.0) + copies * sent[each.source, each.grouping.stream]
+    return rates
+
+
+def _faults(capture: LoadCapture) -> list[Fault]:
+    """Names that are there twice or not at all."""
+    faults = []
+    streams: dict[str, set[str]] = {}
+    for part in ("spouts", "bolts"):
+        for index, component in enumerate(getattr(capture, part)):
+            if component.id in streams:
+                faults.append(Fault(f"{part}[{index}].id", shown(component.id), "is there already; ids must be unique"))
+            streams[component.id] = {each.stream for each in component.streams}
+    for index, each in enumerate(capture.streams):
+        for end, name in (("from", each.source), ("to", each.target)):
+            if name not in streams:
+                faults.append(Fault(f"streams[{index}].{end}", shown(name), f"is no spout or bolt{suggestion(name, streams)}"))
+        sent = streams.get(each.source)
+        if sent is not None and each.grouping.stream not in sent:
+            why = f"is no stream that {each.source!r} sends{suggestion(each.grouping.stream, sent)}"
+            faults.append(Fault(f"streams[{index}].grouping.streamId", shown(each.grouping.stream), why))
+    return faults

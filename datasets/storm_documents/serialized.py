@@ -1,0 +1,220 @@
+"""Topologies as Storm itself keeps them: `stormcode.ser` (a Thrift struct) beside `stormconf.ser` (JSON), compressed."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edrp.datasets.storm_documents.components import (
+    CPU_PERCENT,
+    OFF_HEAP_MB,
+    ON_HEAP_MB,
+    SPOUT_RATE,
+    Component,
+    Input,
+    assumed_rates,
+    needs,
+    topology_document,
+)
+from edrp.datasets.storm_documents.sources import content_of
+from edrp.datasets.storm_documents.thrift_structs import STORM_TOPOLOGY, read_struct
+from edrp.documents import Topology
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.wording import shown, suggestion
+
+GZIP, JAVA = b"\x1f\x8b", b"\xac\xed"
+"""First bytes of compressed data, and of a serialized Java object."""
+
+MOST_BYTES = 100 * 2**20
+"""Decompressed; Storm itself takes no more."""
+
+RESOURCES = "topology.component.resources.map"
+"""Where newer versions of Storm put needs, too, by the names that its scheduler uses (or by the old ones)."""
+
+NAMES_IN_MAP = {CPU_PERCENT: "cpu.pcore.percent", ON_HEAP_MB: "onheap.memory.mb", OFF_HEAP_MB: "offheap.memory.mb"}
+
+TASKS, MOST_TASKS = "topology.tasks", "topology.max.task.parallelism"
+
+SYSTEM = "__"
+"""Names of components begin so that Storm adds by itself; they are in no topology that a user submits."""
+
+
+def read_serialized(code: str | Path, conf: str | Path | None = None, *, spout_rate: float = SPOUT_RATE) -> Topology:
+    """Read a topology from Storm's own files.
+
+    Parameters
+    ----------
+    code
+        `stormcode.ser`, as Nimbus keeps it.
+    conf
+        `stormconf.ser`, the configuration of the whole topology; without it, Storm's defaults hold.
+    spout_rate
+        Tuples/s of each executor of a spout: the files say no rates.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming the file and the field.
+    """
+    source = str(code)
+    try:
+        settings = None if conf is None else decode_conf(content_of(conf))
+    except InvalidInstanceError as error:
+        raise InvalidInstanceError(error.faults, str(conf)) from None
+    try:
+        return decode_topology(content_of(code), settings, spout_rate=spout_rate)
+    except InvalidInstanceError as error:
+        raise InvalidInstanceError(error.faults, source) from None
+
+
+def decode_topology(code: bytes, conf: Mapping[str, Any] | None = None, *, spout_rate: float = SPOUT_RATE) -> Topology:
+    """Decode Storm's struct `StormTopology`.
+
+    One operator per spout and bolt with one instance per executor: its parallelism hint, but no more than its tasks
+    (`topology.tasks`, `topology.max.task.parallelism`). `cpu` in cores and `memory` in bytes (on and off the heap) are
+    those of the component's `json_conf`, else of the topology's configuration, else Storm's defaults. The struct says no
+    rates; how tuples are assumed to flow says `assumed_rates`. Components that Storm adds by itself are left out.
+
+    Parameters
+    ----------
+    code
+        Bytes of the struct in Thrift's binary protocol, compressed or not.
+    conf
+        Configuration of the whole topology, as `decode_conf` gives it.
+    spout_rate
+        Tuples/s of each executor of a spout.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming every field at fault, such as `bolts['count'].common.json_conf`; of bytes that are no such struct, the first.
+    BackendUnavailableError
+        When the package `thrift` is not installed.
+    """
+    if code.startswith(JAVA):
+        why = (
+            "is a serialized Java object, not a Thrift struct; submit the topology to a later version of Storm and take its file"
+        )
+        raise InvalidInstanceError([Fault("file", "", why)])
+    struct = read_struct(_decompressed(code), STORM_TOPOLOGY)
+    described = [
+        (f"{part}[{name!r}].common", name, part == "spouts", fields["common"])
+        for part in ("spouts", "bolts")
+        for name, fields in struct[part]
+    ]
+    faults: list[Fault] = []
+    settings = _numbers(conf or {}, "conf", faults)
+    components: dict[str, Component] = {}
+    streams = {name: {stream for stream, _ in common["streams"]} for _, name, _, common in described}
+    for place, name, spout, common in described:
+        if name in components:
+            faults.append(Fault(place, shown(name), "is a spout or a bolt already; names must be unique"))
+        received = _inputs(common["inputs"], place, streams, faults)
+        components[name] = _component(common, place, spout, received, settings, faults)
+    if not components:
+        faults.append(Fault("spouts", "", "there are neither spouts nor bolts; a topology needs at least one component"))
+    if faults:
+        raise InvalidInstanceError(faults)
+    brought = {name: component.executors * spout_rate for name, component in components.items() if component.spout}
+    return Topology(**topology_document(components, assumed_rates(components, spout_rate), brought))
+
+
+def decode_conf(content: bytes) -> dict[str, Any]:
+    """Decode Storm's configuration of a topology: JSON, compressed or not.
+
+    >>> decode_conf(b'{"topology.tasks": 2}')
+    {'topology.tasks': 2}
+    """
+    try:
+        found = json.loads(_decompressed(content))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInstanceError([Fault("file", "", f"is not JSON: {error}")]) from None
+    if not isinstance(found, dict):
+        raise InvalidInstanceError([Fault("file", shown(found), "must be an object of settings")])
+    return found
+
+
+def _decompressed(content: bytes) -> bytes:
+    if not content.startswith(GZIP):
+        return content
+    stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        plain = stream.decompress(content, MOST_BYTES)
+    except zlib.error as error:
+        raise InvalidInstanceError([Fault("file", "", f"is damaged: {error}")]) from None
+    if stream.unconsumed_tail:
+        raise InvalidInstanceError([Fault("file", "", f"holds more than {MOST_BYTES} bytes, which Storm itself refuses")])
+    if not stream.eof:
+        raise InvalidInstanceError([Fault("file", "", "is cut off: the compressed data have no end")])
+    return plain
+
+
+def _inputs(
+    pairs: list[tuple[dict[str, str], dict[str, Any]]], place: str, streams: dict[str, set[str]], faults: list[Fault]
+) -> tuple[Input, ...]:
+    found = []
+    for index, (stream, grouping) in enumerate(pairs):
+        source, name = stream["componentId"], stream["streamId"]
+        if source.startswith(SYSTEM):
+            continue
+        if source not in streams:
+            faults.append(Fault(f"{place}.inputs[{index}]", shown(source), f"is no spout or bolt{suggestion(source, streams)}"))
+        elif name not in streams[source]:
+            why = f"is no stream of {source!r}{suggestion(name, streams[source])}"
+            faults.append(Fault(f"{place}.inputs[{index}]", shown(name), why))
+        found.append(Input(source, name, copied="all" in grouping))
+    return tuple(found)
+
+
+def _component(
+    common: dict[str, Any],
+    place: str,
+    spout: bool,
+    inputs: tuple[Input, ...],
+    settings: Mapping[str, float],
+    faults: list[Fault],
+) -> Component:
+    own = _own_conf(common.get("json_conf"), f"{place}.json_conf", faults)
+    configured = {**settings, **_numbers(own, f"{place}.json_conf", faults)}
+    hint = common.get("parallelism_hint", 1)
+    executors = int(min(hint, configured.get(TASKS, hint), configured.get(MOST_TASKS, hint)))
+    if executors < 1:
+        faults.append(Fault(f"{place}.parallelism_hint", str(executors), "must come to at least 1 executor, with its tasks"))
+    return Component(spout, max(1, executors), inputs, **needs(configured))
+
+
+def _own_conf(text: str | None, place: str, faults: list[Fault]) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        faults.append(Fault(place, shown(text), f"is not JSON: {error}"))
+        return {}
+    if isinstance(found, dict):
+        return found
+    faults.append(Fault(place, shown(text), "must be an object of settings"))
+    return {}
+
+
+def _numbers(conf: Mapping[str, Any], place: str, faults: list[Fault]) -> dict[str, float]:
+    """The settings that count here; what stands in the map of resources goes before the plain ones."""
+    mapped = conf.get(RESOURCES) or {}
+    if not isinstance(mapped, dict):
+        faults.append(Fault(f"{place}[{RESOURCES!r}]", shown(mapped), "must be an object of numbers by name"))
+        mapped = {}
+    found: dict[str, float] = {}
+    for name in (*NAMES_IN_MAP, TASKS, MOST_TASKS):
+        given = (mapped.get(NAMES_IN_MAP.get(name, "")), mapped.get(name), conf.get(name))
+        value = next((each for each in given if each is not None), None)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            faults.append(Fault(f"{place}[{name!r}]", shown(value), "must be a number of at least 0"))
+        else:
+            found[name] = value
+    return found
