@@ -168,20 +168,24 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
     return _problem(series_parallel(count, random), INSTANCES, load, random, cyclic=cyclic)
 
 
-def _problem(shape: Shape, inner: int, load: float, random: np.random.Generator, *, cyclic: bool) -> LatencyAwareProblem:
-    instances = [1, *[inner] * (shape.operators - 2), 1]
-    network = continuum_network()
-    application = described(shape, instances, network, load, random, back=_back(shape, random) if cyclic else None)
-    return LatencyAwareProblem(application=application, network=network)
+def stream_back(shape: Shape, random: np.random.Generator) -> tuple[int, int]:
+    """A stream from one inner operation to another that comes before it, so that they form a cycle.
 
-
-def _back(shape: Shape, random: np.random.Generator) -> tuple[int, int]:
-    """A stream from one inner operation to another that comes before it, so that they form a cycle."""
+    >>> stream_back(sequential(4, np.random.default_rng(0)), np.random.default_rng(0))
+    (2, 1)
+    """
     graph: nx.DiGraph[int] = nx.DiGraph(shape.streams)
     inner = range(1, shape.operators - 1)
     pairs = [(later, earlier) for earlier in inner for later in inner if earlier != later and nx.has_path(graph, earlier, later)]
     # Two parallel operations alone lie on no common path: the second then sends to itself.
     return pairs[int(random.integers(len(pairs)))] if pairs else (2, 2)
+
+
+def _problem(shape: Shape, inner: int, load: float, random: np.random.Generator, *, cyclic: bool) -> LatencyAwareProblem:
+    instances = [1, *[inner] * (shape.operators - 2), 1]
+    network = continuum_network()
+    application = described(shape, instances, network, load, random, back=stream_back(shape, random) if cyclic else None)
+    return LatencyAwareProblem(application=application, network=network)
 
 
 def _check_load(load: float) -> None:

@@ -1,0 +1,182 @@
+"""Families of latency-aware placement problems: the test bed of the paper, and every shape on networks of unequal nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from edrp.datasets import continuum
+from edrp.datasets.continuum import CLOUD, DEVICE, EDGE_SERVER, stream_back
+from edrp.datasets.continuum_needs import CPU, MEGABYTE, MEMORY, described, packing
+from edrp.datasets.families.family import Family
+from edrp.datasets.networks import NETWORKS, NetworkMaker
+from edrp.datasets.rounding import rounded
+from edrp.datasets.shapes import SHAPES, ShapeMaker
+from edrp.documents import Network, Topology
+from edrp.problems.latency_aware import LatencyAwareProblem
+
+Fields = dict[str, Any]
+
+DEFAULT_OPERATORS = 8
+NODES_PER_OPERATOR = 1.25
+MOST_NODES = 200
+
+LOADS = (0.1, 0.75)
+"""Share of all cores that is needed."""
+
+OVERLOAD_SHARE, OVERLOADS = 0.05, (1.0, 1.3)
+"""How often more is needed than all nodes may use, and then which share of their cores."""
+
+INSTANCES = (0.3, 0.4, 0.2, 0.1)
+"""How often an operator between source and sink has one to four instances."""
+
+SIZES = ((CLOUD, 0.15), (EDGE_SERVER, 0.35), (DEVICE, 0.5))
+"""Cores and MB of nodes, and how often they are drawn: those of the paper's test bed."""
+
+PINNED_SHARE = 0.3
+"""How often the source has to run where it is, say at the sensor that it reads."""
+
+RUNNING_SHARE = 0.3
+"""How often the application runs already."""
+
+ZONES = (2, 4)
+WITHIN_ZONE, BETWEEN_ZONES = (1e-4, 1e-3), (2e-3, 2e-2)
+"""Seconds."""
+
+WEIGHTINGS: tuple[Fields, ...] = (
+    {},
+    {},
+    {"supervisors": 2.0, "colocation": 0.5},
+    {"supervisors": 0.25, "events": 2.0},
+    {"latency": 1e-5},
+)
+"""Weights of the score that are not the paper's; the paper's twice as often."""
+
+
+def zones(nodes: int, random: np.random.Generator) -> Network:
+    """Nodes in two to four zones; near to all of their own zone, and equally far from all others."""
+    count = int(random.integers(ZONES[0], ZONES[1] + 1))
+    members = [{"name": f"n{index}", "zone": f"z{int(random.integers(count))}"} for index in range(nodes)]
+    within, between = (float(random.uniform(*delays)) for delays in (WITHIN_ZONE, BETWEEN_ZONES))
+    return Network(nodes=members, within_zone={"delay": within}, between_zones={"delay": between})
+
+
+PLACES: dict[str, tuple[NetworkMaker, tuple[str, ...]]] = {
+    "zones": (zones, ()),
+    **{name: NETWORKS[name] for name in ("zoo", "geometric", "barabasi")},
+}
+"""Makers of networks by name, each with the packages that it needs; what nodes offer is drawn anew."""
+
+
+def latency_aware_families() -> list[Family]:
+    """The test bed first, then shapes and networks crossed such that neighbours differ in both, then cycles."""
+    crossed = [
+        (shape, list(PLACES)[(position + turn) % len(PLACES)], False)
+        for turn in range(len(PLACES))
+        for position, shape in enumerate(SHAPES)
+    ]
+    cyclic = [("series-parallel", "zones", True), ("layered", "geometric", True)]
+    return [
+        *(_test_bed(cyclic=cycle) for cycle in (False, True)),
+        *(_crossed(shape, place, cyclic=cycle) for shape, place, cycle in crossed + cyclic),
+    ]
+
+
+def _test_bed(*, cyclic: bool) -> Family:
+    def make(operations: int, random: np.random.Generator) -> LatencyAwareProblem:
+        load = round(float(random.uniform(*LOADS)), 3)
+        seed = int(random.integers(2**32))
+        return _varied(continuum.random_problem(seed, operations=operations, load=load, cyclic=cyclic), random)
+
+    return Family(
+        name="continuum-cyclic" if cyclic else "continuum",
+        kind="latency-aware",
+        summary=f"random topologies {'with a cycle ' if cyclic else ''}on the eleven supervisors of the paper's test bed",
+        make=make,
+        size="operators",
+        default_size=DEFAULT_OPERATORS,
+        least_size=continuum.FEWEST_OPERATIONS + cyclic,
+    )
+
+
+def _crossed(shape: str, place: str, *, cyclic: bool) -> Family:
+    (make_shape, least), (make_network, packages) = SHAPES[shape], PLACES[place]
+    return Family(
+        name=f"{shape}-{place}{'-cyclic' if cyclic else ''}",
+        kind="latency-aware",
+        summary=f"{_first_line(make_shape)}{', one stream going back' if cyclic else ''}. {_first_line(make_network)}",
+        make=_maker(make_shape, make_network, cyclic=cyclic),
+        size="operators",
+        default_size=DEFAULT_OPERATORS,
+        least_size=least + cyclic,
+        packages=packages,
+    )
+
+
+def _maker(
+    make_shape: ShapeMaker, make_network: NetworkMaker, *, cyclic: bool
+) -> Callable[[int, np.random.Generator], LatencyAwareProblem]:
+    def make(operators: int, random: np.random.Generator) -> LatencyAwareProblem:
+        shape = make_shape(operators, random)
+        network = _equipped(make_network(min(MOST_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random), random)
+        inner = 1 + random.choice(len(INSTANCES), operators - 2, p=INSTANCES)
+        back = stream_back(shape, random) if cyclic else None
+        load = float(random.uniform(*LOADS))
+        application = described(shape, [1, *inner.tolist(), 1], network, load, random, back)
+        return _varied(LatencyAwareProblem(application=application, network=network), random)
+
+    return make
+
+
+def _equipped(network: Network, random: np.random.Generator) -> Network:
+    """The network's delays between nodes of the paper's three sizes; at least one is no device."""
+    sizes = [size for size, _ in SIZES]
+    drawn = random.choice(len(sizes), len(network.nodes), p=[share for _, share in SIZES])
+    drawn[int(random.integers(drawn.size))] = int(random.integers(2))
+    nodes = [
+        {"name": node.name, "zone": node.zone, "resources": {CPU: sizes[size][0], MEMORY: sizes[size][1] * MEGABYTE}}
+        for node, size in zip(network.nodes, drawn, strict=True)
+    ]
+    classes = {name: network.model_dump()[name] for name in ("within_zone", "between_zones")}
+    if not network.links:
+        return Network(**rounded({"nodes": nodes, **classes}))
+    pairs = combinations([node.name for node in network.nodes], 2)
+    links = [{"source": u, "target": v, "delay": network.delay(u, v)} for u, v in pairs]
+    return Network(**rounded({"nodes": nodes, "links": links}))
+
+
+def _varied(problem: LatencyAwareProblem, random: np.random.Generator) -> LatencyAwareProblem:
+    """The problem with other weights, a source that cannot move, an application that runs already, or too much load."""
+    changes: Fields = {"weights": WEIGHTINGS[int(random.integers(len(WEIGHTINGS)))]}
+    found = packing(problem.application, problem.network)
+    source = problem.application.operators[0]
+    pinned, running, overloaded = random.random(3) < (PINNED_SHARE, RUNNING_SHARE, OVERLOAD_SHARE)
+    application = problem.application
+    if overloaded:
+        application = _needing(application, problem.network, float(random.uniform(*OVERLOADS)))
+    if pinned and found is not None:
+        # Where a packing has it, so that there is one still.
+        first = source.replace(candidates=(found[source.name][0],))
+        application = application.replace(operators=(first, *application.operators[1:]))
+    if running:
+        changes["current"] = found
+    return problem.replace(application=application, **changes)
+
+
+def _needing(application: Topology, network: Network, share: float) -> Topology:
+    """The application with needs for cores scaled up to a share of all there are."""
+    offered = sum(dict(node.resources)[CPU] for node in network.nodes)
+    needed = sum(operator.instances * dict(operator.resources)[CPU] for operator in application.operators)
+    factor = share * offered / needed
+    operators = tuple(
+        operator.replace(resources={**operator.resources, CPU: rounded(factor * operator.resources[CPU])})
+        for operator in application.operators
+    )
+    return application.replace(operators=operators)
+
+
+def _first_line(maker: Callable[..., object]) -> str:
+    return str(maker.__doc__).splitlines()[0].rstrip(".")
