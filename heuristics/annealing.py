@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled, compile_problem
 from edrp.heuristics.crowd_annealing import annealed_crowd, crowded, pairs_per_operator
 from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.moves import exchange_nodes, move, move_all, refresh_touched, replicate, retire, settle_touched, swap
+from edrp.heuristics.moves import (
+    exchange_nodes,
+    move,
+    move_all,
+    pick_node,
+    refresh_touched,
+    replicate,
+    retire,
+    settle_touched,
+    swap,
+)
 from edrp.heuristics.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
 from edrp.heuristics.state import (
     BROKEN,
@@ -64,21 +74,6 @@ class AnnealingParameters:
 
 
 @inlined
-def _pick_node(t: Tables, s: State, random: np.ndarray, i: int, u: int) -> int:
-    """A node for operator i, now on u: beside a neighbour operator, near u, or anywhere."""
-    start, end = t.candidate_start[i], t.candidate_start[i + 1]
-    choice = uniform(random)
-    v = t.candidate_list[start + below(random, end - start)]
-    if choice < 0.3 and t.adjacent_start[i + 1] > t.adjacent_start[i]:
-        e = t.adjacent[t.adjacent_start[i] + below(random, t.adjacent_start[i + 1] - t.adjacent_start[i])]
-        j = t.source[e] + t.target[e] - i
-        v = s.place[j, below(random, s.degree[j])]
-    elif choice < 0.55:
-        v = t.near[u, 1 + below(random, t.near.shape[1] - 1)] if t.near.shape[1] > 1 else u
-    return v if t.candidate[i, v] else -1
-
-
-@inlined
 def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
     """Change the deployment in place; return the one or two changed operators, MANY, or -1 if nothing fits."""
     i = below(random, s.degree.size)
@@ -88,7 +83,7 @@ def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
         v = t.near[s.place[i, p], 1 + below(random, t.near.shape[1] - 1)] if t.near.shape[1] > 1 else s.place[i, p]
         return (MANY, MANY) if exchange_nodes(t, s, s.place[i, p], v) else (-1, -1)
     if kind < 0.55:
-        v = _pick_node(t, s, random, i, s.place[i, p])
+        v = pick_node(t, s, random, i, s.place[i, p])
         if v < 0 or v == s.place[i, p]:
             return -1, -1
         if s.degree[i] > 1 and uniform(random) < 0.25:
@@ -98,7 +93,7 @@ def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
         j = below(random, s.degree.size)
         return (i, j) if swap(t, s, i, p, j, below(random, s.degree[j])) else (-1, -1)
     if kind < 0.9:
-        v = s.place[i, p] if uniform(random) < 0.5 else _pick_node(t, s, random, i, s.place[i, p])
+        v = s.place[i, p] if uniform(random) < 0.5 else pick_node(t, s, random, i, s.place[i, p])
         return (i, -1) if replicate(t, s, i, v) else (-1, -1)
     return (i, -1) if retire(t, s, i, p) else (-1, -1)
 

@@ -8,9 +8,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.heuristics.draws import below, uniform
 from edrp.heuristics.state import State, fits, occupy, refresh, settle
 from edrp.heuristics.tables import Tables
 from edrp.kernels import inlined
+
+
+@inlined
+def pick_node(t: Tables, s: State, random: np.ndarray, i: int, u: int) -> int:
+    """A node for operator i, now on u: beside a neighbour operator, near u, or anywhere."""
+    start, end = t.candidate_start[i], t.candidate_start[i + 1]
+    choice = uniform(random)
+    v = t.candidate_list[start + below(random, end - start)]
+    if choice < 0.3 and t.adjacent_start[i + 1] > t.adjacent_start[i]:
+        e = t.adjacent[t.adjacent_start[i] + below(random, t.adjacent_start[i + 1] - t.adjacent_start[i])]
+        j = t.source[e] + t.target[e] - i
+        v = s.place[j, below(random, s.degree[j])]
+    elif choice < 0.55:
+        v = t.near[u, 1 + below(random, t.near.shape[1] - 1)] if t.near.shape[1] > 1 else u
+    return v if t.candidate[i, v] else -1
 
 
 @inlined

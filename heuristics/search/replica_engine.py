@@ -1,0 +1,96 @@
+"""The engine for EDRP: replicas one by one, in deployments that are evaluated as annealing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.heuristics.search.engine import Value
+from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.search.replica_climbing import search
+from edrp.heuristics.search.replica_memory import WAITING, Memory, stand
+from edrp.heuristics.start import Placement, first_fit
+from edrp.heuristics.state import State
+from edrp.heuristics.tables import tables_of
+
+WORK = 200_000
+"""Operators, streams and pairs of replicas looked at between two looks at the clock: about 1 ms."""
+
+
+class ReplicaEngine:
+    """An EDRP problem under search (see `Engine`)."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self.tables = tables_of(compiled)
+        self.now, self.old = State.empty(self.tables), State.empty(self.tables)
+        self.memory = Memory.empty(self.tables)
+
+    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+        """Stand on a given placement, or on first fit."""
+        self.memory.best[:] = np.inf
+        self._stand(first_fit(self.compiled) if start is None else start, 1.0)
+
+    def climb(self, rule: Rule) -> Iterator[Value]:
+        """Hill climbing from where it stands: again and again, until no operator has a better change."""
+        eye = 0.0 if rule == "printed" else 1.0
+        self._stand_on_best(eye)
+        before = np.full(3, np.inf)
+        while not np.array_equal(before, self.memory.value):
+            before = self.memory.value.copy()
+            yield from self._search(0, 0.0, eye, seeded(0))
+
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+        """Iterated local search from where it stands."""
+        self._stand_on_best(1.0)
+        yield from self._search(parameters.kicks, parameters.tolerance, 1.0, seeded(seed))
+
+    def _search(self, kicks: int, tolerance: float, eye: float, random: NDArray[np.uint64]) -> Iterator[Value]:
+        memory, looks = self.memory, self._looks()
+        memory.queue[:], memory.queued[:] = np.arange(memory.queue.size), True
+        memory.counters[WAITING] = memory.queue.size
+        while kicks >= 0:
+            kicks = search(self.tables, self.now, self.old, memory, random, kicks, tolerance, eye, looks)
+            yield self.value()
+
+    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
+        """The ant system."""
+        yield self.value()
+
+    def value(self) -> Value:
+        """Of the best placement met since `reset`."""
+        violations, overload, objective = self.memory.best.tolist()
+        return Value(int(violations), overload, objective)
+
+    def counts(self) -> NDArray[np.int64]:
+        """Replicas per operator and node of that placement."""
+        return self._best().counts(self.compiled)
+
+    def _best(self) -> Placement:
+        return Placement(self.memory.best_place, self.memory.best_degree)
+
+    def _stand_on_best(self, eye: float) -> None:
+        placement = self._best()
+        if eye == 0.0:
+            self.memory.best[:] = np.inf
+        self._stand(Placement(placement.place.copy(), placement.degree.copy()), eye)
+
+    def _stand(self, placement: Placement, eye: float) -> None:
+        self.now.set(placement)
+        stand(self.tables, self.now, self.memory, eye)
+        for copy, array in zip(self.old, self.now, strict=True):
+            copy[...] = array
+
+    def _looks(self) -> int:
+        """Changes that fit in one step: each walks over all operators and streams, and over the pairs of two operators."""
+        operators, streams = len(self.compiled.operators), len(self.compiled.stream_rate)
+        pairs = float(np.square(self.compiled.max_replicas, dtype=float).mean()) * 2 * streams / operators
+        return max(1, int(WORK / (operators + streams + 2 * pairs)))
+
+
+def seeded(seed: int) -> NDArray[np.uint64]:
+    """A stream of random numbers for kernels."""
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
