@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from edrp.documents import Action, Deployment
 from edrp.errors import Fault, InvalidInstanceError
-from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
+from edrp.metrics import Cost, Downtime, ResponseTime
 from edrp.metrics.response_time import PathPart
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem
-from edrp.problems.placement import named_resources
 from edrp.problems.edrp_solution import EdrpSolution
+from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
+from edrp.problems.placement import PlacementProblem, named_resources
 from edrp.second_best import SecondBest, second_best
 from edrp.wording import suggestion
 
@@ -35,15 +36,25 @@ class CostPart:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """One stream that goes from node to node: tuples/s that do, and their share of the stream."""
+
+    name: str
+    tuples: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Standstill:
     """One operator's part of a reconfiguration and the seconds that it stands still.
 
-    `action` is None for an operator that stays as it is but is restarted with the others, as Storm does.
+    `action` is None for an operator that stays as it is but is restarted with the others, as Storm does; `downtime` is
+    None where the kind of problem says nothing of it.
     """
 
     operator: str
     action: Action | None
-    downtime: float
+    downtime: float | None
 
     def __str__(self) -> str:
         return str(self.action) if self.action else f"{self.operator} restarted"
@@ -70,7 +81,8 @@ class Explanation:
     evaluation : its objective, metrics and broken limits, or None.
     shares : of the objective by metric.
     critical_path : the slowest path, leg by leg, in seconds.
-    cost_parts : by operator and by stream, money/h.
+    cost_parts : by operator and by stream, money/h; none where nothing is paid for.
+    crossings : streams between nodes, where the score asks for them.
     standstills : of the reconfiguration by operator, in seconds; the longest is the downtime.
     margins : of every limit that is set, and of every resource of every node in use.
     clashes : why nothing is feasible, in words.
@@ -82,6 +94,7 @@ class Explanation:
     shares: tuple[Share, ...]
     critical_path: tuple[PathPart, ...]
     cost_parts: tuple[CostPart, ...]
+    crossings: tuple[Crossing, ...]
     standstills: tuple[Standstill, ...]
     margins: tuple[Margin, ...]
     clashes: tuple[str, ...]
@@ -89,7 +102,11 @@ class Explanation:
 
 
 def explain(
-    problem: EdrpProblem, answer: EdrpSolution | Deployment, *, runner_up: bool = True, time_limit: float | None = 60.0
+    problem: PlacementProblem,
+    answer: EdrpSolution | LatencyAwareSolution | Deployment,
+    *,
+    runner_up: bool = True,
+    time_limit: float | None = 60.0,
 ) -> Explanation:
     """Take a deployment apart.
 
@@ -123,18 +140,19 @@ def explain(
     >>> explanation.margins[0].used, explanation.second_best.deployment
     (0.8, None)
     """
-    deployment = answer.deployment if isinstance(answer, EdrpSolution) else answer
+    deployment = answer if isinstance(answer, Deployment) else answer.deployment
     if deployment is None:
-        clashes = answer.clashes if isinstance(answer, EdrpSolution) else ()
-        return Explanation(None, None, (), (), (), (), (), clashes)
+        clashes = () if isinstance(answer, Deployment) else answer.clashes
+        return Explanation(None, None, (), (), (), (), (), (), clashes)
     refuse_misfit(problem, deployment)
     evaluation = problem.evaluate(deployment)
     return Explanation(
         deployment,
         evaluation,
         _shares(problem, evaluation),
-        ResponseTime().critical_path(problem, deployment),
-        _cost_parts(problem, deployment),
+        _critical_path(problem, deployment),
+        _cost_parts(problem, deployment) if isinstance(problem, EdrpProblem) else (),
+        _crossings(problem, deployment) if isinstance(problem, LatencyAwareProblem) else (),
         _standstills(problem, deployment),
         (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment)),
         (),
@@ -142,7 +160,7 @@ def explain(
     )
 
 
-def refuse_misfit(problem: EdrpProblem, deployment: Deployment) -> None:
+def refuse_misfit(problem: PlacementProblem, deployment: Deployment) -> None:
     """Refuse a deployment that names what the problem does not have.
 
     Raises
@@ -150,7 +168,7 @@ def refuse_misfit(problem: EdrpProblem, deployment: Deployment) -> None:
     InvalidInstanceError
         Unknown and missing operators, unknown nodes.
     """
-    operators, nodes = problem.application.by_name, problem.network.by_name
+    operators, nodes = [operator.name for operator in problem.application.operators], problem.network.by_name
     faults = []
     for operator in deployment:
         if operator not in operators:
@@ -165,9 +183,28 @@ def refuse_misfit(problem: EdrpProblem, deployment: Deployment) -> None:
         raise InvalidInstanceError(faults)
 
 
-def _shares(problem: EdrpProblem, evaluation: Evaluation) -> tuple[Share, ...]:
+def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[PathPart, ...]:
+    """By the metric of the kind that is about paths."""
+    about = next(metric for metric in problem.metrics.values() if isinstance(metric, ResponseTime))
+    return about.critical_path(problem, deployment)
+
+
+def _crossings(problem: LatencyAwareProblem, deployment: Deployment) -> tuple[Crossing, ...]:
+    found = []
+    for stream in problem.application.streams:
+        senders, receivers = deployment.replicas(stream.source), deployment.replicas(stream.target)
+        together = sum(count * receivers[node] for node, count in senders.items())
+        share = 1 - together / (senders.total() * receivers.total())
+        if share:
+            rate = problem.application.rate(stream.source, stream.target)
+            found.append(Crossing(f"{stream.source} → {stream.target}", share * rate, share))
+    return tuple(found)
+
+
+def _shares(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Share, ...]:
+    metrics = problem.metrics
     return tuple(
-        Share(term.metric, term.weight, term.coefficient * METRICS[term.metric].scaled(evaluation.metrics[term.metric]))
+        Share(term.metric, term.weight, term.coefficient * metrics[term.metric].scaled(evaluation.metrics[term.metric]))
         for term in problem.terms
         if term.weight
     )
@@ -186,26 +223,28 @@ def _cost_parts(problem: EdrpProblem, deployment: Deployment) -> tuple[CostPart,
     return (*operators, *streams)
 
 
-def _standstills(problem: EdrpProblem, deployment: Deployment) -> tuple[Standstill, ...]:
+def _standstills(problem: PlacementProblem, deployment: Deployment) -> tuple[Standstill, ...]:
     if problem.current is None:
         return ()
     downtime = Downtime()
     actions = {action.operator: action for action in problem.current.actions_to(deployment)}
+    if not isinstance(problem, EdrpProblem):
+        return tuple(Standstill(name, action, None) for name, action in actions.items())
     seconds = {name: downtime.operator_downtime(problem, deployment, name) for name in problem.application.by_name}
     return tuple(Standstill(name, actions.get(name), seconds[name]) for name in seconds if name in actions or seconds[name])
 
 
-def _limit_margins(problem: EdrpProblem, evaluation: Evaluation) -> tuple[Margin, ...]:
+def _limit_margins(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Margin, ...]:
     found = []
     for term in problem.terms:
         if term.limit is not None:
-            metric, value = METRICS[term.metric], evaluation.metrics[term.metric]
+            metric, value = problem.metrics[term.metric], evaluation.metrics[term.metric]
             used = metric.scaled(value) / term.scaled_limit
             found.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
     return tuple(found)
 
 
-def _node_margins(problem: EdrpProblem, deployment: Deployment) -> tuple[Margin, ...]:
+def _node_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Margin, ...]:
     used: dict[tuple[str, str], float] = {}
     for operator in problem.application.operators:
         for node in deployment[operator.name]:
@@ -215,7 +254,7 @@ def _node_margins(problem: EdrpProblem, deployment: Deployment) -> tuple[Margin,
     for (node, resource), amount in sorted(used.items()):
         described = problem.network.by_name[node].resources
         if described is not None:
-            free = named_resources(described).get(resource, 0.0)
+            free = named_resources(described).get(resource, 0.0) * problem.usable_share(resource)
             share = amount / free if free else float("inf") if amount else 0.0
             found.append(Margin(f"{resource} of node {node}", amount, free, "", share))
     return tuple(found)

@@ -12,7 +12,7 @@ from edrp.documents import Action, Deployment
 from edrp.errors import ProblemTooLargeError
 from edrp.formulations.builders import formulate
 from edrp.formulations.placement_formulation import PlacementFormulation
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import PlacementProblem
 from edrp.program import Linear
 
 MOST_PAIRS = 3_000_000
@@ -41,7 +41,7 @@ class SecondBest:
 
 
 def second_best(
-    problem: EdrpProblem, deployment: Deployment, *, time_limit: float | None = None, gap: float = 1e-9
+    problem: PlacementProblem, deployment: Deployment, *, time_limit: float | None = None, gap: float = 1e-9
 ) -> SecondBest | None:
     """Find the best deployment that differs from `deployment` in the configuration of at least one operator.
 
@@ -65,6 +65,7 @@ def second_best(
 
     Examples
     --------
+    >>> from edrp.problems.edrp import EdrpProblem
     >>> problem = EdrpProblem(
     ...     application={"operators": [{"name": "work", "cost": 1.0, "max_replicas": 2}]},
     ...     network={"nodes": [{"name": "a"}]},
@@ -79,7 +80,7 @@ def second_best(
     if pairs > MOST_PAIRS:
         return None
     try:
-        formulation = formulate(problem)
+        formulation: PlacementFormulation = formulate(problem)
     except ProblemTooLargeError:
         return None
     exclude(formulation, deployment)

@@ -198,3 +198,21 @@ def test_infeasible_says_what_is_short():
     assert solution.clashes == ("cpu: 1.6 needed, 0.95 usable on all nodes (0.65 short)",)
     homeless = problem.replace(application=Topology(operators=[{"name": "o", "resources": {"memory": 9.0}}]))
     assert "memory of o: an instance needs 9, no node offers more than 8 (1 short)" in edrp.solve(homeless, "highs").clashes
+
+
+def test_explained(problem):
+    """Terms of the score, the slowest path, streams between nodes, usable room, and the next best."""
+    start = Deployment({"source": ["a"], "work": ["a", "b"], "sink": ["c"]})
+    moved = problem.replace(current=start)
+    best, optima = brute_force_score(problem)
+    explanation = edrp.explain(moved, edrp.solve(moved, "highs"))
+    assert sum(share.amount for share in explanation.shares) == pytest.approx(best)
+    assert explanation.second_best.distance == pytest.approx(0 if len(optima) > 1 else explanation.second_best.distance)
+    assert {each.operator for each in explanation.standstills} <= {"source", "work", "sink"}
+    given = edrp.explain(moved, start, runner_up=False)
+    assert [(each.name, round(each.tuples, 9)) for each in given.crossings] == [
+        ("source → work", 30.0), ("work → sink", 30.0), ("sink → source", 10.0)
+    ]  # fmt: skip
+    assert sum(part.seconds for part in given.critical_path) == pytest.approx(0.007)
+    assert [(margin.name, margin.limit) for margin in given.margins] == [(f"cpu of node {name}", 0.95) for name in "abc"]
+    assert given.standstills == ()

@@ -15,7 +15,7 @@ from edrp.cli.terminal import output, progress
 from edrp.errors import UnsupportedProblemError
 from edrp.explain import explain
 from edrp.instances import load
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import PlacementProblem
 from edrp.solve import solve
 
 
@@ -27,8 +27,9 @@ def explain_file(
 ) -> None:
     """Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is."""
     problem = load(file)
-    if not isinstance(problem, EdrpProblem):
-        raise UnsupportedProblemError(f"only deployments (kind 'edrp') are explained; `edrp solve {file}` shows all of this one")
+    if not isinstance(problem, PlacementProblem):
+        why = f"only deployments (kinds 'edrp' and 'latency-aware') are explained; `edrp solve {file}` shows all of this one"
+        raise UnsupportedProblemError(why)
     if solution_file is not None:
         solution = solution_of(problem, solution_file)
     else:

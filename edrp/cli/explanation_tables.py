@@ -7,10 +7,10 @@ from rich.console import Console
 from edrp.cli.placement_tables import placement_table
 from edrp.cli.terminal import say, table
 from edrp.explain import Explanation, Margin
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import PlacementProblem
 
 
-def print_explanation(console: Console, name: str, problem: EdrpProblem, explanation: Explanation) -> None:
+def print_explanation(console: Console, name: str, problem: PlacementProblem, explanation: Explanation) -> None:
     """Print an explanation, one table per question."""
     say(console, name, "bold")
     if explanation.deployment is None or explanation.evaluation is None:
@@ -21,7 +21,10 @@ def print_explanation(console: Console, name: str, problem: EdrpProblem, explana
     console.print(placement_table(problem, explanation.deployment))
     _print_objective(console, explanation)
     _print_path(console, explanation)
-    _print_cost(console, explanation)
+    if explanation.cost_parts:
+        _print_cost(console, explanation)
+    if explanation.crossings:
+        _print_crossings(console, explanation)
     _print_actions(console, problem, explanation)
     _print_margins(console, explanation.margins)
     _print_second_best(console, explanation)
@@ -61,17 +64,24 @@ def _print_cost(console: Console, explanation: Explanation) -> None:
     console.print(table(("part", "what", "money/h", "share"), rows, title, right=("money/h", "share")))
 
 
-def _print_actions(console: Console, problem: EdrpProblem, explanation: Explanation) -> None:
+def _print_crossings(console: Console, explanation: Explanation) -> None:
+    rows = [(each.name, f"{each.tuples:.6g}", f"{100 * each.share:.1f} %") for each in explanation.crossings]
+    console.print(table(("stream", "tuples/s", "of the stream"), rows, "Between nodes", right=("tuples/s", "of the stream")))
+
+
+def _print_actions(console: Console, problem: PlacementProblem, explanation: Explanation) -> None:
     if problem.current is None:
         return
     if not explanation.standstills:
         say(console, "Reconfiguration: none, everything stays as it is")
         return
-    longest = max(each.downtime for each in explanation.standstills)
-    rows = [
-        (str(each), f"{each.downtime:.6g}", "decides the downtime" if each.downtime == longest else "")
-        for each in explanation.standstills
-    ]
+    seconds = {str(each): each.downtime for each in explanation.standstills if each.downtime is not None}
+    if not seconds:
+        for each in explanation.standstills:
+            say(console, f"• {each}")
+        return
+    longest = max(seconds.values())
+    rows = [(what, f"{took:.6g}", "decides the downtime" if took == longest else "") for what, took in seconds.items()]
     console.print(table(("action", "seconds", ""), rows, "Reconfiguration, operators in parallel", right=("seconds",)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edrp.metrics.base import Expressions, PlainMetric
 from edrp.program import Linear
@@ -51,12 +51,12 @@ class ResponseTime(PlainMetric):
         links = problem.network.links_between(deployment.replicas(source), deployment.replicas(target))
         return max((math.inf if link is None else link.delay for link, _ in links), default=0.0)
 
-    def critical_path(self, problem: EdrpProblem, deployment: Deployment) -> tuple[PathPart, ...]:
+    def critical_path(self, problem: Any, deployment: Deployment) -> tuple[PathPart, ...]:
         """The slowest source–sink path, leg by leg (EDRP, eq. 6)."""
         finish = self._finish(problem, deployment)
         operator = max(finish, key=lambda name: finish[name])
         parts = [PathPart(operator, self.operator_latency(problem, deployment, operator), False)]
-        incoming = {stream.target: [] for stream in problem.application.streams}  # type: dict[str, list[str]]
+        incoming: dict[str, list[str]] = {stream.target: [] for stream in problem.application.streams}
         for stream in problem.application.streams:
             if (stream.source, stream.target) not in problem.application.feedback:
                 incoming[stream.target].append(stream.source)

@@ -98,7 +98,7 @@ class LatencyAwareProblem(PlacementProblem):
 
     def clashes(self) -> tuple[str, ...]:
         """Which resource is short, and by how much."""
-        found = tuple([*self._homeless(), *self._short()])
+        found = (*self._homeless(), *self._short())
         if found:
             return found
         return ("resources of the nodes: all instances together find room, but in no arrangement on the nodes",)
@@ -120,8 +120,8 @@ class LatencyAwareProblem(PlacementProblem):
             for resource, amount in need.items():
                 most = max(self._usable(node, resource) for node in nodes)
                 if amount > most * (1 + LIMIT_SLACK):
-                    short = f"{amount - most:.6g} short"
-                    yield f"{resource} of {operator.name}: an instance needs {amount:.6g}, no node offers more than {most:.6g} ({short})"
+                    found = f"no node offers more than {most:.6g} ({amount - most:.6g} short)"
+                    yield f"{resource} of {operator.name}: an instance needs {amount:.6g}, {found}"
                     break
             else:
                 yield f"{operator.name}: no node offers all that an instance needs"
