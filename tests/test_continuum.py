@@ -210,8 +210,6 @@ def test_a_few_percent_of_generated_problems_are_infeasible_and_the_others_have_
 def test_generated_from_the_command_line(run, tmp_path):
     result = run("generate", "latency-aware", "--count", 30, "--seed", 3, "--out", tmp_path / "set.jsonl")
     assert (result.code, result.out.split(" written")[0]) == (0, "30 instances of kind latency-aware"), result.err
-        result.err
-    )
     one = run("generate", "latency-aware", "-n", 1, "--family", "continuum", "--size", 22, "--out", tmp_path / "one")
     assert one.code == 0
     (file,) = (tmp_path / "one").iterdir()
