@@ -5,69 +5,74 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from edrp.datasets.coordinates_springs import random_directions, relax
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.documents.base import Document, Faults, NonNegative
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
 Measure = Callable[[int, Index], Values]
 """Seconds from one supervisor to each of some peers."""
+AtLeastOne = Annotated[int, Field(ge=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class SpringParameters:
+class SpringParameters(Document):
     """How supervisors measure and move (latency-aware placement, section 3.4).
-
-    Attributes
-    ----------
-    dimension : of the space of coordinates.
-    peers : supervisors that each one measures at a time; all it can, where these are fewer.
-    kept : those of them with the lowest latency, measured again the next time; the others are drawn anew.
-    rounds : mean number of times that each supervisor measures.
-    force : constant of the springs, below 2; beyond 1 they overshoot.
-    jitter : the time between two measurements is uniform within this share around its mean, so that supervisors
-        do not stay in step.
-    moves : at most, per measurement (Alg. 1: 100).
-    least_move : share of the mean latency; a shorter move is the last one.
-    remember : relax against the last measurement of every peer met so far; as printed, only against those just measured.
-    noise : standard deviation of the logarithm of each value that is sampled; 0 for exact ones.
 
     Raises
     ------
     InvalidInstanceError
         Naming every value that cannot be.
+
+    Examples
+    --------
+    >>> SpringParameters(peers=8, kept=4).dimension
+    3
     """
 
-    dimension: int = 3
-    peers: int = 16
-    kept: int = 8
-    rounds: int = 20
-    force: float = 0.5
-    jitter: float = 0.1
-    moves: int = 100
-    least_move: float = 1e-3
-    remember: bool = True
-    noise: float = 0.0
+    dimension: AtLeastOne = Field(3, description="of the space of coordinates", json_schema_extra={"unit": "1"})
+    peers: AtLeastOne = Field(
+        16,
+        description="supervisors that each one measures at a time; all it can where these are fewer",
+        json_schema_extra={"unit": "1"},
+    )
+    kept: Annotated[int, Field(ge=0)] = Field(
+        8,
+        description="those of them with the lowest latency, measured again the next time; the others are drawn anew",
+        json_schema_extra={"unit": "1"},
+    )
+    rounds: AtLeastOne = Field(20, description="mean number of times that each one measures", json_schema_extra={"unit": "1"})
+    force: Annotated[float, Field(gt=0, lt=2)] = Field(
+        0.5, description="constant of the springs; they overshoot beyond 1 and explode beyond 2", json_schema_extra={"unit": "1"}
+    )
+    jitter: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.1,
+        description="the time between two measurements is uniform within this share around its mean, so that none stay in step",
+        json_schema_extra={"unit": "1"},
+    )
+    moves: AtLeastOne = Field(100, description="at most, per measurement (Alg. 1)", json_schema_extra={"unit": "1"})
+    least_move: NonNegative = Field(
+        1e-3, description="share of the mean latency; a shorter move is the last one", json_schema_extra={"unit": "1"}
+    )
+    remember: bool = Field(
+        True, description="relax against the last measurement of every peer met so far; as printed, only of those just measured"
+    )
+    noise: NonNegative = Field(
+        0.0, description="standard deviation of the logarithm of each value that is sampled", json_schema_extra={"unit": "1"}
+    )
 
-    def __post_init__(self) -> None:
-        right = {
-            "dimension": (self.dimension >= 1, "must be at least 1"),
-            "peers": (self.peers >= 1, "must be at least 1"),
-            "kept": (0 <= self.kept <= self.peers, f"must lie between 0 and peers, which is {self.peers}"),
-            "rounds": (self.rounds >= 1, "must be at least 1"),
-            "force": (0 < self.force < 2, "must lie above 0 and below 2, where springs become unstable"),
-            "jitter": (0 <= self.jitter < 1, "must be at least 0 and below 1"),
-            "moves": (self.moves >= 1, "must be at least 1"),
-            "least_move": (self.least_move >= 0, "must be at least 0"),
-            "noise": (0 <= self.noise < np.inf, "must be at least 0"),
-        }
-        faults = [Fault(name, str(getattr(self, name)), why) for name, (holds, why) in right.items() if not holds]
-        if faults:
-            raise InvalidInstanceError(faults, "parameters of the coordinates")
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("parameters")
+        if self.kept > self.peers:
+            faults.add(("kept",), self.kept, f"must be at most peers, which is {self.peers}")
+        faults.raise_if_any()
+        return self
 
 
 @dataclass

@@ -1,0 +1,143 @@
+"""What a reconfiguration costs, and plans that reach most of a plan's gain with cheaper moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from edrp.documents import Deployment, Network, Node, Topology
+from edrp.metrics.downtime import Downtime
+from edrp.problems.latency_aware import LatencyAwareProblem
+
+MOST_PARTIAL = 16
+"""Partial plans per plan; with more operators that change, they are put back several at a time."""
+
+DOWNTIME = Downtime()
+
+
+@dataclass(frozen=True, slots=True)
+class Reconfiguration:
+    """A running deployment about to change, as the downtime metric of EDRP sees it.
+
+    Attributes
+    ----------
+    application : operators that run now and will.
+    network : nodes now, and those that have vanished since: their state is restored as if from their side of the store.
+    current : nodes now, of these operators.
+    synchronisation_time : seconds, t_syn.
+    reconfiguration : "pause-and-resume" or "storm".
+    """
+
+    application: Topology
+    network: Network
+    current: Deployment
+    synchronisation_time: float
+    reconfiguration: str
+
+    def downtime(self, target: Deployment) -> float:
+        """Seconds without processing (EDRP, eq. 10)."""
+        return DOWNTIME.evaluate(self, Deployment({name: target[name] for name in self.current}))
+
+    def slowest_first(self, target: Deployment) -> list[str]:
+        """Operators that change, by their own downtime, descending."""
+        changed = [name for name in self.current if self.current[name] != target[name]]
+        return sorted(changed, key=lambda name: -DOWNTIME.operator_downtime(self, target, name))
+
+
+def reconfiguration(
+    problem: LatencyAwareProblem,
+    running: Deployment | None,
+    known: Mapping[str, Node],
+    *,
+    synchronisation_time: float,
+    how: str,
+) -> Reconfiguration | None:
+    """The reconfiguration of what runs; None where nothing that is to run does yet.
+
+    Parameters
+    ----------
+    problem
+        As it is now; operators that run no longer count for nothing.
+    running
+        May name nodes that have vanished.
+    known
+        All nodes that there ever were, by name; those that are not known count as bare names.
+    synchronisation_time, how
+        As in `Reconfiguration`.
+    """
+    common = [] if running is None else [operator for operator in problem.application.operators if operator.name in running]
+    if running is None or not common:
+        return None
+    current = Deployment({operator.name: running[operator.name] for operator in common})
+    present = problem.network.by_name
+    gone = dict.fromkeys(node for name in current for node in current[name] if node not in present)
+    lost = [known.get(name, Node(name=name)) for name in gone]
+    network = problem.network.replace(nodes=(*problem.network.nodes, *lost)) if lost else problem.network
+    return Reconfiguration(Topology(operators=tuple(common)), network, current, synchronisation_time, how)
+
+
+def plans_near(plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration | None) -> list[Deployment]:
+    """The plan, the plan with equal nodes exchanged so that more stays in place, and parts of both; each once."""
+    if change is None:
+        return [plan]
+    wholes = [plan, relabelled(plan, problem, change.current)]
+    return list(dict.fromkeys([*wholes, *(part for whole in wholes for part in _partial(whole, problem, change))]))
+
+
+def relabelled(plan: Deployment, problem: LatencyAwareProblem, running: Deployment) -> Deployment:
+    """The plan with equal nodes exchanged such that as many instances as possible stay where they are.
+
+    Nodes are equal that offer the same and may run the same operators: a method cannot know which of
+    them is better but by latency, and may return any.
+    """
+    operators = list(plan)
+    before, after = _counts(running, operators), _counts(plan, operators)
+    none = np.zeros(len(operators), np.int64)
+    renamed: dict[str, str] = {}
+    for group in _equal_nodes(problem):
+        used = [name for name in group if name in after]
+        places = [name for name in group if name in after or name in before]
+        if not used:
+            continue
+        stays = np.array([[np.minimum(after[u], before.get(v, none)).sum() + 0.5 * (u == v) for v in places] for u in used])
+        rows, columns = linear_sum_assignment(stays, maximize=True)
+        renamed.update({used[row]: places[column] for row, column in zip(rows, columns, strict=True)})
+    return Deployment({name: [renamed[node] for node in plan[name]] for name in plan})
+
+
+def _counts(deployment: Deployment, operators: list[str]) -> dict[str, np.ndarray]:
+    """Instances of each operator by node."""
+    counts: dict[str, np.ndarray] = {}
+    for index, name in enumerate(operators):
+        for node in deployment.root.get(name, ()):
+            counts.setdefault(node, np.zeros(len(operators), np.int64))[index] += 1
+    return counts
+
+
+def _equal_nodes(problem: LatencyAwareProblem) -> Iterator[list[str]]:
+    restricted = [set(operator.candidates) for operator in problem.application.operators if operator.candidates is not None]
+    groups: dict[object, list[str]] = {}
+    for node in problem.network.nodes:
+        offered = frozenset(node.resources.items()) if isinstance(node.resources, dict) else node.resources
+        allowed = tuple(node.name in candidates for candidates in restricted)
+        groups.setdefault((offered, allowed), []).append(node.name)
+    yield from groups.values()
+
+
+def _partial(plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration) -> Iterator[Deployment]:
+    """The plan without the operators whose moves take longest, of which the slowest alone decides the downtime."""
+    slowest = [name for name in change.slowest_first(plan) if _can_stay(name, problem, change.current)]
+    cuts = np.unique(np.linspace(1, len(slowest), min(MOST_PARTIAL, len(slowest)), dtype=np.int64)) if slowest else []
+    for cut in cuts:
+        kept = {name: change.current[name] for name in slowest[:cut]}
+        yield Deployment({name: kept.get(name, plan[name]) for name in plan})
+
+
+def _can_stay(name: str, problem: LatencyAwareProblem, running: Deployment) -> bool:
+    operator, nodes = problem.application.by_name[name], problem.network.by_name
+    return len(running[name]) == operator.instances and all(
+        node in nodes and (operator.candidates is None or node in operator.candidates) for node in running[name]
+    )
