@@ -29,17 +29,17 @@ class Foreign(Document):
     model_config = ConfigDict(extra="ignore")
 
 
-class Mean(Foreign):
-    """A measured quantity; its spread is not used."""
+class Rate(Foreign):
+    """A measured rate; its spread is not used."""
 
-    mean: NonNegative = Field(description="of what was measured", json_schema_extra={"unit": "1/s"})
+    mean: NonNegative = Field(description="of what each executor sends", json_schema_extra={"unit": "tuples/s"})
 
 
 class OutputStream(Foreign):
     """A named stream that a component sends on."""
 
     stream: Name = Field("default", validation_alias="streamId", description="unique in the component")
-    rate: Mean = Field(description="tuples/s that each executor sends")
+    rate: Rate = Field(description="of each executor")
 
 
 class LoadComponent(Foreign):

@@ -159,6 +159,9 @@ class _Walk:
                 break
             name, expected = shape.fields.get(number, (f"field {number}", None))
             inner = f"{place}.{name}" if place else name
+            if code not in TYPES:
+                why = "is of no type that Thrift has; is this a serialized topology?"
+                raise InvalidInstanceError([Fault(inner, f"type {code}", why)])
             if expected is None:
                 with _named(inner):
                     self._protocol.skip(code)
@@ -189,8 +192,7 @@ class _Walk:
     @staticmethod
     def _expect(holds: bool, code: int, shape: Shape, place: str) -> None:
         if not holds:
-            found = TYPES.get(code, f"type {code}, which does not exist")
-            raise InvalidInstanceError([Fault(place, found, f"must be {TYPES[shape.code]}")])
+            raise InvalidInstanceError([Fault(place, TYPES.get(code, f"type {code}"), f"must be {TYPES[shape.code]}")])
 
 
 @contextmanager
