@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import Shape
 from edrp.documents import Deployment, Network, Topology
+from edrp.documents.base import Resources
+from edrp.problems.placement import named_resources
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +85,7 @@ def described(
     cores = (0.5 + 0.5 * share / share.mean()) * random.uniform(*WORK, shape.operators)
     memory = random.uniform(0.5, 1.5, shape.operators)
     memory_load = load * float(random.uniform(*MEMORY_SHARE))
-    all_cores, all_memory = (sum(dict(node.resources)[name] for node in network.nodes) for name in (CPU, MEMORY))
+    all_cores, all_memory = np.array([_amounts(node.resources) for node in network.nodes]).sum(axis=0)
     cores = _scaled(cores, counts, load * all_cores, MOST_CORES)
     memory = _scaled(memory, counts, memory_load * all_memory, MOST_MEGABYTES * MEGABYTE)
     streams = tuple({"source": f"o{i}", "target": f"o{j}", "rate": rounded(rate)} for (i, j), rate in rates.items())
@@ -109,9 +111,9 @@ def packing(application: Topology, network: Network) -> Deployment | None:
     >>> packing(Topology(operators=operators), network)["o"]
     ('a', 'a', 'b')
     """
-    free = np.array([[dict(node.resources)[name] for name in (CPU, MEMORY)] for node in network.nodes])
+    free = np.array([_amounts(node.resources) for node in network.nodes])
     free[:, 0] *= UTILISATION
-    needs = np.array([[dict(operator.resources)[name] for name in (CPU, MEMORY)] for operator in application.operators])
+    needs = np.array([_amounts(operator.resources) for operator in application.operators])
     neediest_first = np.argsort(-(needs / free.sum(axis=0)).max(axis=1), kind="stable")
     chosen: dict[str, list[str]] = {}
     for i in neediest_first:
@@ -123,6 +125,12 @@ def packing(application: Topology, network: Network) -> Deployment | None:
             free[fitting[0]] -= needs[i]
             chosen.setdefault(operator.name, []).append(network.nodes[fitting[0]].name)
     return Deployment(chosen)
+
+
+def _amounts(resources: Resources | None) -> list[float]:
+    """Cores and bytes of what has both."""
+    named = named_resources(resources or {})
+    return [named[CPU], named[MEMORY]]
 
 
 def _resources(cores: float, memory: float) -> dict[str, float]:

@@ -13,7 +13,15 @@ import pytest
 
 import edrp
 from edrp.compiled import compile_problem
-from edrp.datasets.production import BETWEEN_RACKS, CLUSTERS, FILE, Topology, instance_document, production_instances
+from edrp.datasets.production import (
+    BETWEEN_RACKS,
+    CLUSTERS,
+    FILE,
+    Topology,
+    instance_document,
+    latency_aware_document,
+    production_instances,
+)
 from edrp.documents import Deployment
 from edrp.errors import InvalidInstanceError
 from edrp.heuristics.annealing import AnnealingParameters
@@ -24,6 +32,7 @@ from edrp.heuristics.tables import tables_of
 from edrp.instances import loads
 from edrp.methods import Options
 from edrp.problems.edrp import EdrpProblem
+from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.validation.brute_force import brute_force
 from edrp.validation.random_problems import random_problem
 
@@ -119,6 +128,42 @@ def test_what_the_model_cannot_express_is_refused_by_the_reader_with_its_reason(
     with pytest.raises(InvalidInstanceError, match=why) as raised:
         loads(text)
     assert len(raised.value.faults) == 1
+
+
+def test_as_latency_aware_problems_topologies_keep_rates_needs_hosts_and_cycles(folder: Callable[..., Path]) -> None:
+    chain = topology(
+        spout=component("spout", 4, cpu_pcore=150.0), bolt=component("bolt", 5, ("spout", "data", SHUFFLE), ("spout", "all", ALL))
+    )
+    document = Topology.model_validate(chain)
+    placed, aware = (loads(json.dumps(make(document))) for make in (instance_document, latency_aware_document))
+    assert aware.network == placed.network
+    assert aware.application.streams == placed.application.streams
+    for replicated, instanced in zip(placed.application.operators, aware.application.operators, strict=True):
+        assert (instanced.name, instanced.instances) == (replicated.name, replicated.min_replicas)
+        assert (instanced.resources, instanced.external_rate) == (replicated.resources, replicated.external_rate)
+    cycle = topology(
+        spout=component("spout", 4),
+        a=component("bolt", 2, ("spout", "x", SHUFFLE), ("b", "x", SHUFFLE), ("a", "x", SHUFFLE)),
+        b=component("bolt", 3, ("a", "x", SHUFFLE)),
+    )
+    ((_, text),) = production_instances(folder(cycle), "latency-aware")
+    application = loads(text).application
+    assert application.feedback == {("b", "a"), ("a", "a")}
+    # What comes back is not sent on again: 4 tuples/s go round once.
+    assert {(s.source, s.target): s.rate for s in application.streams} == dict.fromkeys(
+        [("spout", "a"), ("b", "a"), ("a", "a"), ("a", "b")], 4.0
+    )
+
+
+def test_what_is_no_topology_is_refused_as_a_latency_aware_problem_too(folder: Callable[..., Path]) -> None:
+    empty, ghost = topology("largeCluster03/e"), topology(a=component("bolt", 1, ("ghost", "x", SHUFFLE)))
+    (_, first), (_, second) = production_instances(folder(empty, ghost), "latency-aware")
+    with pytest.raises(InvalidInstanceError, match=r"application.operators: must hold at least 1"):
+        loads(first)
+    with pytest.raises(InvalidInstanceError, match="is no operator of this application"):
+        loads(second)
+    with pytest.raises(InvalidInstanceError, match="kind: must be one of edrp, latency-aware"):
+        production_instances(folder(empty), "migration")
 
 
 def test_files_that_are_something_else_are_refused(folder: Callable[..., Path], tmp_path: Path) -> None:
@@ -254,6 +299,29 @@ def test_all_production_topologies_are_problems_or_refused_with_a_reason(product
     assert {name[12:14] + name[-2:] for name in refused} == {"0111", "0112", "0139", "0211", "0212", "0227"}
     for why in refused.values():
         assert "form a cycle" in why or "joins an operator to itself" in why or "must hold at least 1" in why
+
+
+@pytest.mark.data
+def test_as_latency_aware_problems_all_but_the_empty_one_are_read_with_their_cycles(shared_data: Path) -> None:
+    problems: dict[str, LatencyAwareProblem] = {}
+    refused = {}
+    for name, text in production_instances(shared_data, "latency-aware"):
+        try:
+            problems[name] = loads(text)
+        except InvalidInstanceError as error:
+            refused[name] = str(error)
+    assert list(refused) == ["largeCluster02/TopologyName00027"]
+    assert "application.operators: must hold at least 1" in refused["largeCluster02/TopologyName00027"]
+    assert len(problems) == 135
+    applications = [problem.application for problem in problems.values()]
+    assert max(sum(o.instances for o in application.operators) for application in applications) == 9389
+    loops = [[s for s in application.streams if s.source == s.target] for application in applications]
+    assert sum(map(len, loops)) == 9
+    assert sum(bool(application.feedback) for application in applications) == 5
+    rates = [stream.rate for application in applications for stream in application.streams]
+    assert all(rate is not None and 0 <= rate < 1e6 for rate in rates)
+    # With 5 % of the cores kept free there is still room for every executor.
+    assert not [name for name, problem in problems.items() if any(" short)" in clash for clash in problem.clashes())]
 
 
 @pytest.mark.data

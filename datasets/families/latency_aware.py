@@ -17,6 +17,7 @@ from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import SHAPES, ShapeMaker
 from edrp.documents import Network, Topology
 from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.problems.placement import named_resources
 
 Fields = dict[str, Any]
 
@@ -168,12 +169,13 @@ def _varied(problem: LatencyAwareProblem, random: np.random.Generator) -> Latenc
 
 def _needing(application: Topology, network: Network, share: float) -> Topology:
     """The application with needs for cores scaled up to a share of all there are."""
-    offered = sum(dict(node.resources)[CPU] for node in network.nodes)
-    needed = sum(operator.instances * dict(operator.resources)[CPU] for operator in application.operators)
-    factor = share * offered / needed
+    offered = sum(named_resources(node.resources or {})[CPU] for node in network.nodes)
+    needs = [named_resources(operator.resources) for operator in application.operators]
+    instances = [operator.instances for operator in application.operators]
+    factor = share * offered / sum(count * need[CPU] for count, need in zip(instances, needs, strict=True))
     operators = tuple(
-        operator.replace(resources={**operator.resources, CPU: rounded(factor * operator.resources[CPU])})
-        for operator in application.operators
+        operator.replace(resources={**need, CPU: rounded(factor * need[CPU])})
+        for operator, need in zip(application.operators, needs, strict=True)
     )
     return application.replace(operators=operators)
 

@@ -117,14 +117,10 @@ def read_struct(data: bytes, record: Record) -> dict[str, Any]:
         from thrift.transport.TTransport import TMemoryBuffer
     except ImportError as error:
         raise BackendUnavailableError('serialized topologies need the package thrift: pip install "edrp[data]"') from error
-
-    class Protocol(TBinaryProtocol):
-        def readString(self) -> bytes:  # noqa: N802 -- what is passed over may be bytes and no text
-            return self.readBinary()
-
     buffer = TMemoryBuffer(data)
     # Every member of a container takes a byte at least: no honest length is greater than the whole.
-    protocol = Protocol(buffer, string_length_limit=len(data), container_length_limit=len(data))
+    protocol = TBinaryProtocol(buffer, string_length_limit=len(data), container_length_limit=len(data))
+    protocol.readString = protocol.readBinary  # strings that are passed over may be bytes and no text
     found = _Walk(protocol).value(record, "")
     left = len(data) - buffer.cstringio_buf.tell()
     if left:
