@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled
 from edrp.heuristics.search.engine import Value
 from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.search.replica_ants import Trails, deposit, march, refresh_trails
 from edrp.heuristics.search.replica_climbing import search
 from edrp.heuristics.search.replica_memory import WAITING, Memory, stand
 from edrp.heuristics.start import Placement, first_fit
@@ -18,6 +19,9 @@ from edrp.heuristics.tables import tables_of
 
 WORK = 200_000
 """Operators, streams and pairs of replicas looked at between two looks at the clock: about 1 ms."""
+
+ANTS = 30
+"""Pairs of a replica and a node that an ant weighs in the time of one look at a change."""
 
 
 class ReplicaEngine:
@@ -31,6 +35,7 @@ class ReplicaEngine:
 
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
         """Stand on a given placement, or on first fit."""
+        self.given = start is not None
         self.memory.best[:] = np.inf
         self._stand(first_fit(self.compiled) if start is None else start, 1.0)
 
@@ -57,8 +62,24 @@ class ReplicaEngine:
             yield self.value()
 
     def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
-        """The ant system."""
-        yield self.value()
+        """The ant system; a given placement deposits the current placement's pheromone."""
+        trails = Trails.of(self.tables, parameters)
+        self._stand_on_best(trails.eye)
+        if self.given:
+            deposit(self.now, self.memory, trails, parameters.current_deposits)
+        refresh_trails(trails, 1.0)
+        random, idle = seeded(seed), 0
+        most = max(1, ANTS * self._looks() // (self.tables.candidate.shape[1] * int(self.tables.max_replicas.sum())))
+        for _ in range(parameters.iterations):
+            idle += 1
+            for first in range(0, parameters.ants, most):
+                ants = min(most, parameters.ants - first)
+                last = first + ants == parameters.ants
+                if march(self.tables, self.now, self.memory, trails, random, ants, last):
+                    idle = 0
+                yield self.value()
+            if idle >= parameters.stagnation:
+                return
 
     def value(self) -> Value:
         """Of the best placement met since `reset`."""
