@@ -7,69 +7,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.search.count_state import (
-    CLOCK,
-    CURSOR,
-    OPEN,
-    WORK,
-    Counts,
-    add,
-    broken,
-    excess,
-    latency,
-    latency_if_moved,
-    latency_if_replaced,
-    room,
-)
+from edrp.heuristics.search.count_paths import EVERYBODY, NOBODY, Paths, path_latency
+from edrp.heuristics.search.count_state import CLOCK, CURSOR, OPEN, SLACK, SWEEP, WORK, Counts, add, room, strain
 from edrp.heuristics.search.count_tables import CountTables
 from edrp.kernels import inlined, inner_loop
 
 LEAST = 1e-9
 """Gain, relative to the score of all instances apart, below which a change is not worth making."""
 
-
-@inlined
-def gain(t: CountTables, c: Counts, a: int, s: int, d: int, q: int) -> float:
-    """By how much the score, without latency, falls when q instances of operator a move from node s to node d."""
-    here, there = c.held[a, s], c.held[a, d]
-    saved = q * (c.joined[a, d] - c.joined[a, s]) + 2.0 * q * (there - here + q) * t.pair[a, a]
-    if c.total[s] == q:
-        saved += t.node_price[s]
-    if c.total[d] == 0:
-        saved -= t.node_price[d]
-    return saved
+WORTH = 1e-5
+"""The same for all that replacing a node might gain, below which it is not worth trying."""
 
 
 @inlined
-def relief(t: CountTables, c: Counts, a: int, s: int, q: int) -> tuple[int, float]:
-    """How many broken limits, and how much relative overload, node s loses with q instances of operator a."""
-    violations, overload = broken(t, c, s), excess(t, c, s)
-    if violations == 0:
-        return 0, 0.0
-    for m in range(c.used.shape[1]):
-        c.used[s, m] -= q * t.demand[a, m]
-    violations, overload = violations - broken(t, c, s), overload - excess(t, c, s)
-    for m in range(c.used.shape[1]):
-        c.used[s, m] += q * t.demand[a, m]
-    return violations, overload
+def gain(pair: np.ndarray, held: np.ndarray, joined: np.ndarray, a: int, s: int, d: int, q: int) -> float:
+    """What q instances of operator a gain, by what they join and leave, when they move from node s to node d."""
+    return q * (joined[a, d] - joined[a, s]) + 2.0 * q * (held[a, d] - held[a, s] + q) * pair[a, a]
 
 
 @inlined
-def _recent_nodes(t: CountTables, c: Counts, a: int) -> int:
-    """List in `recent` where operator a may go and what has changed since it last looked; how many there are."""
-    count = 0
-    for k in range(c.tally[OPEN]):
-        d = c.opened[k]
-        if c.changed[d] > c.looked[a] and t.candidate[a, d]:
-            c.recent[count] = d
-            count += 1
-    for k in range(c.spare.size):
-        if c.spare[k] > 0:
-            d = c.empty[t.class_start[k] + c.spare[k] - 1]
-            if c.changed[d] > c.looked[a] and t.candidate[a, d]:
-                c.recent[count] = d
-                count += 1
-    return count
+def _price(price: np.ndarray, total: np.ndarray, s: int, d: int, q: int) -> float:
+    """What nodes in use cost less when q instances move from node s to node d."""
+    saved = price[s] if total[s] == q else 0.0
+    return saved - price[d] if total[d] == 0 else saved
 
 
 @inlined
@@ -82,146 +42,128 @@ def _target(t: CountTables, c: Counts, k: int) -> int:
 
 
 @inlined
-def _best_move(t: CountTables, c: Counts, a: int, s: int, recent: int, repaired: bool) -> tuple[int, int, int, float, float]:
-    """Where instances of operator a on s had best go, how many, and what that gains; recent is -1 for all places."""
-    best, number, fewer, less, most = -1, 0, 0, 0.0, -np.inf
-    held, over = c.held[a, s], broken(t, c, s) > 0
-    least = -t.latency_span if not over else -np.inf
-    places = recent if recent >= 0 else c.tally[OPEN] + c.spare.size
-    for k in range(places):
-        d = c.recent[k] if recent >= 0 else _target(t, c, k)
-        if d < 0 or d == s:
-            continue
-        c.tally[WORK] += 1
-        if max(gain(t, c, a, s, d, held), gain(t, c, a, s, d, 1)) <= least:
-            continue
-        q = room(t, c, a, d, held)
-        if q == 0:
-            continue
-        value = gain(t, c, a, s, d, q)
-        violations, overload = relief(t, c, a, s, q) if over else (0, 0.0)
-        overload = overload if repaired else 0.0
-        if violations < fewer or (violations == fewer and overload < less - 1e-12):
-            continue
-        if violations > fewer or overload > less + 1e-12 or value > most:
-            best, number, fewer, less, most = d, q, violations, overload, value
-    return best, number, fewer, less, most
+def _list_recent(t: CountTables, c: Counts, a: int) -> int:
+    """List the places to go that have changed since operator a last looked; how many there are."""
+    count = 0
+    for k in range(c.tally[OPEN] + c.spare.size):
+        d = _target(t, c, k)
+        if d >= 0 and c.changed[d] > c.looked[a]:
+            c.recent[count] = d
+            count += 1
+    return count
 
 
 @inlined
-def _move(t: CountTables, c: Counts, a: int, s: int, recent: int, repaired: bool) -> bool:
-    """Make the best move of operator a away from s, if it is worth making."""
-    d, q, fewer, less, value = _best_move(t, c, a, s, recent, repaired)
-    if d < 0:
+def _move(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int, repaired: bool) -> bool:
+    """Move instances of operator a from node s to where that gains most, if it gains.
+
+    Where s has not changed since a last looked, it goes to one of the `recent` nodes or stays.
+    """
+    best, number, fewer, less, most = -1, 0, 0, 0.0, -p.span
+    held, everywhere = c.held[a, s], c.changed[s] > c.looked[a]
+    violations, overload = strain(t.capacity, c.used, s)
+    for k in range(c.tally[OPEN] + c.spare.size if everywhere else recent):
+        d = _target(t, c, k) if everywhere else c.recent[k]
+        if d < 0 or d == s:
+            continue
+        c.tally[WORK] += 1
+        # A convex function of the number of instances: the most or a single one gains most.
+        hoped = max(gain(t.pair, c.held, c.joined, a, s, d, held), gain(t.pair, c.held, c.joined, a, s, d, 1))
+        if violations == 0 and hoped + t.node_price[s] <= most:
+            continue
+        q = room(t.demand, t.capacity, t.candidate, c.used, a, d, held)
+        if q == 0:
+            continue
+        value = gain(t.pair, c.held, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
+        relieved, lighter = 0, 0.0
+        if violations > 0:
+            for m in range(c.used.shape[1]):
+                c.used[s, m] -= q * t.demand[a, m]
+            left, load = strain(t.capacity, c.used, s)
+            relieved, lighter = violations - left, overload - load if repaired else 0.0
+            for m in range(c.used.shape[1]):
+                c.used[s, m] += q * t.demand[a, m]
+        if relieved < fewer or (relieved == fewer and lighter < less - LEAST):
+            continue
+        if relieved > fewer or lighter > less + LEAST or value > most:
+            best, number, fewer, less, most = d, q, relieved, lighter, value
+    if best < 0:
         return False
-    if fewer == 0 and less <= 0:
-        if t.latency_price > 0 and value <= t.latency_span:
-            now = latency(t, c)
-            value += t.latency_price * (now - latency_if_moved(t, c, a, s, d, q))
-        if value <= LEAST * t.everything:
+    if fewer == 0 and less <= LEAST:
+        if p.price > 0 and most <= p.span:
+            most += p.price * path_latency(p, c.held, c.opened, c.tally[OPEN], NOBODY, 0, s, best)
+            most -= p.price * path_latency(p, c.held, c.opened, c.tally[OPEN], a, number, s, best)
+        if most <= LEAST * t.everything:
             return False
-    add(t, c, a, d, q)
-    add(t, c, a, s, -q)
+    add(t, c, a, best, number)
+    add(t, c, a, s, -number)
     return True
 
 
 @inlined
-def _counterpart(t: CountTables, c: Counts, a: int, b: int, s: int, d: int) -> tuple[int, int]:
+def _counterpart(
+    demand: np.ndarray, capacity: np.ndarray, used: np.ndarray, held: np.ndarray, a: int, b: int, s: int, d: int
+) -> tuple[int, int]:
     """How many instances of a go from s to d, and of b come back, so that both nodes have room; 0 for neither."""
-    q, back = c.held[a, s], 0
-    for m in range(c.used.shape[1]):
-        need, give = t.demand[a, m], t.demand[b, m]
-        free = t.capacity[d, m] - c.used[d, m]
-        if need > 0:
-            q = min(q, int(max(0.0, (free + c.held[b, d] * give) / need + 1e-9)))
-    for m in range(c.used.shape[1]):
-        lacking = q * t.demand[a, m] - (t.capacity[d, m] - c.used[d, m])
-        if lacking > 1e-9 * t.capacity[d, m]:
-            if t.demand[b, m] <= 0:
+    q, back = held[a, s], 0
+    for m in range(used.shape[1]):
+        if demand[a, m] > 0:
+            free = capacity[d, m] - used[d, m] + held[b, d] * demand[b, m]
+            q = min(q, int(max(0.0, min(free / demand[a, m] + SLACK, 1e15))))
+    for m in range(used.shape[1]):
+        lacking = q * demand[a, m] - (capacity[d, m] - used[d, m])
+        if lacking > SLACK * capacity[d, m]:
+            if demand[b, m] <= 0:
                 return 0, 0
-            back = max(back, int(np.ceil(lacking / t.demand[b, m] - 1e-9)))
-    if q == 0 or back == 0 or back > c.held[b, d]:
+            back = max(back, int(np.ceil(lacking / demand[b, m] - SLACK)))
+    if q == 0 or back == 0 or back > held[b, d]:
         return 0, 0
-    for m in range(c.used.shape[1]):
-        after = c.used[s, m] - q * t.demand[a, m] + back * t.demand[b, m]
-        if after > t.capacity[s, m]:
+    for m in range(used.shape[1]):
+        if used[s, m] - q * demand[a, m] + back * demand[b, m] > capacity[s, m] * (1 + SLACK):
             return 0, 0
     return q, back
 
 
 @inlined
-def _swap(t: CountTables, c: Counts, a: int, s: int, recent: int) -> bool:
-    """Trade instances of operator a on s for another's where a would rather be, if that is sure to pay."""
-    most, best, other, number, number_back = t.latency_span + LEAST * t.everything, -1, -1, 0, 0
-    places = recent if recent >= 0 else c.tally[OPEN]
-    for k in range(places):
-        d = c.recent[k] if recent >= 0 else c.opened[k]
+def _swap(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int) -> bool:
+    """Trade instances of operator a on node s for another's where a would rather be, if that pays whatever the latency."""
+    most, best, other, number, number_back = p.span + LEAST * t.everything, -1, -1, 0, 0
+    everywhere = c.changed[s] > c.looked[a]
+    for k in range(c.tally[OPEN] if everywhere else recent):
+        d = c.opened[k] if everywhere else c.recent[k]
         if d == s or c.total[d] == 0 or not t.candidate[a, d] or c.joined[a, d] <= c.joined[a, s]:
             continue
         for b in range(c.held.shape[0]):
             if b == a or c.held[b, d] == 0 or not t.candidate[b, s]:
                 continue
             c.tally[WORK] += 1
-            q, back = _counterpart(t, c, a, b, s, d)
+            q, back = _counterpart(t.demand, t.capacity, c.used, c.held, a, b, s, d)
             if q == 0:
                 continue
-            saved = q * (c.joined[a, d] - c.joined[a, s]) + back * (c.joined[b, s] - c.joined[b, d])
-            saved += 2.0 * q * (c.held[a, d] - c.held[a, s] + q) * t.pair[a, a]
-            saved += 2.0 * back * (c.held[b, s] - c.held[b, d] + back) * t.pair[b, b]
-            saved -= 2.0 * q * back * (t.pair[a, b] if a != b else 0.0)
+            saved = gain(t.pair, c.held, c.joined, a, s, d, q) + gain(t.pair, c.held, c.joined, b, d, s, back)
+            saved -= 2.0 * q * back * t.pair[a, b]  # what passes each other on the way
             if saved > most:
                 most, best, other, number, number_back = saved, d, b, q, back
     if best < 0:
         return False
-    add(t, c, a, s, -number)
-    add(t, c, other, best, -number_back)
     add(t, c, a, best, number)
     add(t, c, other, s, number_back)
+    add(t, c, a, s, -number)
+    add(t, c, other, best, -number_back)
     return True
 
 
 @inlined
-def _look(t: CountTables, c: Counts, a: int, repaired: bool) -> None:
+def _look(t: CountTables, c: Counts, p: Paths, a: int, repaired: bool) -> None:
     """Compare the changes of operator a that may have become better, and make those that are."""
-    began = c.tally[CLOCK]
-    k = 0
+    began, recent, k = c.tally[CLOCK], _list_recent(t, c, a), 0
     while k < c.tally[OPEN]:
         s = c.opened[k]
-        if c.held[a, s] > 0:
-            recent = -1 if c.changed[s] > c.looked[a] else _recent_nodes(t, c, a)
-            if recent != 0:
-                while c.held[a, s] > 0 and (_move(t, c, a, s, recent, repaired) or _swap(t, c, a, s, recent)):
-                    recent = -1
+        while c.held[a, s] > 0 and (_move(t, c, p, a, s, recent, repaired) or _swap(t, c, p, a, s, recent)):
+            pass
         if k < c.tally[OPEN] and c.opened[k] == s:
             k += 1
     c.looked[a] = began
-
-
-@inlined
-def _replace(t: CountTables, c: Counts) -> bool:
-    """Move everything on some node to an empty one of another class, where only that shortens paths or costs less."""
-    now = latency(t, c)
-    for i in range(c.tally[OPEN]):
-        s = c.opened[i]
-        for k in range(c.spare.size):
-            if c.spare[k] == 0 or k == t.class_of[s]:
-                continue
-            d = c.empty[t.class_start[k] + c.spare[k] - 1]
-            c.tally[WORK] += 1
-            if not _takes_all(t, c, s, d):
-                continue
-            value = t.node_price[s] - t.node_price[d]
-            if value + t.latency_span <= LEAST * t.everything:
-                continue
-            value += t.latency_price * (now - latency_if_replaced(t, c, s, d))
-            if value > LEAST * t.everything:
-                for a in range(c.held.shape[0]):
-                    q = c.held[a, s]
-                    if q > 0:
-                        add(t, c, a, d, q)
-                        add(t, c, a, s, -q)
-                return True
-    return False
 
 
 @inlined
@@ -235,20 +177,46 @@ def _takes_all(t: CountTables, c: Counts, s: int, d: int) -> bool:
     return True
 
 
+@inlined
+def _replace(t: CountTables, c: Counts, p: Paths, work: int) -> bool:
+    """Move everything on some node to an empty one of another class, where only that shortens paths or costs less."""
+    now = path_latency(p, c.held, c.opened, c.tally[OPEN], NOBODY, 0, 0, 0)
+    while c.tally[SWEEP] < c.tally[OPEN]:
+        s = c.opened[c.tally[SWEEP]]
+        c.tally[SWEEP] += 1
+        for k in range(c.spare.size):
+            d = _target(t, c, c.tally[OPEN] + k)
+            value = t.node_price[s] - t.node_price[d]
+            if d < 0 or k == t.class_of[s] or value + p.price * now <= WORTH * t.everything or not _takes_all(t, c, s, d):
+                continue
+            c.tally[WORK] += c.tally[OPEN] + p.source.size
+            value += p.price * (now - path_latency(p, c.held, c.opened, c.tally[OPEN], EVERYBODY, 0, s, d))
+            if value > LEAST * t.everything:
+                for a in range(c.held.shape[0]):
+                    q = c.held[a, s]
+                    if q > 0:
+                        add(t, c, a, d, q)
+                        add(t, c, a, s, -q)
+                return True
+        if c.tally[WORK] >= work:
+            return False
+    return False
+
+
 @inner_loop
-def climb_on(t: CountTables, c: Counts, repaired: bool, work: int) -> bool:
-    """Climb until about `work` places have been compared; whether nothing better is left."""
-    c.tally[WORK] = 0
+def climb(t: CountTables, c: Counts, p: Paths, repaired: bool, work: int) -> bool:
+    """Climb until `work` places have been compared in all; whether nothing better is left."""
     idle = 0
     while c.tally[WORK] < work:
-        a = c.tally[CURSOR]
-        before = c.tally[CLOCK]
+        a, before = c.tally[CURSOR], c.tally[CLOCK]
         if c.looked[a] < before:
-            _look(t, c, a, repaired)
+            _look(t, c, p, a, repaired)
         idle = idle + 1 if c.tally[CLOCK] == before else 0
         c.tally[CURSOR] = (a + 1) % c.looked.size
         if idle == c.looked.size:
-            if not _replace(t, c):
+            replaced = _replace(t, c, p, work)
+            if not replaced and c.tally[SWEEP] >= c.tally[OPEN]:
+                c.tally[SWEEP] = 0
                 return True
-            idle = 0
+            idle = 0 if replaced else idle - 1
     return False
