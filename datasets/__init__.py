@@ -1,5 +1,6 @@
 """Real and synthetic inputs: applications, networks, source rates. All numbers in SI units."""
 
+from edrp.datasets.continuum import continuum_network, paper_problem
 from edrp.datasets.debs2015 import debs2015
 from edrp.datasets.families import FAMILIES, Family, generate, save_instances
 from edrp.datasets.flights import KeyedStream, flights
@@ -7,6 +8,7 @@ from edrp.datasets.geometric import geometric
 from edrp.datasets.layered import layered
 from edrp.datasets.rates import ramp, taxi_rates
 from edrp.datasets.storm import debs2015_storm, storm_cluster
+from edrp.datasets.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
 from edrp.datasets.topologies import ansnet, topology
 
 __all__ = [
@@ -14,15 +16,21 @@ __all__ = [
     "Family",
     "KeyedStream",
     "ansnet",
+    "continuum_network",
     "debs2015",
     "debs2015_storm",
     "flights",
     "generate",
     "geometric",
     "layered",
+    "paper_problem",
     "ramp",
+    "read_inventory",
+    "read_load_capture",
+    "read_serialized",
     "save_instances",
     "storm_cluster",
+    "storm_problem",
     "taxi_rates",
     "topology",
 ]
