@@ -1,0 +1,59 @@
+"""What prices of instances prove: a Lagrangian bound over the numbers of supervisors per class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.patterns.master import Window
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Prices of instances, and what follows from them.
+
+    Attributes
+    ----------
+    worth : shape (operators,)
+        Of an instance.
+    least : shape (classes,)
+        What a supervisor of each class costs at least: its price, less the most that a pattern is worth.
+    bound : float
+        Least score without latency.
+    using : shape (classes,)
+        The same, of placements that use at least one supervisor of the class; infinite where the window forbids it.
+    """
+
+    worth: Values
+    least: Values
+    bound: float
+    using: Values
+
+
+def certificate(fixed: float, worth: Values, least: Values, window: Window) -> Certificate:
+    """Bound the score by `fixed + Σ worth·instances` (given as `fixed`) and the cheapest numbers of supervisors.
+
+    Covering every instance is dropped and priced instead, so that supervisors are chosen one by one: those that a class
+    must have, and then the cheapest while they help or are needed.
+    """
+    using = np.array([fixed + _cheapest(least, window, c) for c in range(least.size)])
+    return Certificate(worth, least, fixed + _cheapest(least, window, None), using)
+
+
+def _cheapest(least: Values, window: Window, forced: int | None) -> float:
+    lowest, highest = np.array(window.class_least), np.array(window.class_most)
+    if forced is not None:
+        lowest[forced] = max(lowest[forced], 1)
+    if (lowest > highest).any() or lowest.sum() > window.most or highest.sum() < window.least:
+        return float("inf")
+    total, count = float(lowest @ least), int(lowest.sum())
+    for c in np.argsort(least, kind="stable"):
+        room = min(int(highest[c] - lowest[c]), window.most - count)
+        taken = room if least[c] < 0 else min(room, max(0, window.least - count))
+        total += taken * float(least[c])
+        count += taken
+    return total

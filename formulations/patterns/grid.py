@@ -1,0 +1,92 @@
+"""Grids of resources: how finely the room that is left is told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+MOST_ENTRIES = 6_000_000
+"""Entries of all tables of a class."""
+
+SAME = 1e-9
+"""Relative difference below which two amounts count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Two axes of cells; needs are rounded down to cells, so that what fits the resources fits the grid.
+
+    Attributes
+    ----------
+    axis : shape (2,)
+        Resource of each axis, -1 for none.
+    unit : shape (2,)
+        Amount per cell.
+    cells : shape (2,)
+        One more than fit.
+    need : shape (operators, 2)
+        Cells that an instance needs.
+    exact : bool
+        Whether needs are whole numbers of cells on both axes, so that a finer grid would say the same.
+    """
+
+    axis: Index
+    unit: Values
+    cells: Index
+    need: Index
+    exact: bool
+
+
+def grid_of(demand: Values, capacity: Values, most: Index, fineness: int) -> Grid:
+    """A grid over the (at most two) resources that are shortest, with about `fineness` cells per axis.
+
+    Parameters
+    ----------
+    demand
+        Of one instance, shape (operators, resources).
+    capacity
+        Shape (resources,).
+    most
+        Most instances of each operator, shape (operators,).
+    fineness
+        Cells per axis; up to twice as many where all needs are then whole numbers of cells.
+    """
+    usable = most > 0
+    wanted = (most[:, None] * demand).sum(axis=0)
+    short = [m for m in np.argsort(-wanted / np.maximum(capacity, 1e-300), kind="stable") if wanted[m] > capacity[m]]
+    axis, unit, cells = np.full(2, -1, np.int64), np.ones(2), np.ones(2, np.int64)
+    need = np.zeros((most.size, 2), np.int64)
+    exact = len(short) <= 2
+    for side, m in enumerate(short[:2]):
+        axis[side] = m
+        divisor = common_divisor(demand[usable & (demand[:, m] > 0), m])
+        whole = capacity[m] / divisor <= 2 * fineness
+        exact &= whole
+        unit[side] = divisor if whole else capacity[m] / fineness
+        cells[side] = int(capacity[m] / unit[side] + 1e-6) + 1
+        # The margin is far below what `kernels._bound_after` adds to the room that is left.
+        need[:, side] = np.where(usable, np.floor(demand[:, m] / unit[side] + 1e-7 / most.sum()), 0)
+    return Grid(axis, unit, cells, need, exact)
+
+
+def common_divisor(amounts: Values) -> float:
+    """Largest amount of which all are multiples, up to rounding.
+
+    >>> round(common_divisor(np.array([0.15, 0.35, 0.1])), 9)
+    0.05
+    """
+    tolerance = SAME * float(amounts.max())
+
+    def euclid(a: float, b: float) -> float:
+        while b > tolerance:
+            rest = a - b * np.floor(a / b)
+            a, b = b, 0.0 if b - rest <= tolerance else rest
+        return a
+
+    return float(reduce(euclid, amounts.tolist()))

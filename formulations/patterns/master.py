@@ -1,0 +1,168 @@
+"""The master program: patterns that cover all instances, as a linear program that grows by columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.backends.base import FEASIBILITY_TOLERANCE, in_fresh_thread
+from edrp.formulations.patterns.model import Model
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_Status: Any = highspy.HighsModelStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How many supervisors are in use: least and most in all, and of each class, shape (classes,)."""
+
+    least: int
+    most: int
+    class_least: tuple[int, ...]
+    class_most: tuple[int, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no numbers of supervisors fit it."""
+        lowest, highest = sum(self.class_least), sum(self.class_most)
+        return self.least > self.most or lowest > self.most or highest < self.least or any(
+            a > b for a, b in zip(self.class_least, self.class_most, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """An optimum of the linear program: its value, prices of instances and of supervisors, use of patterns.
+
+    Attributes
+    ----------
+    value : float
+    worth : shape (operators,)
+        What covering an instance is worth.
+    fee : shape (classes,)
+        What using a supervisor of the class costs besides its price.
+    use : shape (patterns,)
+    uncovered : float
+        Total use of artificial columns; above 0 where the patterns at hand cannot cover all.
+    """
+
+    value: float
+    worth: Values
+    fee: Values
+    use: Values
+    uncovered: float
+
+
+@dataclass
+class Pool:
+    """Patterns found so far: class, counts, and cost without prices of instances."""
+
+    model: Model
+    owner: list[int] = field(default_factory=list)
+    pattern: list[Index] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    _known: set[tuple[int, bytes]] = field(default_factory=set)
+
+    def add(self, owner: int, patterns: Index) -> None:
+        """Add patterns of a class, shape (patterns, operators), but for those already there."""
+        saved = self.model.saved(patterns)
+        for pattern, gain in zip(patterns, saved, strict=True):
+            key = (owner, pattern.tobytes())
+            if key not in self._known:
+                self._known.add(key)
+                self.owner.append(owner)
+                self.pattern.append(pattern)
+                self.cost.append(self.model.price - float(gain))
+
+
+class Master:
+    """The linear program over a pool, warm-started after each new column and each change of the window.
+
+    Rows: each operator's instances are covered exactly; supervisors of each class within the window; supervisors in all.
+    Artificial columns of a high price keep it feasible.
+    """
+
+    def __init__(self, model: Model, pool: Pool) -> None:
+        self.model, self.pool = model, pool
+        self.operators, self.classes = model.instances.size, len(model.classes)
+        self.penalty = 10.0 * (1.0 + model.largest_score)
+        self.columns = 0
+        self.solver = highspy.Highs()
+        for name, value in {
+            "output_flag": False,
+            "threads": 1,
+            "presolve": "off",
+            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+        }.items():
+            self.solver.setOptionValue(name, value)
+        rows = self.operators + self.classes + 1
+        covered = np.concatenate([model.instances, np.zeros(self.classes + 1)]).astype(float)
+        nothing = np.zeros(0, np.int32)
+        self.solver.addRows(rows, covered, covered, 0, np.zeros(rows, np.int32), nothing, np.zeros(0))
+        # One artificial column per row, which only ever adds: too few instances, too few supervisors.
+        self._add(np.full(rows, self.penalty), [np.array([row], np.int32) for row in range(rows)], [np.ones(1)] * rows)
+        self.artificial = rows
+
+    def restrict(self, window: Window) -> None:
+        """Take another window."""
+        least = np.array([*window.class_least, window.least], float)
+        most = np.array([*window.class_most, window.most], float)
+        rows = np.arange(self.operators, self.operators + self.classes + 1, dtype=np.int32)
+        self.solver.changeRowsBounds(rows.size, rows, least, most)
+
+    def raise_penalty(self) -> None:
+        """Make artificial columns ten times dearer."""
+        self.penalty *= 10.0
+        columns = np.arange(self.artificial, dtype=np.int32)
+        self.solver.changeColsCost(columns.size, columns, np.full(columns.size, self.penalty))
+
+    def solve(self) -> Relaxation:
+        """Solve over all patterns of the pool."""
+        self._take_new()
+        in_fresh_thread(self.solver.run)
+        if self.solver.getModelStatus() != _Status.kOptimal:  # a warm start that failed
+            self.solver.clearSolver()
+            in_fresh_thread(self.solver.run)
+        solution = self.solver.getSolution()
+        dual, value = np.array(solution.row_dual), np.array(solution.col_value)
+        fee = -(dual[self.operators : self.operators + self.classes] + dual[-1])
+        use = value[self.artificial :]
+        return Relaxation(
+            float(self.solver.getObjectiveValue()) + self.model.apart,
+            dual[: self.operators],
+            fee,
+            use,
+            float(value[: self.artificial].sum()),
+        )
+
+    def _take_new(self) -> None:
+        pool = self.pool
+        rows, entries = [], []
+        for owner, pattern in zip(pool.owner[self.columns :], pool.pattern[self.columns :], strict=True):
+            used = np.flatnonzero(pattern)
+            rows.append(np.array([*used, self.operators + owner, self.operators + self.classes], np.int32))
+            entries.append(np.array([*pattern[used], 1, 1], float))
+        if rows:
+            self._add(np.array(pool.cost[self.columns :]), rows, entries)
+        self.columns = len(pool.cost)
+
+    def _add(self, cost: Values, rows: list[NDArray[np.int32]], entries: list[Values]) -> None:
+        starts = np.cumsum([0, *(each.size for each in rows)])[:-1].astype(np.int32)
+        count = len(rows)
+        self.solver.addCols(
+            count,
+            cost,
+            np.zeros(count),
+            np.full(count, np.inf),
+            sum(each.size for each in rows),
+            starts,
+            np.concatenate(rows),
+            np.concatenate(entries),
+        )

@@ -1,0 +1,132 @@
+"""`column-generation`: proven optima of latency-aware placements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled, compile_problem
+from edrp.formulations.patterns.model import Model, model_of
+from edrp.formulations.patterns.starts import first_fits
+from edrp.formulations.patterns.tree import Incumbent, Search
+from edrp.methods import Method, Options, get_method
+from edrp.parameters import NoParameters, read_parameters
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.solution import Answer, StoppedBecause
+
+
+class ColumnGeneration:
+    """Exact method for latency-aware placement: any topology, resources, candidates, weights."""
+
+    name = "column-generation"
+    kinds: tuple[str, ...] = ("latency-aware",)
+    exact = True
+    summary = "column generation over what a supervisor holds, branching on how many are used, latency as second phase"
+    parameters = NoParameters
+
+    def refusal(self, problem: LatencyAwareProblem) -> str | None:
+        """None: every problem of the kind is expressed."""
+        return None
+
+    def run(self, problem: LatencyAwareProblem, options: Options) -> Answer:
+        """Prove the optimum, or return incumbent, bound and gap when time runs out."""
+        read_parameters(self.parameters, options.parameters, self.name)
+        compiled = compile_problem(problem)
+        model = model_of(compiled)
+        search = Search(
+            model=model,
+            incumbent=Incumbent(model.largest_score * (1 + 1e-6) + 1e-6),
+            gap=0.5 * options.gap,  # leaves the other half to rounding
+            remaining=lambda: options.remaining,
+            report=_reporter(options),
+        )
+        build_seconds = perf_counter() - options.started
+        interrupted = False
+        try:
+            for counts in _starts(problem, compiled, model, options):
+                search.offer(counts)
+            search.run()
+        except KeyboardInterrupt:
+            interrupted = True
+        answer = _answer(problem, search, interrupted, build_seconds, options)
+        return answer if interrupted or options.remaining <= 0 else _finished(problem, answer, options)
+
+
+def _reporter(options: Options) -> Callable[[float | None, float], None]:
+    def report(incumbent: float | None, bound: float) -> None:
+        if options.progress is not None and np.isfinite(bound):
+            options.progress(options.elapsed, incumbent, bound)
+
+    return report
+
+
+def _starts(
+    problem: LatencyAwareProblem, compiled: Compiled, model: Model, options: Options
+) -> list[NDArray[np.int64]]:
+    """Counts of the start asked for and the current deployment, where feasible, and of first fits."""
+    given = [each for each in (options.start, problem.current) if each is not None and problem.evaluate(each).feasible]
+    return [*(compiled.counts(each) for each in given), *(first_fits(model) if model.classes else ())]
+
+
+def _answer(
+    problem: LatencyAwareProblem, search: Search, interrupted: bool, build_seconds: float, options: Options
+) -> Answer:
+    found, bound = search.incumbent, search.bound
+    size = {
+        "windows": search.windows,
+        "patterns": len(search.pool.cost),
+        "patterns listed": search.listed,
+        "choices of patterns": search.choices,
+    }
+    out_of_time = options.remaining <= 0 and bound < search.target
+    stopped: StoppedBecause = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
+    if found.counts is None:
+        if bound >= search.target:
+            return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
+        return Answer("none", stopped, bound=bound if np.isfinite(bound) else None, size=size, build_seconds=build_seconds)
+    deployment = search.model.compiled.deployment(found.counts)
+    objective = problem.evaluate(deployment).objective
+    gap = max(0.0, found.objective - bound)
+    proven = gap <= max(options.gap * abs(objective), 1e-12)
+    return Answer(
+        status="optimal" if proven else "feasible",
+        stopped_because="finished" if proven else stopped,
+        decision=deployment,
+        objective=objective,
+        bound=objective - gap if np.isfinite(gap) else None,
+        size=size,
+        build_seconds=build_seconds,
+    )
+
+
+def _finished(problem: LatencyAwareProblem, answer: Answer, options: Options) -> Answer:
+    """Where too many patterns or choices were left, the whole program for the rest of the gap."""
+    if answer.status in ("optimal", "infeasible"):
+        return answer
+    whole: Method = get_method("highs", problem.kind)
+    left = replace(options, start=answer.decision or options.start, parameters={}, program=None)
+    found = whole.run(problem, left)
+    bounds = [each.bound for each in (answer, found) if each.bound is not None]
+    best = found if found.objective is not None and (answer.objective is None or found.objective < answer.objective) else answer
+    note = "too many patterns were left to list; the compact program took over"
+    proven = best.objective is not None and bounds and best.objective - max(bounds) <= max(options.gap * abs(best.objective), 1e-12)
+    if found.status == "infeasible":
+        return replace(found, size=answer.size, notes=(note,))
+    return replace(
+        best,
+        status="optimal" if proven else best.status,
+        stopped_because="finished" if proven else found.stopped_because,
+        bound=max(bounds, default=None),
+        size=answer.size,
+        build_seconds=answer.build_seconds,
+        method=f"{ColumnGeneration.name}, {whole.name}",
+        notes=(note,),
+    )
+
+
+METHODS = (ColumnGeneration(),)
+"""Methods of this folder, for the registry."""

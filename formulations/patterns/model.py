@@ -1,0 +1,121 @@
+"""The score as patterns on classes of supervisors see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+from edrp.metrics.base import LIMIT_SLACK
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorClass:
+    """Supervisors that differ in nothing but where they are.
+
+    Attributes
+    ----------
+    members : shape (supervisors of the class,)
+        Node indices.
+    capacity : shape (resources,)
+        With rounding slack; at most what all instances need together.
+    most : shape (operators,)
+        Instances of each operator that one of them may hold, other operators aside.
+    """
+
+    members: Index
+    capacity: Values
+    most: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Score without latency: `apart + Σ over supervisors in use of (price − Σ_{a≤b} together[a, b]·n_a·n_b)`.
+
+    A *pattern* n says how many instances of each operator are on one supervisor. What pairs of instances save by being
+    together, and the price of a supervisor, are all that a pattern changes, so that supervisors of a class, and
+    instances of an operator, are exchangeable (latency-aware placement, eq. 1).
+
+    Attributes
+    ----------
+    instances : shape (operators,)
+    together : shape (operators, operators)
+        Saved per pair of instances on the same supervisor; symmetric, the diagonal holds streams from an operator to itself.
+    demand : shape (operators, resources)
+        Of one instance; resources that can be short on some class.
+    price, apart : float
+        Of a supervisor in use; of all streams when no two instances are together.
+    second : float
+        Score per second of path latency.
+    source, target : shape (forward streams,)
+        Operators joined by streams that count for path latency.
+    """
+
+    compiled: Compiled
+    instances: Index
+    together: Values
+    demand: Values
+    classes: tuple[SupervisorClass, ...]
+    price: float
+    apart: float
+    second: float
+    source: Index
+    target: Index
+
+    @property
+    def largest_score(self) -> float:
+        """What no feasible placement exceeds."""
+        delay = self.compiled.delay[np.isfinite(self.compiled.delay)]
+        latency = self.second * float(delay.max(initial=0.0)) * self.instances.size
+        return self.apart + self.price * sum(each.members.size for each in self.classes) + latency
+
+    def saved(self, patterns: Index) -> Values:
+        """Score that each pattern saves, shape (patterns,), from patterns of shape (patterns, operators)."""
+        pairs = np.triu(self.together)
+        return np.einsum("pa,ab,pb->p", patterns, pairs, patterns, optimize=True)
+
+
+def model_of(compiled: Compiled) -> Model:
+    """Classes, savings and prices of a compiled latency-aware problem."""
+    instances = compiled.max_replicas
+    together = np.zeros((instances.size, instances.size))
+    rate = compiled.stream_rate / (instances[compiled.stream_source] * instances[compiled.stream_target])
+    np.add.at(together, (compiled.stream_source, compiled.stream_target), rate)
+    diagonal = np.diag(np.diag(together))
+    together = together + together.T - diagonal
+    total = instances @ compiled.demand
+    capacity = np.minimum(compiled.capacity, total) * (1 + LIMIT_SLACK / 2)
+    scarce = (capacity < total).any(axis=0)
+    forward = compiled.forward
+    return Model(
+        compiled=compiled,
+        instances=instances,
+        together=together,
+        demand=compiled.demand[:, scarce],
+        classes=_classes(compiled.candidate, capacity[:, scarce], compiled.demand[:, scarce], instances),
+        price=-float(np.log(compiled.node_availability).min(initial=0.0)) * compiled.weight["availability"],
+        apart=float(compiled.stream_rate.sum()),
+        second=compiled.weight["response_time"],
+        source=compiled.stream_source[forward],
+        target=compiled.stream_target[forward],
+    )
+
+
+def _classes(candidate: NDArray[np.bool_], capacity: Values, demand: Values, instances: Index) -> tuple[SupervisorClass, ...]:
+    """Supervisors of equal capacity that the same operators may use; those that nothing fits on are left out."""
+    found: dict[bytes, list[int]] = {}
+    for u in range(capacity.shape[0]):
+        found.setdefault(capacity[u].tobytes() + candidate[:, u].tobytes(), []).append(u)
+    classes = []
+    for members in found.values():
+        room = capacity[members[0]]
+        fits = np.where(demand > 0, room / np.where(demand > 0, demand, 1.0), np.inf).min(axis=1, initial=np.inf)
+        most = np.where(candidate[:, members[0]], np.minimum(instances, np.floor(fits + 1e-12)), 0).astype(np.int64)
+        if most.any():
+            classes.append(SupervisorClass(np.array(members, np.int64), room, most))
+    return tuple(classes)

@@ -1,0 +1,136 @@
+"""The order in which operators are decided, and what has to be remembered of those decided before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+MOST_STATES = 4096
+"""Combinations of counts that are remembered at once; streams beyond that are bounded instead."""
+
+STARTS = 12
+"""Operators that the order is tried to begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Operators in the order of decision, with tables over the counts of the *frontier*: decided operators with open streams.
+
+    Attributes
+    ----------
+    operators : shape (operators,)
+    states : shape (operators + 1,)
+        Combinations of counts of the frontier before each step, and 1 after the last.
+    first : shape (operators + 1,)
+        Where the rows (state, count) of each step begin in `saving` and `following`.
+    saving : flat
+        What a count saves with the frontier, itself included, and its share of the bounds on streams let go.
+    following : flat
+        State after the count.
+    let_go : shape (operators, operators)
+        By operators: score per product of counts where a stream is bounded instead of remembered, else 0.
+    """
+
+    operators: Index
+    states: Index
+    first: Index
+    saving: Values
+    following: Index
+    let_go: Values
+
+
+def order_of(together: Values, instances: Index) -> Order:
+    """The best of a few greedy orders, each by least frontier, as tables.
+
+    Where the frontier would exceed `MOST_STATES`, the operator with the weakest open streams is let go: a product of
+    counts is at most the weighted mean of their squares, `n·m ≤ (n²·y/x + m²·x/y)/2` for x and y instances, with equality
+    where all or no instances are there.
+    """
+    joined = (together > 0) & ~np.eye(instances.size, dtype=bool)
+    starts = np.argsort(joined.sum(axis=1), kind="stable")[:STARTS]
+    tried = [_greedy(joined, together, instances, int(start)) for start in starts]
+    sequence, frontiers, let_go = min(tried, key=lambda each: _work(each[1], instances))
+    return _tables(sequence, frontiers, let_go, together, instances)
+
+
+def _work(frontiers: list[list[int]], instances: Index) -> float:
+    return sum(float(np.prod(instances[list(frontier)] + 1.0)) for frontier in frontiers)
+
+
+def _greedy(
+    joined: NDArray[np.bool_], together: Values, instances: Index, start: int
+) -> tuple[list[int], list[list[int]], Values]:
+    """Sequence, frontier before each step and after the last, and streams let go."""
+    open_streams, let_go = joined.copy(), np.zeros_like(together)
+    sequence: list[int] = []
+    frontier: list[int] = []
+    frontiers: list[list[int]] = [[]]
+    left = set(range(instances.size))
+    weight = np.log(instances + 1.0)
+    while left:
+        step = start if not sequence else min(sorted(left), key=lambda a: _width(a, frontier, open_streams, weight, left))
+        left.remove(step)
+        sequence.append(step)
+        waiting = sorted(left)
+        frontier = [a for a in [*frontier, step] if open_streams[a, waiting].any()]
+        while np.prod(instances[frontier] + 1.0) > MOST_STATES:
+            strain = np.outer(instances, instances) * together * open_streams
+            weakest = min(frontier, key=lambda a: strain[a, waiting].sum())
+            for b in waiting:
+                if open_streams[weakest, b]:
+                    let_go[weakest, b] = let_go[b, weakest] = together[weakest, b]
+                    open_streams[weakest, b] = open_streams[b, weakest] = False
+            frontier.remove(weakest)
+        frontiers.append(list(frontier))
+    return sequence, frontiers, let_go
+
+
+def _width(a: int, frontier: list[int], open_streams: NDArray[np.bool_], weight: Values, left: set[int]) -> tuple[float, int]:
+    """Logarithm of the states when a is decided next; closing more streams breaks ties."""
+    waiting = [b for b in left if b != a]
+    stays = [b for b in [*frontier, a] if open_streams[b, waiting].any()]
+    return round(float(weight[stays].sum()), 9), -int(open_streams[a, frontier].sum())
+
+
+def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Values, together: Values, instances: Index) -> Order:
+    size = instances.size
+    stride = np.zeros((size + 1, size), np.int64)
+    for k, frontier in enumerate(frontiers):
+        stride[k, frontier] = np.cumprod([1, *(instances[frontier] + 1)])[:-1]
+    saving, following = [], []
+    bounded = _half_squares(let_go, instances)
+    for k, (before, _) in enumerate(pairwise(frontiers)):
+        a = sequence[k]
+        counts = np.arange(instances[a] + 1)
+        digits = _digits(before, instances)
+        kept = together[a, before] - let_go[a, before]
+        saving.append(np.outer(digits @ kept, counts) + (together[a, a] + bounded[a]) * counts**2)
+        after = digits @ stride[k + 1, before]
+        following.append(after[:, None] + counts * stride[k + 1, a])
+    rows = [each.size for each in saving]
+    return Order(
+        operators=np.array(sequence, np.int64),
+        states=np.array([np.prod(instances[frontier] + 1) for frontier in frontiers], np.int64),
+        first=np.cumsum([0, *rows]).astype(np.int64),
+        saving=np.concatenate([each.ravel() for each in saving]),
+        following=np.concatenate([each.ravel() for each in following]).astype(np.int64),
+        let_go=let_go,
+    )
+
+
+def _digits(frontier: list[int], instances: Index) -> Index:
+    """Counts of the frontier's operators in each state, shape (states, frontier)."""
+    shape = tuple(instances[frontier][::-1] + 1)
+    return np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)[:, ::-1] if frontier else np.zeros((1, 0), np.int64)
+
+
+def _half_squares(let_go: Values, instances: Index) -> Values:
+    """Per operator, the factor of its squared count in the bounds on the streams let go, shape (operators,)."""
+    ratio = instances[None, :] / instances[:, None]
+    return 0.5 * (let_go * ratio).sum(axis=1)

@@ -1,0 +1,94 @@
+"""The second phase: which supervisor of each class takes which pattern, so that paths are short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.patterns.model import Model
+from edrp.formulations.patterns.relabel_kernel import path_bound, search_labels
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+MOST_NODES = 400_000
+"""Of one search; some tenths of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The node of each pattern (None where no path is shorter than was asked for), its longest path, and a bound on that."""
+
+    node: Index | None
+    seconds: float
+    bound: float
+
+
+class Relabelling:
+    """Shortest longest paths over the exchangeable supervisors of each class; exact unless a search is given up."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        delay = model.compiled.delay
+        self.delay = delay
+        members = [each.members for each in model.classes]
+        self.member = np.concatenate(members) if members else np.zeros(0, np.int64)
+        self.member_start = np.cumsum([0, *(each.size for each in members)])
+        apart = np.where(np.eye(len(delay), dtype=bool), np.inf, delay)  # patterns are on different nodes
+        nodes, classes = len(delay), len(members)
+        self.from_class = np.array([apart[each].min(axis=0) for each in members]).reshape(classes, nodes)
+        self.to_class = np.array([apart[:, each].min(axis=1) for each in members]).reshape(classes, nodes)
+        self.between = np.array([[apart[np.ix_(a, b)].min() for b in members] for a in members]).reshape(classes, classes)
+        self.twin = _twins(delay, members)
+        order = np.argsort(model.source, kind="stable")
+        self.source, self.target = model.source[order], model.target[order]
+
+    def shortest(self, owner: Index, patterns: Index, cutoff: float = np.inf) -> Labelled:
+        """The best labels with a path below the cutoff.
+
+        Parameters
+        ----------
+        owner
+            Class of each supervisor in use, shape (supervisors,).
+        patterns
+            Its pattern, shape (supervisors, operators).
+        cutoff
+            Seconds.
+        """
+        rank = np.lexsort((*patterns.T, owner))
+        owner, patterns = owner[rank], patterns[rank]
+        alike = np.zeros(owner.size, bool)
+        alike[1:] = (owner[1:] == owner[:-1]) & (patterns[1:] == patterns[:-1]).all(axis=1)
+        operator, holders = np.nonzero(patterns.T)
+        start = np.searchsorted(operator, np.arange(patterns.shape[1] + 1))
+        streams = (holders, start, self.source, self.target, self.delay, self.from_class, self.to_class, self.between)
+        unplaced = np.full(owner.size, -1, np.int64)
+        least = path_bound(unplaced, owner, *streams, np.zeros(patterns.shape[1]))
+        if not least < cutoff:
+            return Labelled(None, cutoff, least)
+        best = unplaced.copy()
+        seconds, searched = search_labels(
+            owner, alike, self.member, self.member_start, self.twin, *streams, cutoff, MOST_NODES, best
+        )
+        node = None
+        if best[0] >= 0:
+            node = np.empty_like(best)
+            node[rank] = best
+        return Labelled(node, seconds, least if searched > MOST_NODES else seconds)
+
+
+def _twins(delay: Values, members: list[Index]) -> Index:
+    """For each node the one before it in its class that is as far from and to everything, or -1."""
+    twin = np.full(len(delay), -1, np.int64)
+    for each in members:
+        for i, v in enumerate(each):
+            for u in each[:i][::-1]:
+                others = np.ones(len(delay), bool)
+                others[[u, v]] = False
+                same = delay[u, v] == delay[v, u] and (delay[u, others] == delay[v, others]).all()
+                if same and (delay[others, u] == delay[others, v]).all():
+                    twin[v] = u
+                    break
+    return twin

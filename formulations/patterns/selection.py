@@ -1,0 +1,125 @@
+"""The small program: which of the patterns that are left make a placement, with a lower bound on its path latency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.backends.base import ProgramResult, SolverOptions
+from edrp.backends.highs import solve_arrays
+from edrp.formulations.patterns.master import Window
+from edrp.formulations.patterns.model import Model
+from edrp.program import Linear, Program
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Patterns to choose from: class, counts of shape (patterns, operators), cost."""
+
+    owner: Index
+    pattern: Index
+    cost: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What the program found.
+
+    `chosen` are indices of candidates, one per supervisor in use, or None; `bound` is what no choice that is left scores
+    less than, path latency bounded from below (infinite where none is left).
+    """
+
+    chosen: Index | None
+    bound: float
+    interrupted: bool
+
+
+@dataclass
+class Selection:
+    """Mixed-integer program over candidates: instances covered exactly, supervisors within the window.
+
+    A choice that was looked at can be excluded. Patterns that fit more than once have a column per use. Path latency is
+    bounded by arrival times: a stream takes at least its least delay between different supervisors, unless one pattern
+    holds all instances of both its ends.
+    """
+
+    model: Model
+    candidates: Candidates
+    window: Window
+    least_delay: Values
+    excluded: list[Index] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        model, pattern = self.model, self.candidates.pattern
+        fits = np.where(pattern > 0, model.instances // np.maximum(pattern, 1), np.iinfo(np.int64).max).min(axis=1)
+        uses = np.minimum(fits, np.array(self.window.class_most, np.int64)[self.candidates.owner])
+        self.column = np.repeat(np.arange(len(pattern)), uses)  # candidate of each column
+        self.first = np.cumsum([0, *uses])[:-1]
+        self.program = self._program()
+
+    def exclude(self, chosen: Index) -> None:
+        """Forbid one choice."""
+        candidate, uses = np.unique(chosen, return_counts=True)
+        columns = np.concatenate([self.first[p] + np.arange(n) for p, n in zip(candidate, uses, strict=True)])
+        self.program.add_row(f"excluded {len(self.excluded)}", Linear.of(columns, 1.0), upper=columns.size - 1)
+        self.excluded.append(chosen)
+
+    def solve(self, seconds: float, gap: float) -> Selected:
+        """The best choice that is left."""
+        if not self.column.size:
+            return Selected(None, np.inf, False)
+        limit = None if np.isinf(seconds) else seconds
+        result: ProgramResult = solve_arrays(self.program.arrays(), SolverOptions(time_limit=limit, gap=gap))
+        interrupted = result.stopped_because == "interrupted"
+        if result.status == "infeasible":
+            return Selected(None, np.inf, False)
+        bound = -np.inf if result.bound is None else result.bound
+        if result.values is None:
+            return Selected(None, bound, interrupted)
+        used = np.flatnonzero(np.round(result.values[: self.column.size]) > 0)
+        return Selected(self.column[used], bound, interrupted)
+
+    def _program(self) -> Program:
+        model, candidates, window = self.model, self.candidates, self.window
+        program = Program()
+        use = program.add_columns("use", self.column.size, upper=1.0, integer=True)
+        operator, entry = np.nonzero(candidates.pattern[self.column].T)
+        counts = candidates.pattern[self.column].T[operator, entry]
+        program.add_rows("cover", model.instances.size, [(operator, use[entry], counts)], lower=model.instances, upper=model.instances)
+        owner = candidates.owner[self.column]
+        classes = np.argsort(owner, kind="stable")
+        program.add_rows(
+            "supervisors of a class", len(model.classes), [(owner[classes], use[classes], 1.0)],
+            lower=window.class_least, upper=window.class_most,
+        )  # fmt: skip
+        program.add_rows("supervisors", 1, [(0, use, 1.0)], lower=window.least, upper=window.most)
+        again = np.flatnonzero(self.column[1:] == self.column[:-1])
+        if again.size:
+            rows = np.arange(again.size)
+            program.add_rows("in order", again.size, [(rows, use[again], 1.0), (rows, use[again + 1], -1.0)], lower=0.0)
+        objective = Linear.of(use, candidates.cost[self.column]) + model.apart
+        if model.second > 0 and model.source.size:
+            objective = objective + self._longest_path(program, use) * (model.second / 1000)
+        program.minimise(objective)
+        return program
+
+    def _longest_path(self, program: Program, use: Index) -> Linear:
+        """Milliseconds that the longest path takes at least."""
+        model = self.model
+        arrival = program.add_columns("arrival", model.instances.size)
+        longest = program.add_columns("longest", 1)
+        whole = (self.candidates.pattern == model.instances)[self.column]
+        stream, column = np.nonzero((whole[:, model.source] & whole[:, model.target]).T)
+        rows, delay = np.arange(model.source.size), 1000 * self.least_delay
+        program.add_rows(
+            "arrivals", rows.size,
+            [(rows, arrival[model.target], 1.0), (rows, arrival[model.source], -1.0), (stream, use[column], delay[stream])],
+            lower=delay,
+        )  # fmt: skip
+        program.add_rows("longest", arrival.size, [(np.arange(arrival.size), arrival, -1.0), (np.arange(arrival.size), longest, 1.0)], lower=0.0)
+        return Linear.of(longest)

@@ -1,0 +1,300 @@
+"""Branch and bound on how many supervisors are used, in all and of each class."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.patterns.bounds import Certificate, certificate
+from edrp.formulations.patterns.master import Master, Pool, Relaxation, Window
+from edrp.formulations.patterns.model import Model
+from edrp.formulations.patterns.order import order_of
+from edrp.formulations.patterns.pricing import Pricer
+from edrp.formulations.patterns.relabel import Relabelling
+from edrp.formulations.patterns.selection import Candidates, Selected, Selection
+
+Values = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+FEW_PATTERNS, MANY_PATTERNS = 4_000, 60_000
+"""Patterns that may be left where the numbers of supervisors can still be branched on, and where they cannot."""
+
+MOST_NODES = 3_000_000
+"""Of a search that lists patterns."""
+
+MOST_CHOICES = 400
+"""Choices of patterns that are looked at one by one in a window."""
+
+REDUCED = 1e-9
+"""A pattern that would lower the master's value by less is not added."""
+
+WHOLE = 1e-6
+"""How far from a whole number counts as whole."""
+
+
+@dataclass
+class Incumbent:
+    """The best placement known: its score (or what no placement exceeds), and counts per operator and node."""
+
+    objective: float
+    counts: Index | None = None
+
+
+class Search:
+    """Column generation in windows of numbers of supervisors, best bound first.
+
+    In each window prices of instances prove a bound; only patterns that the bound leaves room for below the incumbent
+    can be part of anything better. Where these are few, they are listed, and a small program over them settles the
+    window, path latency included; otherwise the window is split.
+    """
+
+    def __init__(
+        self, model: Model, incumbent: Incumbent, gap: float, remaining: Callable[[], float], report: Callable[[float | None, float], None]
+    ) -> None:
+        self.model, self.incumbent, self.gap = model, incumbent, gap
+        self.remaining, self.report = remaining, report
+        self.pool = Pool(model)
+        self.relabelling = Relabelling(model)
+        order = order_of(model.together, model.instances)
+        self.pricers = [Pricer(model, order, each) for each in model.classes]
+        self.master = Master(model, self.pool)
+        self.windows, self.choices, self.listed = 0, 0, 0
+        self.open: list[tuple[float, int, Window]] = []
+        self.stuck = np.inf
+        """Least bound of the windows that could not be settled."""
+        self.current = -np.inf
+        """Bound of the window in hand; infinite between two."""
+        self.seen: dict[bytes, float] = {}
+        """Bounds of choices that were looked at."""
+        self.least_delay = self._least_delays()
+
+    @property
+    def target(self) -> float:
+        """A bound that is at least this proves the incumbent."""
+        return self.incumbent.objective - self.gap * abs(self.incumbent.objective)
+
+    @property
+    def bound(self) -> float:
+        """What no placement scores less than, whenever the search is stopped."""
+        opened = min((each[0] for each in self.open), default=np.inf)
+        return min(opened, self.stuck, self.current, self.incumbent.objective)
+
+    def run(self) -> None:
+        """Settle all windows, or as many as time allows."""
+        sizes = tuple(each.members.size for each in self.model.classes)
+        fewest = _fewest_supervisors(self.model)
+        if fewest is None:
+            self.current = np.inf
+            return
+        numbers = count()
+        root = Window(fewest, min(sum(sizes), int(self.model.instances.sum())), (0,) * len(sizes), sizes)
+        self.open = [] if root.empty else [(self.model.price * fewest, next(numbers), root)]
+        self.current = np.inf
+        while self.open and self.open[0][0] < self.target:
+            self.current, _, window = heapq.heappop(self.open)
+            bound, parts = self._settle(window)
+            self.windows += 1
+            for part in parts:
+                heapq.heappush(self.open, (max(bound, self.model.price * part.least), next(numbers), part))
+            if not parts and bound < self.target:
+                self.stuck = min(self.stuck, bound)
+            self.current = np.inf
+            self.report(None if self.incumbent.counts is None else self.incumbent.objective, self.bound)
+            if self.remaining() <= 0:
+                return
+
+    def offer(self, counts: Index) -> None:
+        """Take a feasible placement as patterns, and keep it, relabelled, if it is the best."""
+        owner, patterns = [], []
+        for c, each in enumerate(self.model.classes):
+            for u in each.members:
+                if counts[:, u].any():
+                    owner.append(c)
+                    patterns.append(counts[:, u])
+        self._look_at(np.array(owner, np.int64), np.array(patterns, np.int64))
+        for c, pattern in zip(owner, patterns, strict=True):
+            self.pool.add(c, pattern[None])
+
+    def _settle(self, window: Window) -> tuple[float, list[Window]]:
+        """Bound of a window, and the parts it is split into where it is not settled."""
+        proof, relaxation = self._generate(window)
+        bound = max(self.current, proof.bound)
+        if bound >= self.target or self.remaining() <= 0:
+            return bound, []
+        if not self.windows:
+            self._choose_from_pool(window)
+            if bound >= self.target:
+                return bound, []
+        use = self._use_by_class(relaxation)
+        parts = list(_split(window, use))
+        listed = self._list(proof, self.target, FEW_PATTERNS if parts else MANY_PATTERNS)
+        if listed is not None:
+            return max(bound, self._choose(listed, window, self.target)), []
+        if parts:
+            return bound, parts
+        return self._choose_near(proof, window), []
+
+    def _generate(self, window: Window) -> tuple[Certificate, Relaxation]:
+        """Add patterns until none would lower the master's value; the best proof met, and the last relaxation."""
+        model, master = self.model, self.master
+        master.restrict(window)
+        best: Certificate | None = None
+        while True:
+            relaxation = master.solve()
+            least, known = np.empty(len(self.pricers)), len(self.pool.cost)
+            for c, pricer in enumerate(self.pricers):
+                priced = pricer.best(relaxation.worth, model.price + float(relaxation.fee[c]) + REDUCED)
+                least[c] = model.price - priced.at_most
+                self.pool.add(c, priced.patterns)
+            proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least, window)
+            if best is None or proof.bound > best.bound:
+                best = proof
+                self.report(None, max(min(self.bound, proof.bound), self.current))
+            if best.bound >= self.target or self.remaining() <= 0:
+                return best, relaxation
+            if len(self.pool.cost) == known:
+                if relaxation.uncovered < WHOLE or master.penalty > 1e9:
+                    return best, relaxation
+                master.raise_penalty()
+
+    def _list(self, proof: Certificate, limit: float, most: int) -> Candidates | None:
+        """Every pattern that can be part of a placement below the limit; None where they are too many."""
+        owner: list[Index] = []
+        patterns: list[Index] = []
+        for c, pricer in enumerate(self.pricers):
+            if np.isinf(proof.using[c]):
+                continue
+            # A supervisor that costs more than the class's least by the room left below the limit is out.
+            worth = self.model.price - proof.least[c] - (limit - proof.using[c]) - REDUCED
+            found = pricer.all_above(proof.worth, worth, most, MOST_NODES)
+            if found is None:
+                return None
+            most -= len(found.worth)
+            owner.append(np.full(len(found.worth), c, np.int64))
+            patterns.append(found.patterns)
+        pattern = np.concatenate(patterns) if patterns else np.zeros((0, self.model.instances.size), np.int64)
+        self.listed = max(self.listed, len(pattern))
+        return Candidates(np.concatenate(owner) if owner else np.zeros(0, np.int64), pattern, self.model.price - self.model.saved(pattern))
+
+    def _choose(self, candidates: Candidates, window: Window, limit: float) -> float:
+        """Look at choices among the candidates, best first, until the bound on the others reaches the target or the limit.
+
+        Returns what no placement of the window scores less than, if all patterns of those below the limit are among the
+        candidates.
+        """
+        selection = Selection(self.model, candidates, window, self.least_delay)
+        looked_at = np.inf
+        for _ in range(MOST_CHOICES):
+            found = self._select(selection, self.remaining())
+            bound = min(found.bound, limit, looked_at)
+            if found.chosen is not None:
+                least = self._look_at(candidates.owner[found.chosen], candidates.pattern[found.chosen])
+                looked_at = min(looked_at, least)
+                selection.exclude(found.chosen)
+            if found.chosen is None or bound >= min(limit, self.target) or self.remaining() <= 0:
+                break
+        return bound
+
+    def _choose_from_pool(self, window: Window) -> None:
+        """Improve the incumbent with the patterns known so far."""
+        pool = self.pool
+        candidates = Candidates(np.array(pool.owner, np.int64), np.array(pool.pattern), np.array(pool.cost))
+        found = self._select(Selection(self.model, candidates, window, self.least_delay), min(3.0, 0.3 * self.remaining()))
+        if found.chosen is not None:
+            self._look_at(candidates.owner[found.chosen], candidates.pattern[found.chosen])
+
+    def _select(self, selection: Selection, seconds: float) -> Selected:
+        found = selection.solve(seconds, 0.1 * self.gap)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return found
+
+    def _choose_near(self, proof: Certificate, window: Window) -> float:
+        """Where too many patterns are left: settle as much above the bound as can be listed, which raises the bound by that."""
+        room = self.target - proof.bound
+        for _ in range(20):
+            room *= 0.5
+            listed = self._list(proof, proof.bound + room, MANY_PATTERNS)
+            if listed is not None:
+                return max(proof.bound, self._choose(listed, window, proof.bound + room))
+        return proof.bound
+
+    def _look_at(self, owner: Index, patterns: Index) -> float:
+        """Label a choice of patterns, keep it if it is the best, and bound what it scores."""
+        rank = np.lexsort((*patterns.T, owner))
+        key = owner[rank].tobytes() + patterns[rank].tobytes()
+        if key in self.seen:
+            return self.seen[key]
+        model = self.model
+        self.choices += 1
+        score = model.apart + owner.size * model.price - float(model.saved(patterns).sum())
+        cutoff = np.inf
+        if self.incumbent.counts is not None:
+            cutoff = (self.incumbent.objective - score) / model.second if model.second > 0 else 1.0
+            cutoff = cutoff if model.second > 0 or score < self.incumbent.objective else -1.0
+        labelled = self.relabelling.shortest(owner, patterns, cutoff)
+        if labelled.node is not None:
+            counts = np.zeros(model.compiled.candidate.shape, np.int64)
+            counts[:, labelled.node] = patterns.T
+            self.incumbent = replace(self.incumbent, objective=score + model.second * labelled.seconds, counts=counts)
+        self.seen[key] = score + model.second * labelled.bound
+        return self.seen[key]
+
+    def _use_by_class(self, relaxation: Relaxation) -> Values:
+        return np.bincount(np.array(self.pool.owner[: relaxation.use.size], np.int64), relaxation.use, minlength=len(self.pricers))
+
+    def _least_delays(self) -> Values:
+        """Seconds of each forward stream at least, where its ends are on different supervisors."""
+        between, usable = self.relabelling.between, np.array([each.most > 0 for each in self.model.classes]).T
+        ends = zip(self.model.source, self.model.target, strict=True)
+        return np.array([between[np.ix_(usable[a], usable[b])].min(initial=np.inf) for a, b in ends])
+
+
+def _split(window: Window, use: Values) -> Iterator[Window]:
+    """Parts of a window around what the relaxation uses: by the number of supervisors first, then by that of a class."""
+    if window.least < window.most:
+        for least, most in _around(window.least, window.most, float(use.sum())):
+            yield replace(window, least=least, most=most)
+        return
+    fraction = np.abs(use - np.round(use))
+    open_classes = [c for c in range(use.size) if window.class_least[c] < window.class_most[c]]
+    if open_classes:
+        c = max(open_classes, key=lambda each: (round(float(fraction[each]), 6), window.class_most[each] - window.class_least[each]))
+        for least, most in _around(window.class_least[c], window.class_most[c], float(use[c])):
+            lowest, highest = list(window.class_least), list(window.class_most)
+            lowest[c], highest[c] = least, most
+            part = replace(window, class_least=tuple(lowest), class_most=tuple(highest))
+            if not part.empty:
+                yield part
+
+
+def _around(least: int, most: int, value: float) -> list[tuple[int, int]]:
+    """Split a range at a value: on both sides of a broken one, and apart from a whole one."""
+    whole = round(value)
+    if abs(value - whole) > WHOLE:
+        parts = [(least, int(np.floor(value))), (int(np.ceil(value)), most)]
+    else:
+        parts = [(least, whole - 1), (whole, whole), (whole + 1, most)]
+    kept = [(max(a, least), min(b, most)) for a, b in parts if max(a, least) <= min(b, most)]
+    return kept if len(kept) > 1 else [(least, least), (least + 1, most)]
+
+
+def _fewest_supervisors(model: Model) -> int | None:
+    """Fewest supervisors whose resources together are enough; None where all are too few, or an operator has no room."""
+    sizes = np.array([each.members.size for each in model.classes], np.int64)
+    room = np.array([each.most for each in model.classes]).reshape(sizes.size, -1)
+    if not sizes.size or (sizes @ room < model.instances).any():
+        return None
+    fewest = 1
+    for m in range(model.demand.shape[1]):
+        capacity = np.sort(np.repeat([each.capacity[m] for each in model.classes], sizes))[::-1]
+        enough = np.cumsum(capacity) >= float(model.instances @ model.demand[:, m])
+        if not enough.any():
+            return None
+        fewest = max(fewest, int(np.argmax(enough)) + 1)
+    return fewest
