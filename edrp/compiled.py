@@ -154,8 +154,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
     """
     application, network = problem.application, problem.network
     order = application.topological_order
-    by_name: dict[str, Any] = {operator.name: operator for operator in application.operators}
-    operators = [by_name[name] for name in order]
+    operators = [application.by_name[name] for name in order]
     nodes = _used_nodes(problem, operators)
     refuse_beyond_memory(
         3 * 8 * len(nodes) ** 2, f"tables over the pairs of {len(nodes)} nodes", "narrow the operators' candidates"

@@ -168,7 +168,7 @@ def refuse_misfit(problem: PlacementProblem, deployment: Deployment) -> None:
     InvalidInstanceError
         Unknown and missing operators, unknown nodes.
     """
-    operators, nodes = [operator.name for operator in problem.application.operators], problem.network.by_name
+    operators, nodes = problem.application.by_name, problem.network.by_name
     faults = []
     for operator in deployment:
         if operator not in operators:

@@ -80,7 +80,7 @@ def second_best(
     if pairs > MOST_PAIRS:
         return None
     try:
-        formulation: PlacementFormulation = formulate(problem)
+        formulation = formulate(problem)
     except ProblemTooLargeError:
         return None
     exclude(formulation, deployment)

@@ -9,9 +9,8 @@ from edrp.errors import EdrpError, UnsupportedProblemError
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.migration import MigrationFormulation, formulate_migration
 from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.problems.migration import MigrationProblem
+from edrp.problems.placement import PlacementProblem
 
 PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "edrp": dict.fromkeys(PLACEMENT_BUILDERS, formulate_placement),
@@ -22,7 +21,7 @@ PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
 
 
 @overload
-def formulate(problem: EdrpProblem | LatencyAwareProblem, program: str | None = None) -> PlacementFormulation: ...
+def formulate(problem: PlacementProblem, program: str | None = None) -> PlacementFormulation: ...
 @overload
 def formulate(problem: MigrationProblem, program: str | None = None) -> MigrationFormulation: ...
 @overload

@@ -16,6 +16,7 @@ from edrp.formulations.formulation import Formulation
 from edrp.formulations.literal import build_literal
 from edrp.formulations.placement import PlacementExpressions, Values
 from edrp.formulations.restricted import build_restricted
+from edrp.problems.placement import PlacementProblem
 from edrp.program import Linear
 
 RESTRICTED_NOTE = (

@@ -43,13 +43,14 @@ def draw_scatter(
     axes = figure.add_subplot()
     for method in (*METHODS, EVEN):
         dots = [(each.reserved * 100, value(each)) for each in found if each.topology == topology and each.method == method]
-        points = np.array([(cores, reached) for cores, reached in dots if reached is not None])
-        if not points.size:
+        drawn = [(cores, reached) for cores, reached in dots if reached is not None]
+        if not drawn:
             continue
-        axes.scatter(*points.T, s=22, marker=MARKERS[method], color=COLOURS[method], label=method, alpha=0.75, linewidths=1)
-        if np.unique(points[:, 0]).size > 1:
-            slope, start = np.polyfit(*points.T, 1)
-            ends = np.array([points[:, 0].min(), points[:, 0].max()])
+        taken, reached = np.array(drawn).T
+        axes.scatter(taken, reached, s=22, marker=MARKERS[method], color=COLOURS[method], label=method, alpha=0.75, linewidths=1)
+        if np.unique(taken).size > 1:
+            slope, start = np.polyfit(taken, reached, 1)
+            ends = np.array([taken.min(), taken.max()])
             axes.plot(ends, start + slope * ends, color=COLOURS[method], linewidth=1)
     axes.set_xlabel("vCPU of the supervisors in use (100 = a core)", fontsize=9)
     axes.set_ylabel(unit, fontsize=9)

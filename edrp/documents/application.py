@@ -164,6 +164,11 @@ class StreamGraph(Document):
         return graph
 
     @cached_property
+    def by_name(self) -> dict[str, Any]:
+        """Operators by name."""
+        return {operator.name: operator for operator in self.operators}
+
+    @cached_property
     def topological_order(self) -> tuple[str, ...]:
         """Operator names such that streams go forward; ties in document order.
 
@@ -280,11 +285,6 @@ class Application(StreamGraph):
         faults.raise_if_any()
         return self
 
-    @cached_property
-    def by_name(self) -> dict[str, Operator]:
-        """Operators by name."""
-        return {operator.name: operator for operator in self.operators}
-
 
 class Topology(StreamGraph):
     """A graph of operators with fixed numbers of instances; streams may form cycles (latency-aware placement, section 5.3).
@@ -315,8 +315,3 @@ class Topology(StreamGraph):
                 faults.add(("streams", index, "rate"), None, why)
         faults.raise_if_any()
         return self
-
-    @cached_property
-    def by_name(self) -> dict[str, InstancedOperator]:
-        """Operators by name."""
-        return {operator.name: operator for operator in self.operators}

@@ -26,7 +26,8 @@ class Cost(PlainMetric):
 
     def operator_cost(self, problem: EdrpProblem, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 2."""
-        return deployment.degree(operator) * problem.application.by_name[operator].replica_cost
+        price: float = problem.application.by_name[operator].replica_cost
+        return deployment.degree(operator) * price
 
     def stream_cost(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:
         """EDRP, eq. 4: the rate is split evenly over all pairs of replicas."""

@@ -43,7 +43,7 @@ class ResponseTime(PlainMetric):
         if model is None:
             return 0.0
         nodes = deployment[operator]
-        reference = model.at(problem.application.load(operator) / len(nodes))
+        reference: float = model.at(problem.application.load(operator) / len(nodes))
         return max(reference / problem.network.by_name[node].speedup for node in set(nodes))
 
     def stream_delay(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:

@@ -43,7 +43,7 @@ class Separation(PlainMetric):
     def linearise(self, expressions: Expressions) -> Linear:
         """The same over pairs of nodes, for operators whose number of replicas is fixed."""
         application = expressions.compiled.problem.application
-        carried = self.carried(application, {each.name: each.max_replicas for each in application.operators})
+        carried = self.carried(application, {name: each.max_replicas for name, each in application.by_name.items()})
         total = sum(carried.values())
         if not total:
             return Linear.zero()

@@ -93,7 +93,7 @@ class PlacementProblem(Problem):
                 faults.add(("application", "operators", index, "resources"), operator.resources, why)
 
     def _check_current(self, current: Deployment, faults: Faults) -> None:
-        operators = {operator.name: operator for operator in self.application.operators}
+        operators = self.application.by_name
         for name in current:
             if name not in operators:
                 faults.add(("current", name), list(current[name]), "is no operator of the application")
