@@ -244,7 +244,11 @@ COUNT = (2, 1, 2)
             "json_conf['topology.component.resources.map']: must be an object of numbers by name (got 3)",
         ),
         ((*COUNT, 3), (I64, 4), "bolts['count'].common.parallelism_hint: must be an i32 (got an i64)"),
-        ((*COUNT, 3), (I32, 0), "bolts['count'].common.parallelism_hint: must come to at least 1 executor"),
+        (
+            (*COUNT, 3),
+            (I32, 0),
+            "bolts['count'].common.parallelism_hint: must come to at least 1 and at most 10000 executors, with its tasks (got 0)",
+        ),
         ((*COUNT, 1), None, "bolts['count'].common.inputs: missing"),
         ((*COUNT, 1), (LIST, (STRING, [])), "bolts['count'].common.inputs: must be a map (got a list)"),
         (
@@ -404,6 +408,7 @@ def test_a_captured_load_becomes_operators_with_measured_rates(write):
         ("mean: 250.0", "mean: .nan", "bolts[0].streams[0].rate.mean: must be a finite number"),
         ("rate: {mean: 2.5}", "rate: {}", "spouts[0].streams[1].rate.mean: missing"),
         ("parallelism: 3", "parallelism: 0", "bolts[0].parallelism: must be at least 1 (got 0)"),
+        ("parallelism: 3", "parallelism: 10001", "bolts[0].parallelism: must be at most 10000 (got 10001)"),
         ("- id: count", "- id: split", 'bolts[1].id: is there already; ids must be unique (got "split")'),
         ("from: split,", "from: splits,", "streams[1].from: is no spout or bolt; did you mean 'split'? (got \"splits\")"),
         ("to: split,", "to: 7,", "streams[0].to: must be text (got 7)"),
@@ -439,8 +444,9 @@ def test_both_forms_of_the_scheduler_test_are_read_and_numbered_through(write):
     rows = [[2, "r005", 36, 181362, 3500], [1, "r005", 48, 177748, 4700], [1, "r006", 18, 88305, 1800]]
     fields = ("supervisorCnt", "rackId", "slotCnt", "memoryMb", "cpuPercent")
     mappings = [dict(zip(fields, row, strict=True)) for row in rows]
-    by_rows, by_names = (read_inventory(write(form, f"{index}.json")) for index, form in enumerate((rows, mappings)))
-    assert by_rows == by_names
+    forms = (rows, mappings, json.dumps(rows, indent="\t"))
+    by_rows, *others = (read_inventory(write(form, f"{index}.json")) for index, form in enumerate(forms))
+    assert others == [by_rows] * 2
     assert [node.name for node in by_rows.nodes] == ["r005h000", "r005h001", "r005h002", "r006h000"]
     assert by_rows.by_name["r005h002"].resources == {"cpu": 47.0, "memory": 177748.0 * 2**20}
     assert by_rows.delay("r005h000", "r005h002") < by_rows.delay("r005h000", "r006h000")
@@ -493,4 +499,4 @@ def test_a_topology_and_a_cluster_make_a_problem_that_is_solved(write, tmp_path)
 def test_a_missing_package_is_said_with_the_extra_that_brings_it(package, read, write, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(BackendUnavailableError, match=r'pip install "edrp\[data\]"'):
-        read(write("[]", "cluster.yaml"))
+        read(write("racks: {}", "cluster.yaml"))

@@ -18,6 +18,7 @@ from edrp.datasets.storm_documents.components import (
 )
 from edrp.datasets.storm_documents.sources import yaml_of
 from edrp.documents import Topology
+from edrp.documents.application import MOST_REPLICAS
 from edrp.documents.base import Document, Name, NonNegative
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.wording import invalid, shown, suggestion
@@ -46,7 +47,9 @@ class LoadComponent(Foreign):
     """A spout or a bolt."""
 
     id: Name = Field(description="unique in the topology")
-    parallelism: Annotated[int, Field(ge=1)] = Field(1, description="executors", json_schema_extra={"unit": "1"})
+    parallelism: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+        1, description="executors", json_schema_extra={"unit": "1"}
+    )
     cpu: NonNegative | None = Field(
         None, validation_alias="cpuLoad", description="percent of a core per executor", json_schema_extra={"unit": "%"}
     )

@@ -23,6 +23,7 @@ from edrp.datasets.storm_documents.components import (
 from edrp.datasets.storm_documents.sources import content_of
 from edrp.datasets.storm_documents.thrift_structs import STORM_TOPOLOGY, read_struct
 from edrp.documents import Topology
+from edrp.documents.application import MOST_REPLICAS
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.wording import shown, suggestion
 
@@ -182,9 +183,10 @@ def _component(
     configured = {**settings, **_numbers(own, f"{place}.json_conf", faults)}
     hint = common.get("parallelism_hint", 1)
     executors = int(min(hint, configured.get(TASKS, hint), configured.get(MOST_TASKS, hint)))
-    if executors < 1:
-        faults.append(Fault(f"{place}.parallelism_hint", str(executors), "must come to at least 1 executor, with its tasks"))
-    return Component(spout, max(1, executors), inputs, **needs(configured))
+    if not 1 <= executors <= MOST_REPLICAS:
+        why = f"must come to at least 1 and at most {MOST_REPLICAS} executors, with its tasks"
+        faults.append(Fault(f"{place}.parallelism_hint", str(executors), why))
+    return Component(spout, executors, inputs, **needs(configured))
 
 
 def _own_conf(text: str | None, place: str, faults: list[Fault]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +28,33 @@ def content_of(path: str | Path) -> bytes:
 
 
 def yaml_of(path: str | Path) -> Any:
-    """What a YAML file says; JSON is YAML.
+    """What a YAML or JSON file says.
 
     Raises
     ------
     InvalidInstanceError
         When it cannot be read or is not YAML; with the line and column.
     BackendUnavailableError
-        When PyYAML is not installed.
+        When it is not JSON and PyYAML is not installed.
     """
+    content = content_of(path)
+    try:
+        return json.loads(content)  # not every JSON is YAML to PyYAML, which takes no tabs
+    except (ValueError, RecursionError):
+        return _yaml(content, str(path))
+
+
+def _yaml(content: bytes, source: str) -> Any:
     try:
         import yaml
     except ImportError as error:
         raise BackendUnavailableError('YAML files need the package PyYAML: pip install "edrp[data]"') from error
-    content = content_of(path)
     try:
         return yaml.safe_load(content)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "file"
         why = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        raise InvalidInstanceError([Fault(place, "", f"is not YAML: {why}")], str(path)) from None
+        raise InvalidInstanceError([Fault(place, "", f"is not YAML: {why}")], source) from None
     except (ValueError, RecursionError) as error:
-        raise InvalidInstanceError([Fault("file", "", f"is not YAML: {error}")], str(path)) from None
+        raise InvalidInstanceError([Fault("file", "", f"is not YAML: {error}")], source) from None
