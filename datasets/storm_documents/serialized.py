@@ -60,6 +60,10 @@ def read_serialized(code: str | Path, conf: str | Path | None = None, *, spout_r
     ------
     InvalidInstanceError
         Naming the file and the field.
+
+    Examples
+    --------
+    >>> read_serialized("word-count-1-1700000000-stormcode.ser", "word-count-1-1700000000-stormconf.ser")  # doctest: +SKIP
     """
     source = str(code)
     try:
@@ -95,11 +99,19 @@ def decode_topology(code: bytes, conf: Mapping[str, Any] | None = None, *, spout
         Naming every field at fault, such as `bolts['count'].common.json_conf`; of bytes that are no such struct, the first.
     BackendUnavailableError
         When the package `thrift` is not installed.
+
+    Examples
+    --------
+    >>> code = bytes.fromhex(
+    ...     "0d00010b0c0000000100000004726561640c00020d00010c0c000000000d00020b0c000000000800030000000400000d0002"
+    ...     "0b0c0000000000"
+    ... )
+    >>> spout = decode_topology(code, {"topology.component.cpu.pcore.percent": 50.0}).operators[0]
+    >>> spout.name, spout.instances, spout.resources["cpu"]
+    ('read', 4, 0.5)
     """
     if code.startswith(JAVA):
-        why = (
-            "is a serialized Java object, not a Thrift struct; submit the topology to a later version of Storm and take its file"
-        )
+        why = "is a serialized Java object, not a Thrift struct; submit the topology to a later version of Storm"
         raise InvalidInstanceError([Fault("file", "", why)])
     struct = read_struct(_decompressed(code), STORM_TOPOLOGY)
     described = [
