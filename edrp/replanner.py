@@ -24,7 +24,8 @@ from edrp.solve import solve
 class ReplanningPolicy(Document):
     """When a plan is worth its moves: when `gain > downtime_worth · downtime / horizon + hysteresis · score`.
 
-    Both sides are scores. The gain is had until the next change, about `horizon` seconds; the downtime is paid once.
+    Both sides are scores. The gain is had while conditions last, about `horizon` seconds, which may be many
+    measurements; the downtime is paid once.
 
     Raises
     ------
@@ -33,11 +34,11 @@ class ReplanningPolicy(Document):
 
     Examples
     --------
-    >>> ReplanningPolicy(horizon=1200.0).price(downtime=6.0)
+    >>> ReplanningPolicy(horizon=1200.0, downtime_worth=10.0).price(downtime=6.0)
     0.05
     """
 
-    horizon: Positive = Field(600.0, description="time until the next change, as expected", json_schema_extra={"unit": "s"})
+    horizon: Positive = Field(1800.0, description="for how long a gain lasts, as expected", json_schema_extra={"unit": "s"})
     downtime_worth: NonNegative = Field(
         10.0,
         description="score that would be as bad as not processing, for as long; with the paper's weights scores go up to 3",

@@ -1,0 +1,158 @@
+"""A day of changing latencies and loads: planning again at every step, never, only when broken, and when it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from edrp.documents import Deployment, Node
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.replanner import Replanner, ReplanningPolicy
+from edrp.replanner_plans import reconfiguration
+from edrp.solve import solve
+from edrp.validation.replanning_world import STEP, Moment
+
+Strategy = Callable[[LatencyAwareProblem, Deployment | None], Deployment | None]
+"""Given a problem as measured and what runs, what is to run; None where nothing is found and nothing ran."""
+
+NEVER, BROKEN, EVERY, PAYING = "never", "only when broken", "at every step", "when it pays"
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """What one step of the day came to.
+
+    Attributes
+    ----------
+    score : of what runs after the decision, by true delays (latency-aware placement, eq. 1).
+    works : whether what runs has its resources; where it does not, the step counts as downtime.
+    downtime : seconds of the reconfiguration.
+    moved : instances that started elsewhere.
+    """
+
+    score: float
+    works: bool
+    downtime: float
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class DayOutcome:
+    """A day under one strategy."""
+
+    steps: tuple[Hour, ...]
+    downtime_worth: float
+
+    @property
+    def total(self) -> float:
+        """Score by second, mean over the day, where time without processing costs `downtime_worth` by second on top."""
+        spent = sum(step.score * STEP + self.downtime_worth * (step.downtime if step.works else STEP) for step in self.steps)
+        return spent / (STEP * len(self.steps))
+
+    @property
+    def score(self) -> float:
+        """Mean score of the steps in which what ran worked."""
+        scores = [step.score for step in self.steps if step.works]
+        return sum(scores) / len(scores) if scores else float("nan")
+
+    @property
+    def downtime(self) -> float:
+        """Seconds of reconfigurations."""
+        return sum(step.downtime for step in self.steps)
+
+    @property
+    def moved(self) -> int:
+        """Instances that were moved."""
+        return sum(step.moved for step in self.steps)
+
+    @property
+    def reconfigurations(self) -> int:
+        """Steps at which something moved."""
+        return sum(step.moved > 0 for step in self.steps)
+
+    @property
+    def broken(self) -> int:
+        """Steps in which what ran lacked a node or resources."""
+        return sum(not step.works for step in self.steps)
+
+
+def strategies(policy: ReplanningPolicy, seed: int) -> dict[str, Strategy]:
+    """The four ways to run a day; all plan with the method of the policy."""
+    return {
+        NEVER: lambda problem, running: _planned(problem, None, policy, seed) if running is None else running,
+        BROKEN: _watching(policy.replace(hysteresis=1e9), seed),
+        EVERY: lambda problem, running: _planned(problem, running, policy, seed),
+        PAYING: _watching(policy, seed),
+    }
+
+
+def run_day(
+    day: Iterable[Moment], strategy: Strategy, policy: ReplanningPolicy, progress: Callable[[int], None] | None = None
+) -> DayOutcome:
+    """Run a day; the first placement costs nothing.
+
+    Parameters
+    ----------
+    day
+        Step by step.
+    strategy
+        Decides at each.
+    policy
+        Says what downtime is and what it is worth; the same for all strategies.
+    progress
+        Called after every step with the number of steps done.
+
+    Raises
+    ------
+    ValueError
+        The strategy finds nothing to begin with.
+    """
+    running: Deployment | None = None
+    known: dict[str, Node] = {}
+    steps = []
+    for number, moment in enumerate(day, start=1):
+        known.update(moment.true.network.by_name)
+        after = strategy(moment.measured, running)
+        if after is None:
+            raise ValueError(f"no initial placement was found at hour {moment.hour:g}")
+        steps.append(_accounted(moment.true, running, after, known, policy))
+        running = after
+        if progress:
+            progress(number)
+    return DayOutcome(tuple(steps), policy.downtime_worth)
+
+
+def _watching(policy: ReplanningPolicy, seed: int) -> Strategy:
+    replanner: list[Replanner] = []
+
+    def decide(problem: LatencyAwareProblem, running: Deployment | None) -> Deployment | None:
+        if not replanner:
+            replanner.append(Replanner(problem, policy, seed=seed))
+        return replanner[0].decide(problem).deployment
+
+    return decide
+
+
+def _planned(problem: LatencyAwareProblem, running: Deployment | None, policy: ReplanningPolicy, seed: int) -> Deployment | None:
+    """What the method finds, whatever it costs to get there; what runs where it finds nothing."""
+    here = running is not None and all(node in problem.network.by_name for name in running for node in running[name])
+    start = problem.replace(current=running if here else None)
+    found = solve(start, policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
+    return found.deployment or running
+
+
+def _accounted(
+    problem: LatencyAwareProblem,
+    before: Deployment | None,
+    after: Deployment,
+    known: dict[str, Node],
+    policy: ReplanningPolicy,
+) -> Hour:
+    change = reconfiguration(problem, before, known, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration)
+    moved = 0 if before is None else sum(action.moved_replicas for action in before.actions_to(after))
+    downtime = 0.0 if change is None else change.downtime(after)
+    nodes = problem.network.by_name
+    if any(node not in nodes for name in after for node in after[name]):
+        return Hour(0.0, False, downtime, moved)
+    found = problem.evaluate(after)
+    return Hour(found.objective, found.feasible, downtime, moved)

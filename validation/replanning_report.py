@@ -1,0 +1,110 @@
+"""Print a day under the four ways to plan again, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from edrp.replanner import ReplanningPolicy
+from edrp.validation.claims import Claim
+from edrp.validation.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
+from edrp.validation.replanning_world import AWAY, AWAY_FROM, AWAY_UNTIL, MINUTES, PEAK, TOPOLOGY, loads, moments
+from edrp.validation.tables import claim_in_words
+
+
+def run(
+    console: Console,
+    *,
+    data: Path | None = None,
+    method: str = "iterated-local-search",
+    seed: int = 1,
+    policy: ReplanningPolicy | None = None,
+) -> dict[str, DayOutcome]:
+    """Run a day of changing latencies and loads in four ways; print what each came to.
+
+    Parameters
+    ----------
+    console
+        Where everything is printed.
+    data
+        Folder of the taxi stream, whose loads are then followed; None for a generated day.
+    method
+        Of the registry, to plan with.
+    seed
+        Of the fluctuations, of the generated day, and of the method.
+    policy
+        When a plan pays; None for the default. Its method is not used.
+
+    Returns
+    -------
+    dict
+        The outcomes by strategy.
+    """
+    policy = (ReplanningPolicy() if policy is None else policy).replace(method=method)
+    curve, origin = loads(data, seed)
+    console.print(
+        f"[bold]Planning again through a day[/bold]: {TOPOLOGY}, up to {PEAK:.0%} of the cluster, every {MINUTES} minutes"
+    )
+    console.print(
+        f"{origin}; every delay and need fluctuates; delays are estimated from a few measurements; "
+        f"{AWAY} is away from {AWAY_FROM:g} to {AWAY_UNTIL:g} h"
+    )
+    day = list(moments(curve, seed))
+    found = {}
+    for name, strategy in strategies(policy, seed).items():
+        with console.status(f"{name}: {len(day)} steps"):
+            found[name] = run_day(day, strategy, policy)
+    console.print(outcome_table(found, policy))
+    for claim in replanning_claims(found):
+        console.print(claim_in_words(claim))
+    return found
+
+
+def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> Table:
+    """One row per strategy: total, score, downtime, moves, and how long what ran did not work."""
+    table = Table(title="A day, by when it is planned again", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    table.caption = (
+        f"Total: mean score, and {policy.downtime_worth:g} on top for time without processing; "
+        f"a plan pays when a gain of {policy.horizon:g} s does"
+    )
+    table.caption_justify = "left"
+    table.add_column("Planned again", no_wrap=True)
+    for quantity in ("Total", "Score", "Downtime\ns", "Changes", "Instances\nmoved", "Broken\nh"):
+        table.add_column(quantity, justify="right", no_wrap=True)
+    for name, outcome in found.items():
+        table.add_row(
+            name,
+            f"{outcome.total:.3f}",
+            f"{outcome.score:.3f}",
+            f"{outcome.downtime:.0f}",
+            str(outcome.reconfigurations),
+            str(outcome.moved),
+            f"{outcome.broken * MINUTES / 60:.1f}",
+        )
+    return table
+
+
+def replanning_claims(found: Mapping[str, DayOutcome]) -> tuple[Claim, ...]:
+    """What moves are worth: sentences about the four strategies."""
+    paying, every, broken, never = (found[name] for name in (PAYING, EVERY, BROKEN, NEVER))
+    return (
+        Claim(
+            "planning when it pays costs less in total than at every step, than only when broken, and than never",
+            paying.total < min(every.total, broken.total, never.total),
+            f"{paying.total:.3f} against {every.total:.3f}, {broken.total:.3f} and {never.total:.3f}",
+        ),
+        Claim(
+            "with at most half of the downtime and of the moves of planning at every step",
+            2 * paying.downtime <= every.downtime and 2 * paying.moved <= every.moved,
+            f"{paying.downtime:.0f} s and {paying.moved} instances against {every.downtime:.0f} s and {every.moved}",
+        ),
+        Claim(
+            "and what runs always has its nodes and resources",
+            paying.broken == 0,
+            f"without it, {never.broken * MINUTES / 60:.1f} h of the day it has not",
+        ),
+    )
