@@ -1,7 +1,8 @@
 """The ant system (latency-aware placement, 4.3.2) over deployments with replicas: ants draw how many, then where.
 
 Numbers of replicas carry pheromone as nodes do. What speaks for a number beforehand is the operator's own share of the
-objective; what speaks for a node is eq. 3, with its doubling beside a neighbour running down with the delay to it.
+objective. What speaks for a node is eq. 3, with two differences: its doubling beside a neighbour runs down with the delay
+to it, and a node in use is better only where nodes may fail, because nothing else in EDRP counts nodes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ PENALTY = 10_000.0
 
 LEAST_SCORE = 1e-6
 """Of an ant, so that what it deposits is finite."""
+
+NEARNESS = 3.0
+"""Doublings beside the neighbours; measured, on random layered applications 3 or 4 are better than eq. 3's own 1."""
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +62,7 @@ class Trails(NamedTuple):
     least: float
     elitist: float
     restricted: bool
+    shared: bool
     eye: float
 
     @classmethod
@@ -90,6 +95,7 @@ class Trails(NamedTuple):
             least=parameters.minimum_pheromone,
             elitist=parameters.elitist_deposits if repaired else 0.0,
             restricted=repaired and load_of(tables) >= parameters.restrict_above,
+            shared=tables.has_loss,
             eye=1.0 if repaired else 0.0,
         )
 
@@ -135,7 +141,7 @@ def _weigh(t: Tables, s: State, f: Trails, i: int, only_fitting: bool) -> float:
     for k in range(start, t.candidate_start[i + 1]):
         u = t.candidate_list[k]
         if not only_fitting or fits(t, s.used, i, u):
-            doublings = f.beside[u] + (1.0 if f.crowd[u] > 0 else 0.0)
+            doublings = NEARNESS * f.beside[u] + (1.0 if f.shared and f.crowd[u] > 0 else 0.0)
             for m in range(t.demand.shape[1]):
                 doublings -= s.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + 1e-9)
             total += f.node_pull[i, u] * np.exp2(f.prior_power * doublings)
