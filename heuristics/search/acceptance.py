@@ -35,7 +35,7 @@ def better(value: np.ndarray, than: np.ndarray) -> bool:
 
 
 @inlined
-def near(value: np.ndarray, best: np.ndarray, tolerance: float) -> bool:
-    """Whether a placement breaks no more than the best one, and its objective is worse by at most `tolerance`."""
-    strained = strained_less(value[VIOLATIONS], value[OVERLOAD], best)
-    return strained > 0 or (strained == 0 and value[OBJECTIVE] <= best[OBJECTIVE] + tolerance)
+def near(value: np.ndarray, to: np.ndarray, tolerance: float) -> bool:
+    """Whether a placement breaks no more than another, and its objective is worse by at most `tolerance`."""
+    strained = strained_less(value[VIOLATIONS], value[OVERLOAD], to)
+    return strained > 0 or (strained == 0 and value[OBJECTIVE] <= to[OBJECTIVE] + tolerance)

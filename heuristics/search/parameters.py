@@ -58,13 +58,13 @@ class ColonyParameters:
     iterations: AtLeastOne = 200
     stagnation: AtLeastOne = 50
     pheromone_power: AtLeastZero = 1.0
-    heuristic_power: AtLeastZero = 2.0
+    heuristic_power: AtLeastZero = 5.0
     persistence: Annotated[float, Field(ge=0, le=1)] = 0.9
-    deposit: Positive = 1.0
-    initial_pheromone: Positive = 1.0
-    minimum_pheromone: Positive = 0.01
+    deposit: Positive = 0.1
+    initial_pheromone: Positive = 10.0
+    minimum_pheromone: Positive = 0.001
     current_deposits: AtLeastZero = 5.0
-    elitist_deposits: AtLeastZero = 5.0
+    elitist_deposits: AtLeastZero = 50.0
     restrict_above: AtLeastZero = 0.5
 
 

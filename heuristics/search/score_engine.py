@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from edrp.compiled import Compiled
 from edrp.heuristics.search.engine import Value
 from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.search.score_ants import Pheromone, forage, mark
 from edrp.heuristics.search.score_climb import climb
 from edrp.heuristics.search.score_kicks import iterate
 from edrp.heuristics.search.score_state import stand
@@ -18,6 +19,9 @@ from edrp.heuristics.start import Placement, first_fit
 
 WORK = 200_000
 """Changes looked at between two looks at the clock: about 1 ms."""
+
+STEP = 4
+"""What an ant's look at one node costs, in changes looked at."""
 
 
 class ScoreEngine:
@@ -51,6 +55,23 @@ class ScoreEngine:
             self.best[:] = self.now.place
             self._stand(eye)
             self.best_value = value_of(self.now.value)
+            yield self.best_value
+
+    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
+        """The ant system; a placement given to `reset` counts as the current one, and as the best so far."""
+        self._stand(1.0)
+        pheromone, random = Pheromone.of(self.tables, parameters), seeded(seed)
+        best_value = np.array([np.inf, np.inf, np.inf])
+        if self.given:
+            best_value[:] = self.now.value
+            mark(pheromone, self.best, best_value, parameters.current_deposits)
+        left, idle = parameters.iterations, 0
+        chunk = max(1, WORK // (STEP * parameters.ants * self.now.place.size * self.now.crowd.size))
+        while left > 0 and idle < parameters.stagnation:
+            count = min(chunk, left)
+            idle = forage(self.tables, self.now, pheromone, self.best, best_value, random, count, idle, parameters.stagnation)
+            left -= count
+            self.best_value = value_of(best_value)
             yield self.best_value
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:

@@ -1,4 +1,4 @@
-"""Iterated local search: disturb a local optimum, climb again, go on from what is about as good as the best."""
+"""Iterated local search: disturb a local optimum, climb again, go on from what is about as good as where it began."""
 
 from __future__ import annotations
 
@@ -14,45 +14,62 @@ from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
 from edrp.kernels import inlined, inner_loop
 
 DISSOLVE = 0.5
-"""Share of kicks that dissolve a node; the others gather instances on one."""
+"""Share of kicks that dissolve a node; the others carry a chain of operators to one."""
 
-GATHERED = 4
-"""Instances that a kick gathers."""
+SHORTEST, LONGEST = 6, 12
+"""Steps along streams of a chain; steps that come back to an operator carry another of its instances, or none."""
 
 TRIES = 8
-"""Random nodes looked at for one that has room."""
+"""Nodes looked at for one that has room."""
+
+SPREAD = 2.0
+"""Mean of the tolerance that is drawn for each kick, in units of the parameter: mostly less is tolerated, now and then much."""
 
 
 @inlined
 def kick(t: ScoreTables, s: ScoreState, random: np.ndarray) -> None:
-    """Disturb a placement by a change that climbing does not make in one."""
+    """Disturb a placement by a change that climbing does not make in one; crowded nodes are hit more often."""
+    u = s.place[below(random, s.place.size)]
     if uniform(random) < DISSOLVE:
-        dissolve(t, s, random, s.place[below(random, s.place.size)])
+        dissolve(t, s, random, u)
     else:
-        gather(t, s, random, s.place[below(random, s.place.size)])
+        carry(t, s, random, u, SHORTEST + below(random, LONGEST - SHORTEST + 1))
 
 
 @inlined
 def dissolve(t: ScoreTables, s: ScoreState, random: np.ndarray, u: int) -> None:
-    """All instances on node u go to random nodes, where possible to such as have room."""
+    """All instances on node u go to where random others are, if possible with room, else to any other node."""
     for p in range(s.place.size):
         if s.place[p] == u:
-            o = t.operator[p]
-            v = u
-            for _ in range(TRIES):
-                v = t.node_list[t.node_start[o] + below(random, t.node_start[o + 1] - t.node_start[o])]
-                if v != u and fits(t, s, o, v):
-                    break
-            shift(t, s, p, v)
+            shift(t, s, p, elsewhere(t, s, random, t.operator[p], u))
 
 
 @inlined
-def gather(t: ScoreTables, s: ScoreState, random: np.ndarray, v: int) -> None:
-    """Random instances go to node v, whether it has room or not."""
-    for _ in range(GATHERED):
-        p = below(random, s.place.size)
-        if t.candidate[t.operator[p], v]:
-            shift(t, s, p, v)
+def elsewhere(t: ScoreTables, s: ScoreState, random: np.ndarray, o: int, u: int) -> int:
+    """A node in use that may run operator o, has room, and is not u; else any that may run it."""
+    for _ in range(TRIES):
+        v = s.place[below(random, s.place.size)]
+        if v != u and t.candidate[o, v] and fits(t, s, o, v):
+            return v
+    return t.node_list[t.node_start[o] + below(random, t.node_start[o + 1] - t.node_start[o])]
+
+
+@inlined
+def carry(t: ScoreTables, s: ScoreState, random: np.ndarray, v: int, steps: int) -> None:
+    """Instances of operators along a random walk over streams go to node v, whether it has room or not."""
+    o = t.operator[below(random, s.place.size)]
+    for _ in range(steps):
+        if t.candidate[o, v]:
+            shift(t, s, t.first[o] + below(random, t.first[o + 1] - t.first[o]), v)
+        partners = t.partner_start[o + 1] - t.partner_start[o]
+        if partners > 0:
+            o = t.partner[t.partner_start[o] + below(random, partners)]
+
+
+@inlined
+def drawn(random: np.ndarray, tolerance: float) -> float:
+    """The tolerance of one kick."""
+    return float(-SPREAD * tolerance * np.log(1.0 - uniform(random)))
 
 
 @inner_loop
@@ -67,7 +84,7 @@ def iterate(
     tolerance: float,
     scans: int,
 ) -> int:
-    """Iterated local search for about `scans` looks at all changes; how many of `kicks` are left, -1 when it has ended."""
+    """Iterated local search for so many looks at all changes; how many of `kicks` are left, -1 when it has ended."""
     for _ in range(scans):
         scan(t, now, 1.0)
         if now.change[0] != NOTHING:
@@ -79,7 +96,7 @@ def iterate(
             copy_vector(now.value, best_value)
         if kicks == 0:
             return -1
-        if near(now.value, best_value, tolerance):
+        if near(now.value, home.value, drawn(random, tolerance)):
             copy_state(now, home)
         else:
             copy_state(home, now)

@@ -6,6 +6,8 @@ a difference of pulls; path latency is computed only where it decides.
 
 from __future__ import annotations
 
+import numpy as np
+
 from edrp.heuristics.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS, strained_less
 from edrp.heuristics.search.copies import copy_vector
 from edrp.heuristics.search.score_state import excess, lift, path_latency, put
@@ -16,73 +18,78 @@ NOTHING, MOVE, SWAP, MOVE_ALL = 0, 1, 2, 3
 """Kinds of a change (kind, a, b): instance a to node b; instances a and b; all on node a to node b."""
 
 
+UNKNOWN = np.nan
+"""Objective of a change whose path latency has not been needed."""
+
+
+@inlined
+def hopeless(t: ScoreTables, s: ScoreState, base: float, u: int, v: int) -> bool:
+    """Whether a change between two nodes cannot be the best one, whatever it does to limits and path latency."""
+    if s.value[VIOLATIONS] == 0:
+        return base >= s.found_base[0] + t.span
+    return s.relieved[0] and not (s.heavy[u] or s.heavy[v])
+
+
 @inlined
 def consider_move(t: ScoreTables, s: ScoreState, p: int, v: int, eye: float) -> None:
     """Instance p goes to node v."""
     o, u = t.operator[p], s.place[p]
+    base = s.base[0] + s.hold[p] - s.pull[o, v] + s.opening[v]
+    if hopeless(t, s, base, u, v) or u == v:
+        return
     violations, overload = s.value[VIOLATIONS], s.value[OVERLOAD]
     for m in range(t.demand.shape[1]):
         demand = t.demand[o, m]
-        before = excess(t, v, m, s.used[v, m]) if s.crowd[v] > 0 else 0.0
-        after = excess(t, v, m, s.used[v, m] + demand)
-        if violations == 0 and after > 0:
-            return
-        violations += (after > 0) - (before > 0)
-        overload += eye * (after - before)
-    if s.value[VIOLATIONS] > 0:
-        for m in range(t.demand.shape[1]):
-            before = excess(t, u, m, s.used[u, m])
-            after = excess(t, u, m, s.used[u, m] - t.demand[o, m]) if s.crowd[u] > 1 else 0.0
-            violations += (after > 0) - (before > 0)
-            overload += eye * (after - before)
-    gain = s.pull[o, v] - (s.pull[o, u] - t.weight[o, o])
-    nodes = (t.price[v] if s.crowd[v] == 0 else 0.0) - (t.price[u] if s.crowd[u] == 1 else 0.0)
-    offer(t, s, MOVE, p, v, violations, overload, s.base[0] - gain + nodes)
+        left, after = excess(t, u, m, s.used[u, m] - demand), excess(t, v, m, s.used[v, m] + demand)
+        violations += (left > 0) + (after > 0) - (s.over[u, m] > 0) - (s.over[v, m] > 0)
+        overload += eye * (left + after - s.over[u, m] - s.over[v, m])
+    offer(t, s, MOVE, p, v, violations, overload, base)
 
 
 @inlined
 def consider_swap(t: ScoreTables, s: ScoreState, p: int, q: int, eye: float) -> None:
-    """Instances p and q, of different operators on different nodes, trade places."""
+    """Instances p and q, of different operators on different nodes, trade places where both may."""
     a, b, u, v = t.operator[p], t.operator[q], s.place[p], s.place[q]
-    gain = s.pull[a, v] - s.pull[a, u] + s.pull[b, u] - s.pull[b, v] + t.weight[a, a] + t.weight[b, b] - 2.0 * t.weight[a, b]
-    base = s.base[0] - gain
-    if s.value[VIOLATIONS] == 0 and base >= s.found[OBJECTIVE] - NOISE:
+    base = s.base[0] + s.remain[p] + s.remain[q] - s.pull[a, v] - s.pull[b, u] + 2.0 * t.weight[a, b]
+    if hopeless(t, s, base, u, v) or u == v or a == b or not (t.candidate[a, v] and t.candidate[b, u]):
         return
     violations, overload = s.value[VIOLATIONS], s.value[OVERLOAD]
     for m in range(t.demand.shape[1]):
         more = t.demand[b, m] - t.demand[a, m]
-        for node, change in ((u, more), (v, -more)):
-            before, after = excess(t, node, m, s.used[node, m]), excess(t, node, m, s.used[node, m] + change)
-            violations += (after > 0) - (before > 0)
-            overload += eye * (after - before)
+        here, there = excess(t, u, m, s.used[u, m] + more), excess(t, v, m, s.used[v, m] - more)
+        violations += (here > 0) + (there > 0) - (s.over[u, m] > 0) - (s.over[v, m] > 0)
+        overload += eye * (here + there - s.over[u, m] - s.over[v, m])
     offer(t, s, SWAP, p, q, violations, overload, base)
 
 
 @inlined
 def consider_move_all(t: ScoreTables, s: ScoreState, u: int, v: int, eye: float) -> None:
     """All on node u go to node v; `joined` says what that is worth."""
+    base = s.base[0] - s.joined[u, v] - t.price[u] + s.opening[v]
+    if hopeless(t, s, base, u, v):
+        return
     violations, overload = s.value[VIOLATIONS], s.value[OVERLOAD]
     for m in range(t.demand.shape[1]):
-        here = excess(t, u, m, s.used[u, m])
-        before = excess(t, v, m, s.used[v, m]) if s.crowd[v] > 0 else 0.0
         after = excess(t, v, m, s.used[v, m] + s.used[u, m])
-        violations += (after > 0) - (before > 0) - (here > 0)
-        overload += eye * (after - before - here)
-    nodes = (t.price[v] if s.crowd[v] == 0 else 0.0) - t.price[u]
-    offer(t, s, MOVE_ALL, u, v, violations, overload, s.base[0] - s.joined[u, v] + nodes)
+        violations += (after > 0) - (s.over[u, m] > 0) - (s.over[v, m] > 0)
+        overload += eye * (after - s.over[u, m] - s.over[v, m])
+    offer(t, s, MOVE_ALL, u, v, violations, overload, base)
 
 
 @inlined
 def offer(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int, violations: float, overload: float, base: float) -> None:
-    """Keep a change as the best one found if it is; the objective without path latency is a bound that settles most."""
+    """Keep a change as the best one found if it is; path latency is computed only for what differs by less than it could."""
+    objective = UNKNOWN
     strained = strained_less(violations, overload, s.found)
-    if strained < 0 or (strained == 0 and base >= s.found[OBJECTIVE] - NOISE):
+    if strained < 0 or (strained == 0 and base >= s.found_base[0] + t.span):
         return
-    objective = base
-    if t.pace > 0:
-        objective += t.pace * latency_after(t, s, kind, a, b)
-        if strained == 0 and objective >= s.found[OBJECTIVE] - NOISE:
+    if strained == 0 and base > s.found_base[0] - t.span:
+        if np.isnan(s.found[OBJECTIVE]):
+            s.found[OBJECTIVE] = s.found_base[0] + t.pace * latency_after(t, s, s.change[0], s.change[1], s.change[2])
+        objective = base + (t.pace * latency_after(t, s, kind, a, b) if t.pace > 0 else 0.0)
+        if objective >= s.found[OBJECTIVE] - NOISE:
             return
+    s.relieved[0] |= strained > 0
     s.change[0], s.change[1], s.change[2] = kind, a, b
     s.found[VIOLATIONS], s.found[OVERLOAD], s.found[OBJECTIVE] = violations, overload, objective
     s.found_base[0] = base
@@ -90,27 +97,24 @@ def offer(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int, violations: 
 
 @inlined
 def latency_after(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int) -> float:
-    """Path latency as it would be; only `place` is changed, and changed back."""
+    """Path latency as a change would leave it; only `place` is changed, and changed back."""
+    u = s.place[a]
     if kind == MOVE:
-        u = s.place[a]
         s.place[a] = b
-        latency = path_latency(t, s)
-        s.place[a] = u
-        return latency
-    if kind == SWAP:
-        s.place[a], s.place[b] = s.place[b], s.place[a]
-        latency = path_latency(t, s)
-        s.place[a], s.place[b] = s.place[b], s.place[a]
-        return latency
-    for p in range(s.place.size):
-        if s.place[p] == a:
-            s.moved[p] = True
-            s.place[p] = b
+    elif kind == SWAP:
+        s.place[a], s.place[b] = s.place[b], u
+    elif kind == MOVE_ALL:
+        for p in range(s.place.size):
+            s.moved[p] = s.place[p] == a
+            s.place[p] = b if s.moved[p] else s.place[p]
     latency = path_latency(t, s)
-    for p in range(s.place.size):
-        if s.moved[p]:
-            s.moved[p] = False
-            s.place[p] = a
+    if kind == MOVE:
+        s.place[a] = u
+    elif kind == SWAP:
+        s.place[a], s.place[b] = u, s.place[a]
+    elif kind == MOVE_ALL:
+        for p in range(s.place.size):
+            s.place[p] = a if s.moved[p] else s.place[p]
     return latency
 
 

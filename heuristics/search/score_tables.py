@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
+from edrp.heuristics.search.acceptance import NOISE
 from edrp.metrics.base import LIMIT_SLACK
 
 Floats = NDArray[np.float64]
@@ -29,7 +30,7 @@ class ScoreTables(NamedTuple):
     itself). `node_list[node_start[o]:...]` are the nodes that may run o.
     `source`, `target` are the streams that count for path latency, by source. `apart` is the score's part of
     co-location and events when no two instances that could share a node do, `price` what a node in use costs,
-    `pace` the objective per second of path latency. `limit` is the usable capacity with its slack, `scale` what an
+    `pace` the objective per second of path latency, and `span` more than all that latency can make of it. `limit` is the usable capacity with its slack, `scale` what an
     excess over it is related to.
     """
 
@@ -50,6 +51,7 @@ class ScoreTables(NamedTuple):
     apart: float
     price: Floats
     pace: float
+    span: float
 
 
 class ScoreState(NamedTuple):
@@ -60,8 +62,12 @@ class ScoreState(NamedTuple):
     node u, so that a change of one instance is worth a difference of two pulls. `value` (3,) is violations, overload,
     objective (`acceptance`), `base` (1,) the objective without path latency. `change` (3,), `found` (3,) and `found_base`
     (1,) are the best change of a scan; `joined` (nodes, nodes) what the score gains when all on one node move to
-    another, `barred` where they may not; `leader` and `moved` (instances,), `arrival` (operators,), `stamp` (nodes,) are
-    scratch.
+    another, `barred` where they may not.
+    A scan begins with what it needs again and again: `leaders` are instances that stand for all of their operator on
+    their node, `remain` (instances,) is what one contributes where it is and `hold` what the score loses when it
+    leaves, `opening` (nodes,) what an empty node costs, `over` (nodes, resources) the relative overload, `heavy`
+    (nodes,) whether there is any, `relieved` (1,) whether `found` strains less than `value`. `moved` (instances,),
+    `arrival` (operators,), `stamp` (nodes,) are scratch.
     """
 
     place: Integers
@@ -76,7 +82,13 @@ class ScoreState(NamedTuple):
     found_base: Floats
     joined: Floats
     barred: NDArray[np.bool_]
-    leader: NDArray[np.bool_]
+    leaders: Integers
+    remain: Floats
+    hold: Floats
+    opening: Floats
+    over: Floats
+    heavy: NDArray[np.bool_]
+    relieved: NDArray[np.bool_]
     moved: NDArray[np.bool_]
     arrival: Floats
     stamp: Integers
@@ -98,7 +110,13 @@ class ScoreState(NamedTuple):
             found_base=np.zeros(1),
             joined=np.zeros((nodes, nodes)),
             barred=np.zeros((nodes, nodes), np.bool_),
-            leader=np.zeros(tables.operator.size, np.bool_),
+            leaders=np.zeros(tables.operator.size, np.int64),
+            remain=np.zeros(tables.operator.size),
+            hold=np.zeros(tables.operator.size),
+            opening=np.zeros(nodes),
+            over=np.zeros(tables.limit.shape),
+            heavy=np.zeros(nodes, np.bool_),
+            relieved=np.zeros(1, np.bool_),
             moved=np.zeros(tables.operator.size, np.bool_),
             arrival=np.zeros(operators),
             stamp=np.zeros(nodes, np.int64),
@@ -111,7 +129,7 @@ def score_tables(compiled: Compiled) -> ScoreTables:
     A stream's rate there is what the score grows by when all of it leaves its node, and −ln of a node's availability
     what its use costs.
     """
-    operators, nodes = compiled.candidate.shape
+    operators = len(compiled.operators)
     instances = compiled.max_replicas
     weight, joined = np.zeros((operators, operators)), np.zeros((operators, operators), bool)
     share = compiled.stream_rate / (instances[compiled.stream_source] * instances[compiled.stream_target])
@@ -121,6 +139,7 @@ def score_tables(compiled: Compiled) -> ScoreTables:
     # Each instance of an operator with a stream to itself shares a node with itself at any rate.
     itself = compiled.stream_source == compiled.stream_target
     alone = float((share * instances[compiled.stream_source])[itself].sum())
+    delay = np.where(np.isfinite(compiled.delay), compiled.delay, FAR)
     forward = np.flatnonzero(compiled.forward)
     forward = forward[np.argsort(compiled.stream_source[forward], kind="stable")]
     owner, partner = np.nonzero(joined)
@@ -136,11 +155,20 @@ def score_tables(compiled: Compiled) -> ScoreTables:
         candidate=compiled.candidate,
         source=compiled.stream_source[forward],
         target=compiled.stream_target[forward],
-        delay=np.where(np.isfinite(compiled.delay), compiled.delay, FAR),
+        delay=delay,
         demand=compiled.demand,
         limit=compiled.capacity * (1 + LIMIT_SLACK) + ROUNDING * compiled.demand.sum(axis=0),
         scale=np.where(compiled.capacity > 0, compiled.capacity, 1e-3 * (1e-300 + compiled.demand.max(axis=0, initial=0.0))),
         apart=float(compiled.stream_rate.sum()) - alone,
         price=compiled.weight["availability"] * -np.log(compiled.node_availability),
         pace=compiled.weight["response_time"],
+        span=compiled.weight["response_time"] * most_streams(compiled, forward) * float(delay.max()) + 2 * NOISE,
     )
+
+
+def most_streams(compiled: Compiled, forward: Integers) -> int:
+    """Streams on the longest path; `forward` are those that lie on paths, by source."""
+    steps = np.zeros(len(compiled.operators), np.int64)
+    for source, target in zip(compiled.stream_source[forward], compiled.stream_target[forward], strict=True):
+        steps[target] = max(steps[target], steps[source] + 1)
+    return int(steps.max(initial=0))
