@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.reconfiguration import downtime_floor
-from edrp.ties import TIE_COST
+from edrp.ties import TIE_COST, cost_scale
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -76,9 +76,6 @@ def tables_of(compiled: Compiled) -> Tables:
     finite = np.where(np.isfinite(compiled.delay), compiled.delay, 1e9)
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
-    cost_scale = compiled.limit["cost"]
-    if not np.isfinite(cost_scale):
-        cost_scale = max(1e-12, float(compiled.replica_cost @ compiled.max_replicas))
     return Tables(
         source=compiled.stream_source,
         target=compiled.stream_target,
@@ -112,7 +109,7 @@ def tables_of(compiled: Compiled) -> Tables:
         storm=compiled.storm,
         weights=np.array([compiled.weight[name] for name in metrics]),
         limits=np.array([compiled.limit[name] for name in metrics]),
-        tie_cost=TIE_COST / cost_scale,
+        tie_cost=TIE_COST / cost_scale(compiled),
     )
 
 

@@ -19,7 +19,7 @@ from edrp.formulations.elimination.tree import EliminationParameters, Incumbent,
 from edrp.memory import amount
 from edrp.methods import Method, Options, get_method
 from edrp.parameters import read_parameters
-from edrp.problems.edrp import EdrpProblem
+from edrp.problems.placement import PlacementProblem
 from edrp.reconfiguration import downtime_floor
 from edrp.solution import Answer, StoppedBecause
 from edrp.ties import TIE_MOVE
@@ -37,12 +37,12 @@ class Eliminate:
     """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits."""
 
     name = "eliminate"
-    kinds: tuple[str, ...] = ("edrp",)
+    kinds: tuple[str, ...] = ("edrp", "latency-aware")
     exact = True
     summary = "bound and eliminate, label search, branch and bound; the fastest proof"
     parameters = EliminationParameters
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def refusal(self, problem: PlacementProblem) -> str | None:
         """Availability counts each node once for all operators, which the bound does not model.
 
         Configurations are listed once elimination has left few enough of them; beyond all bounds it never does.
@@ -59,11 +59,15 @@ class Eliminate:
         seats = len(operators) * everywhere * (1 + max(operator.max_replicas for operator in operators))
         if seats > MOST_SEATS:
             return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate; {INSTEAD}"
-        if problem.weights.availability > 0 or problem.limits.availability is not None:
-            return "eliminate does not take availability into account; use highs"
+        terms = {term.metric: term for term in problem.terms}
+        for metric in ("availability", "supervisors"):
+            if metric in terms and (terms[metric].weight > 0 or terms[metric].limit is not None):
+                return f"eliminate does not take {metric} into account, where a node counts once for all operators; use highs"
+        if problem.application.feedback:
+            return "eliminate takes no cycles; use highs"
         return None
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
         parameters = read_parameters(self.parameters, options.parameters, self.name)
         compiled = compile_problem(problem)
@@ -99,7 +103,7 @@ def _reporter(options: Options) -> Any:
 
 
 def _incumbent(
-    problem: EdrpProblem, compiled: Compiled, model: Model, options: Options, parameters: EliminationParameters
+    problem: PlacementProblem, compiled: Compiled, model: Model, options: Options, parameters: EliminationParameters
 ) -> Incumbent:
     """The best of the start, the current deployment and a short annealing; without any, the largest feasible value."""
     known = [deployment for deployment in (options.start, problem.current) if deployment is not None]
@@ -107,13 +111,12 @@ def _incumbent(
         heuristic: Method = get_method("annealing", problem.kind)
         # Steps, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
         # A current deployment that is dear to leave is an excellent start already.
-        anneals = 1 if problem.current is not None and problem.weights.downtime > 0 else 3
+        anneals = 1 if problem.current is not None and compiled.weight["downtime"] > 0 else 3
         steps = {"anneals": anneals, "steps": 150_000 + 20_000 * model.operators}
         sub = replace(options.within(0.5 * options.remaining), parameters=steps)
         found = heuristic.run(problem, sub).decision
         known += [found] if found is not None else []
-    # Every weighted metric is at most its limit in a feasible deployment, so that the weights' sum is a bound.
-    best = Incumbent(sum(term.weight for term in problem.terms) + 1e-6)
+    best = Incumbent(_largest_objective(compiled) + 1e-6)
     for deployment in known:
         if problem.evaluate(deployment).feasible:
             members, objective = _measured(problem, compiled, model, deployment)
@@ -122,18 +125,39 @@ def _incumbent(
     return best
 
 
+def _largest_objective(compiled: Compiled) -> float:
+    """What no feasible deployment exceeds: limits where there are any, else longest ways and dearest links everywhere."""
+    delay = float(np.where(np.isfinite(compiled.delay), compiled.delay, 0.0).max())
+    most = {
+        "response_time": len(compiled.operators) * delay,
+        "cost": float(compiled.stream_rate.sum() * compiled.link_cost.max()),
+    }
+    return sum(
+        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else most[name])
+        for name, weight in compiled.weight.items()
+        if weight and not (name == "availability" and (compiled.node_availability == 1).all())
+    )
+
+
 def _measured(
-    problem: EdrpProblem, compiled: Compiled, model: Model, deployment: Deployment
+    problem: PlacementProblem, compiled: Compiled, model: Model, deployment: Deployment
 ) -> tuple[list[NDArray[np.int32]], float]:
     """Configurations in search order, and the objective with tie terms."""
     evaluation = problem.evaluate(deployment)
     counts = compiled.counts(deployment)
     moved = 0 if compiled.current is None else np.maximum(counts - compiled.current, 0).sum(axis=1)
     gone = 0 if compiled.current is None else np.maximum(compiled.current - counts, 0).sum(axis=1)
-    ties = (model.cost - compiled.weight["cost"]) * evaluation.metrics["cost"] + TIE_MOVE * float(np.sum(np.maximum(moved, gone)))
+    ties = (model.cost - compiled.weight["cost"]) * _cost(compiled, counts) + TIE_MOVE * float(np.sum(np.maximum(moved, gone)))
     members = [compiled.members(counts)[i] for i in model.order]
     ties += sum(float(model.tie_order(i)[own[own >= 0]].sum()) for i, own in enumerate(members))
     return members, evaluation.objective + ties
+
+
+def _cost(compiled: Compiled, counts: NDArray[np.int64]) -> float:
+    """Money/h of replicas per operator and node, or what the arrays call that."""
+    share = counts / counts.sum(axis=1, keepdims=True)
+    sent = np.einsum("eu,uv,ev->e", share[compiled.stream_source], compiled.link_cost, share[compiled.stream_target])
+    return float(compiled.replica_cost @ counts.sum(axis=1) + compiled.stream_rate @ sent)
 
 
 def _roots(model: Model) -> list[Box]:
@@ -157,7 +181,7 @@ def _roots(model: Model) -> list[Box]:
 
 
 def _answer(
-    problem: EdrpProblem,
+    problem: PlacementProblem,
     compiled: Compiled,
     model: Model,
     search: Search,

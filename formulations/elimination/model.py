@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.reconfiguration import downtime_floor
-from edrp.ties import TIE_COST, TIE_NODE
+from edrp.ties import TIE_COST, TIE_NODE, cost_scale
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -132,7 +132,6 @@ def model_of(compiled: Compiled) -> Model:
         known = finite[:, m][finite[:, m] > 0]
         scale[m] = known.mean() if known.size else 1.0
     limit = compiled.limit
-    cost_scale = limit["cost"] if np.isfinite(limit["cost"]) else float(compiled.replica_cost @ compiled.max_replicas)
     stable = np.isfinite(compiled.latency)
     model = Model(
         compiled=compiled,
@@ -150,7 +149,7 @@ def model_of(compiled: Compiled) -> Model:
         delay=np.where(np.isfinite(compiled.delay), compiled.delay, 0.0),
         price=compiled.link_cost,
         response=compiled.weight["response_time"],
-        cost=compiled.weight["cost"] + TIE_COST / max(cost_scale, 1e-12),
+        cost=compiled.weight["cost"] + TIE_COST / cost_scale(compiled),
         downtime=compiled.weight["downtime"],
         usage=compiled.weight["network_usage"],
         limits=np.array([limit[name] for name in ("response_time", "cost", "downtime", "network_usage")]),
