@@ -102,7 +102,8 @@ def relabelled(plan: Deployment, problem: LatencyAwareProblem, running: Deployme
         places = [name for name in group if name in after or name in before]
         if not used:
             continue
-        stays = np.array([[np.minimum(after[u], before.get(v, none)).sum() + 0.5 * (u == v) for v in places] for u in used])
+        stays = np.array([[np.minimum(after[u], before.get(v, none)).sum() for v in places] for u in used], float)
+        stays += np.array([[u == v for v in places] for u in used]) / (1 + len(used))  # among equals, as planned
         rows, columns = linear_sum_assignment(stays, maximize=True)
         renamed.update({used[row]: places[column] for row, column in zip(rows, columns, strict=True)})
     return Deployment({name: [renamed[node] for node in plan[name]] for name in plan})
@@ -130,8 +131,7 @@ def _equal_nodes(problem: LatencyAwareProblem) -> Iterator[list[str]]:
 def _partial(plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration) -> Iterator[Deployment]:
     """The plan without the operators whose moves take longest, of which the slowest alone decides the downtime."""
     slowest = [name for name in change.slowest_first(plan) if _can_stay(name, problem, change.current)]
-    cuts = np.unique(np.linspace(1, len(slowest), min(MOST_PARTIAL, len(slowest)), dtype=np.int64)) if slowest else []
-    for cut in cuts:
+    for cut in np.unique(np.linspace(1, len(slowest), min(MOST_PARTIAL, len(slowest)), dtype=np.int64)):
         kept = {name: change.current[name] for name in slowest[:cut]}
         yield Deployment({name: kept.get(name, plan[name]) for name in plan})
 

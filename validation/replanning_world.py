@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -103,7 +103,8 @@ def loads(data: Path | None, seed: int) -> tuple[Values, str]:
 def topology() -> LatencyAwareProblem:
     """The problem in its busiest moment, with state to move, prices of latency, and means around which all fluctuates."""
     problem = paper_problem(TOPOLOGY, PEAK)
-    sizes = np.exp(np.random.default_rng(0).uniform(*np.log(STATE), len(problem.application.operators)))
+    least, most = np.log(STATE)
+    sizes = np.exp(np.random.default_rng(0).uniform(least, most, len(problem.application.operators)))
     operators = [
         operator.replace(state_size=float(size), code_size=CODE)
         for operator, size in zip(problem.application.operators, sizes, strict=True)
@@ -113,7 +114,7 @@ def topology() -> LatencyAwareProblem:
     return problem.replace(application=problem.application.replace(operators=operators), network=network, weights=WEIGHTS)
 
 
-def moments(day: Sequence[float], seed: int) -> Iterator[Moment]:
+def moments(day: Iterable[float], seed: int) -> Iterator[Moment]:
     """The day step by step.
 
     Needs of cores and rates follow the load and a fluctuation of each operator's own; memory stays. Delays fluctuate by
