@@ -1,6 +1,6 @@
 """Hill climbing over counts: any number of instances moves, trades places, or leaves a node for one of another class.
 
-No change makes a node overloaded that was not. Where a node is overloaded, what relieves it comes before the score.
+Instances go where there is room. Only where nodes are overloaded may they overload others, if that is less in all.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from edrp.kernels import inlined, inner_loop
 
 LEAST = 1e-9
 """Gain, relative to the score of all instances apart, below which a change is not worth making."""
+
+STRAIN = 1e6
+"""Weight of overload beside the score in the choice among trades that relieve it."""
 
 WORTH = 1e-5
 """The same for all that replacing a node might gain, below which it is not worth trying."""
@@ -30,6 +33,25 @@ def _price(price: np.ndarray, total: np.ndarray, s: int, d: int, q: int) -> floa
     """What nodes in use cost less when q instances move from node s to node d."""
     saved = price[s] if total[s] == q else 0.0
     return saved - price[d] if total[d] == 0 else saved
+
+
+@inlined
+def _relief(
+    demand: np.ndarray, capacity: np.ndarray, used: np.ndarray, a: int, b: int, s: int, d: int, q: int, back: int
+) -> tuple[int, float]:
+    """How many broken limits fewer, and how much overload less, there are with q of a on d for `back` of b on s."""
+    violations, overload = strain(capacity, used, s)
+    there, load = strain(capacity, used, d)
+    violations, overload = violations + there, overload + load
+    for m in range(used.shape[1]):
+        used[s, m] -= q * demand[a, m] - back * demand[b, m]
+        used[d, m] += q * demand[a, m] - back * demand[b, m]
+    left, rest = strain(capacity, used, s)
+    there, load = strain(capacity, used, d)
+    for m in range(used.shape[1]):
+        used[s, m] += q * demand[a, m] - back * demand[b, m]
+        used[d, m] -= q * demand[a, m] - back * demand[b, m]
+    return violations - left - there, overload - rest - load
 
 
 @inlined
@@ -61,7 +83,7 @@ def _move(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int, repa
     """
     best, number, fewer, less, most = -1, 0, 0, 0.0, -p.span
     held, everywhere = c.held[a, s], c.changed[s] > c.looked[a]
-    violations, overload = strain(t.capacity, c.used, s)
+    violations, _ = strain(t.capacity, c.used, s)
     for k in range(c.tally[OPEN] + c.spare.size if everywhere else recent):
         d = _target(t, c, k) if everywhere else c.recent[k]
         if d < 0 or d == s:
@@ -72,17 +94,14 @@ def _move(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int, repa
         if violations == 0 and hoped + t.node_price[s] <= most:
             continue
         q = room(t.demand, t.capacity, t.candidate, c.used, a, d, held)
-        if q == 0:
+        if q == 0 and (violations == 0 or not t.candidate[a, d]):
             continue
+        q = max(q, 1)  # where a node is overloaded, one instance may overload another node, if that is less
         value = gain(t.pair, c.held, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
         relieved, lighter = 0, 0.0
         if violations > 0:
-            for m in range(c.used.shape[1]):
-                c.used[s, m] -= q * t.demand[a, m]
-            left, load = strain(t.capacity, c.used, s)
-            relieved, lighter = violations - left, overload - load if repaired else 0.0
-            for m in range(c.used.shape[1]):
-                c.used[s, m] += q * t.demand[a, m]
+            relieved, lighter = _relief(t.demand, t.capacity, c.used, a, a, s, d, q, 0)
+            lighter = lighter if repaired else 0.0
         if relieved < fewer or (relieved == fewer and lighter < less - LEAST):
             continue
         if relieved > fewer or lighter > less + LEAST or value > most:
@@ -126,22 +145,30 @@ def _counterpart(
 
 @inlined
 def _swap(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int) -> bool:
-    """Trade instances of operator a on node s for another's where a would rather be, if that pays whatever the latency."""
+    """Trade instances of operator a on node s for another's where a would rather be, if that pays whatever the latency.
+
+    From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
+    """
+    strained = strain(t.capacity, c.used, s)[0] > 0
     most, best, other, number, number_back = p.span + LEAST * t.everything, -1, -1, 0, 0
     everywhere = c.changed[s] > c.looked[a]
     for k in range(c.tally[OPEN] if everywhere else recent):
         d = c.opened[k] if everywhere else c.recent[k]
-        if d == s or c.total[d] == 0 or not t.candidate[a, d] or c.joined[a, d] <= c.joined[a, s]:
+        if d == s or c.total[d] == 0 or not t.candidate[a, d] or (c.joined[a, d] <= c.joined[a, s] and not strained):
             continue
         for b in range(c.held.shape[0]):
             if b == a or c.held[b, d] == 0 or not t.candidate[b, s]:
                 continue
             c.tally[WORK] += 1
             q, back = _counterpart(t.demand, t.capacity, c.used, c.held, a, b, s, d)
-            if q == 0:
+            if q == 0 and not strained:
                 continue
+            q, back = (1, 1) if q == 0 else (q, back)
             saved = gain(t.pair, c.held, c.joined, a, s, d, q) + gain(t.pair, c.held, c.joined, b, d, s, back)
             saved -= 2.0 * q * back * t.pair[a, b]  # what passes each other on the way
+            if strained:
+                relieved, lighter = _relief(t.demand, t.capacity, c.used, a, b, s, d, q, back)
+                saved += STRAIN * (relieved + lighter) if relieved > 0 or (relieved == 0 and lighter > LEAST) else -np.inf
             if saved > most:
                 most, best, other, number, number_back = saved, d, b, q, back
     if best < 0:
