@@ -78,6 +78,15 @@ class Relabelling:
             node[rank] = best
         return Labelled(node, seconds, least if searched > MOST_NODES else seconds)
 
+    def core(self, owner: Index, patterns: Index, seconds: float) -> Index:
+        """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""
+        kept = np.arange(owner.size)
+        for each in range(owner.size):
+            fewer = kept[kept != each]
+            if fewer.size and self.shortest(owner[fewer], patterns[fewer], seconds).bound >= seconds:
+                kept = fewer
+        return kept
+
 
 def _twins(delay: Values, members: list[Index]) -> Index:
     """For each node the one before it in its class that is as far from and to everything, or -1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,34 @@ from edrp.program import Linear, Program
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]
 
+FINEST_GAP, COARSEST_GAP = 1e-10, 1e-4
+"""Of what a solver is asked to prove, relative to an objective between 1 and 2."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Patterns to choose from: class, counts of shape (patterns, operators), cost."""
+    """Patterns to choose from.
+
+    Attributes
+    ----------
+    owner : shape (patterns,)
+        Class.
+    pattern : shape (patterns, operators)
+        Counts.
+    cost : shape (patterns,)
+        Price of the supervisor less what the pattern is worth at the prices of a proof.
+    fixed : float
+        What all instances are worth at these prices, and all streams apart: the score is this plus the costs.
+    least, limit : float
+        Scores that matter: no choice scores less than one, and those above the other are not wanted.
+    """
 
     owner: Index
     pattern: Index
     cost: Values
+    fixed: float
+    least: float
+    limit: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +65,51 @@ class Selection:
 
     A choice that was looked at can be excluded. Patterns that fit more than once have a column per use. Path latency is
     bounded by arrival times: a stream takes at least its least delay between different supervisors, unless one pattern
-    holds all instances of both its ends.
+    holds all instances of both its ends. The objective is 1 at the least score that matters and 2 at the largest, since
+    solvers are exact to absolute tolerances and path latency may weigh next to nothing.
     """
 
     model: Model
     candidates: Candidates
     window: Window
     least_delay: Values
-    excluded: list[Index] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         model, pattern = self.model, self.candidates.pattern
         fits = np.where(pattern > 0, model.instances // np.maximum(pattern, 1), np.iinfo(np.int64).max).min(axis=1)
         uses = np.minimum(fits, np.array(self.window.class_most, np.int64)[self.candidates.owner])
+        self.scale = max(self.candidates.limit - self.candidates.least, 1e-12)
         self.column = np.repeat(np.arange(len(pattern)), uses)  # candidate of each column
         self.first = np.cumsum([0, *uses])[:-1]
         self.program = self._program()
 
     def exclude(self, chosen: Index) -> None:
         """Forbid one choice."""
+        columns = self._columns(chosen)
+        self.program.add_row(f"excluded {self.program.rows}", Linear.of(columns, 1.0), upper=columns.size - 1)
+
+    def prolong(self, chosen: Index, seconds: float) -> None:
+        """Bound the longest path of all choices that contain these candidates."""
+        if "longest" in self.program.column_blocks:
+            columns, delay = self._columns(chosen), 1000 * seconds
+            row = Linear.of(self.program["longest"]) - Linear.of(columns, delay)
+            self.program.add_row(f"prolonged {self.program.rows}", row, lower=delay * (1 - columns.size))
+
+    def _columns(self, chosen: Index) -> Index:
         candidate, uses = np.unique(chosen, return_counts=True)
-        columns = np.concatenate([self.first[p] + np.arange(n) for p, n in zip(candidate, uses, strict=True)])
-        self.program.add_row(f"excluded {len(self.excluded)}", Linear.of(columns, 1.0), upper=columns.size - 1)
-        self.excluded.append(chosen)
+        return np.concatenate([self.first[p] + np.arange(n) for p, n in zip(candidate, uses, strict=True)])
 
     def solve(self, seconds: float, gap: float) -> Selected:
-        """The best choice that is left."""
+        """The best choice that is left, to an absolute gap where the solver's tolerances allow it."""
         if not self.column.size:
             return Selected(None, np.inf, False)
         limit = None if np.isinf(seconds) else seconds
-        result: ProgramResult = solve_arrays(self.program.arrays(), SolverOptions(time_limit=limit, gap=gap))
+        within = float(np.clip(gap / self.scale, FINEST_GAP, COARSEST_GAP))
+        result: ProgramResult = solve_arrays(self.program.arrays(), SolverOptions(time_limit=limit, gap=within))
         interrupted = result.stopped_because == "interrupted"
         if result.status == "infeasible":
             return Selected(None, np.inf, False)
-        bound = -np.inf if result.bound is None else result.bound
+        bound = -np.inf if result.bound is None else self.candidates.least + (result.bound - 1.0) * self.scale
         if result.values is None:
             return Selected(None, bound, interrupted)
         used = np.flatnonzero(np.round(result.values[: self.column.size]) > 0)
@@ -102,10 +133,10 @@ class Selection:
         if again.size:
             rows = np.arange(again.size)
             program.add_rows("in order", again.size, [(rows, use[again], 1.0), (rows, use[again + 1], -1.0)], lower=0.0)
-        objective = Linear.of(use, candidates.cost[self.column]) + model.apart
+        objective = Linear.of(use, candidates.cost[self.column]) + (candidates.fixed - candidates.least)
         if model.second > 0 and model.source.size:
             objective = objective + self._longest_path(program, use) * (model.second / 1000)
-        program.minimise(objective)
+        program.minimise(objective * (1 / self.scale) + 1.0)
         return program
 
     def _longest_path(self, program: Program, use: Index) -> Linear:

@@ -24,6 +24,9 @@ Index = NDArray[np.int64]
 FEW_PATTERNS, MANY_PATTERNS = 4_000, 60_000
 """Patterns that may be left where the numbers of supervisors can still be branched on, and where they cannot."""
 
+NARROWEST = 0.01
+"""Fraction of the room between bound and incumbent below which it is not narrowed further."""
+
 MOST_NODES = 3_000_000
 """Of a search that lists patterns."""
 
@@ -126,18 +129,36 @@ class Search:
         bound = max(self.current, proof.bound)
         if bound >= self.target or self.remaining() <= 0:
             return bound, []
-        if not self.windows:
-            self._choose_from_pool(window)
-            if bound >= self.target:
-                return bound, []
-        use = self._use_by_class(relaxation)
-        parts = list(_split(window, use))
-        listed = self._list(proof, self.target, FEW_PATTERNS if parts else MANY_PATTERNS)
-        if listed is not None:
-            return max(bound, self._choose(listed, window, self.target)), []
-        if parts:
-            return bound, parts
-        return self._choose_near(proof, window), []
+        self._choose_from_pool(proof, window)
+        parts = list(_split(window, self._use_by_class(relaxation), self.model))
+        bound = max(bound, self._widen(proof, window, FEW_PATTERNS if parts else MANY_PATTERNS))
+        return bound, parts if bound < self.target else []
+
+    def _widen(self, proof: Certificate, window: Window, most: int) -> float:
+        """Settle a window from its bound upwards, as far as patterns can be listed; what nothing in it scores less than.
+
+        Where there are too many patterns below the incumbent, a fraction of the room below it comes first: what is found
+        there makes the room smaller, and where nothing is found, the bound has risen.
+        """
+        bound, share, settled = proof.bound, 1.0, False
+        while bound < self.target and self.remaining() > 0:
+            limit = proof.bound + share * (self.target - proof.bound)
+            listed = self._list(proof, limit, most)
+            if listed is None:
+                if settled or share < NARROWEST:
+                    break
+                share *= 0.25
+                continue
+            before = self.incumbent.objective
+            bound = max(bound, self._choose(listed, window))
+            settled = True
+            if self.incumbent.objective < before:
+                share, settled = 1.0, False
+            elif share == 1.0 or bound < limit:
+                break
+            else:
+                share = min(1.0, 2.0 * share)
+        return bound
 
     def _generate(self, window: Window) -> tuple[Certificate, Relaxation]:
         """Add patterns until none would lower the master's value; the best proof met, and the last relaxation."""
@@ -179,15 +200,20 @@ class Search:
             patterns.append(found.patterns)
         pattern = np.concatenate(patterns) if patterns else np.zeros((0, self.model.instances.size), np.int64)
         self.listed = max(self.listed, len(pattern))
-        return Candidates(np.concatenate(owner) if owner else np.zeros(0, np.int64), pattern, self.model.price - self.model.saved(pattern))
+        return self._candidates(np.concatenate(owner) if owner else np.zeros(0, np.int64), pattern, proof, limit)
 
-    def _choose(self, candidates: Candidates, window: Window, limit: float) -> float:
+    def _candidates(self, owner: Index, pattern: Index, proof: Certificate, limit: float) -> Candidates:
+        cost = self.model.price - self.model.saved(pattern) - pattern @ proof.worth
+        fixed = self.model.apart + float(proof.worth @ self.model.instances)
+        return Candidates(owner, pattern, cost, fixed, proof.bound, limit)
+
+    def _choose(self, candidates: Candidates, window: Window) -> float:
         """Look at choices among the candidates, best first, until the bound on the others reaches the target or the limit.
 
         Returns what no placement of the window scores less than, if all patterns of those below the limit are among the
         candidates.
         """
-        selection = Selection(self.model, candidates, window, self.least_delay)
+        selection, limit = Selection(self.model, candidates, window, self.least_delay), candidates.limit
         looked_at = np.inf
         for _ in range(MOST_CHOICES):
             found = self._select(selection, self.remaining())
@@ -196,33 +222,36 @@ class Search:
                 least = self._look_at(candidates.owner[found.chosen], candidates.pattern[found.chosen])
                 looked_at = min(looked_at, least)
                 selection.exclude(found.chosen)
+                self._prolong(selection, found.chosen)
             if found.chosen is None or bound >= min(limit, self.target) or self.remaining() <= 0:
                 break
         return bound
 
-    def _choose_from_pool(self, window: Window) -> None:
+    def _prolong(self, selection: Selection, chosen: Index) -> None:
+        """Tell the program which few of the patterns chosen make paths too long for a better placement."""
+        if self.model.second > 0:
+            owner, patterns = selection.candidates.owner[chosen], selection.candidates.pattern[chosen]
+            seconds = (self.target - self._score(patterns)) / self.model.second
+            if seconds > 0 and self.relabelling.shortest(owner, patterns, seconds).bound >= seconds:
+                selection.prolong(chosen[self.relabelling.core(owner, patterns, seconds)], seconds)
+
+    def _score(self, patterns: Index) -> float:
+        """Score of a choice without path latency."""
+        return self.model.apart + len(patterns) * self.model.price - float(self.model.saved(patterns).sum())
+
+    def _choose_from_pool(self, proof: Certificate, window: Window) -> None:
         """Improve the incumbent with the patterns known so far."""
-        pool = self.pool
-        candidates = Candidates(np.array(pool.owner, np.int64), np.array(pool.pattern), np.array(pool.cost))
+        owner, pattern = np.array(self.pool.owner, np.int64), np.array(self.pool.pattern)
+        candidates = self._candidates(owner, pattern, proof, self.target)
         found = self._select(Selection(self.model, candidates, window, self.least_delay), min(3.0, 0.3 * self.remaining()))
         if found.chosen is not None:
             self._look_at(candidates.owner[found.chosen], candidates.pattern[found.chosen])
 
     def _select(self, selection: Selection, seconds: float) -> Selected:
-        found = selection.solve(seconds, 0.1 * self.gap)
+        found = selection.solve(seconds, 0.1 * self.gap * abs(self.incumbent.objective))
         if found.interrupted:
             raise KeyboardInterrupt
         return found
-
-    def _choose_near(self, proof: Certificate, window: Window) -> float:
-        """Where too many patterns are left: settle as much above the bound as can be listed, which raises the bound by that."""
-        room = self.target - proof.bound
-        for _ in range(20):
-            room *= 0.5
-            listed = self._list(proof, proof.bound + room, MANY_PATTERNS)
-            if listed is not None:
-                return max(proof.bound, self._choose(listed, window, proof.bound + room))
-        return proof.bound
 
     def _look_at(self, owner: Index, patterns: Index) -> float:
         """Label a choice of patterns, keep it if it is the best, and bound what it scores."""
@@ -232,7 +261,7 @@ class Search:
             return self.seen[key]
         model = self.model
         self.choices += 1
-        score = model.apart + owner.size * model.price - float(model.saved(patterns).sum())
+        score = self._score(patterns)
         cutoff = np.inf
         if self.incumbent.counts is not None:
             cutoff = (self.incumbent.objective - score) / model.second if model.second > 0 else 1.0
@@ -255,8 +284,30 @@ class Search:
         return np.array([between[np.ix_(usable[a], usable[b])].min(initial=np.inf) for a, b in ends])
 
 
-def _split(window: Window, use: Values) -> Iterator[Window]:
-    """Parts of a window around what the relaxation uses: by the number of supervisors first, then by that of a class."""
+def _split(window: Window, use: Values, model: Model) -> Iterator[Window]:
+    """Parts of a window around what the relaxation uses, but for those whose supervisors are too small in sum."""
+    for part in _parts(window, use):
+        if not part.empty and _enough(part, model):
+            yield part
+
+
+def _enough(window: Window, model: Model) -> bool:
+    """Whether the largest supervisors that a window allows have as much of each resource as all instances need."""
+    lowest, highest = np.array(window.class_least), np.array(window.class_most)
+    for m in range(model.demand.shape[1]):
+        capacity = np.array([each.capacity[m] for each in model.classes])
+        total, left = float(lowest @ capacity), window.most - int(lowest.sum())
+        for c in np.argsort(-capacity, kind="stable"):
+            taken = min(left, int(highest[c] - lowest[c]))
+            total += taken * float(capacity[c])
+            left -= taken
+        if total < float(model.instances @ model.demand[:, m]):
+            return False
+    return True
+
+
+def _parts(window: Window, use: Values) -> Iterator[Window]:
+    """By the number of supervisors first, then by that of the class that is furthest from a whole number."""
     if window.least < window.most:
         for least, most in _around(window.least, window.most, float(use.sum())):
             yield replace(window, least=least, most=most)
@@ -268,9 +319,7 @@ def _split(window: Window, use: Values) -> Iterator[Window]:
         for least, most in _around(window.class_least[c], window.class_most[c], float(use[c])):
             lowest, highest = list(window.class_least), list(window.class_most)
             lowest[c], highest[c] = least, most
-            part = replace(window, class_least=tuple(lowest), class_most=tuple(highest))
-            if not part.empty:
-                yield part
+            yield replace(window, class_least=tuple(lowest), class_most=tuple(highest))
 
 
 def _around(least: int, most: int, value: float) -> list[tuple[int, int]]:
