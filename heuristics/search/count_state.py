@@ -112,9 +112,7 @@ def add(t: CountTables, c: Counts, a: int, s: int, q: int) -> None:
 
 
 @inlined
-def room(
-    demand: np.ndarray, capacity: np.ndarray, candidate: np.ndarray, used: np.ndarray, a: int, s: int, most: int
-) -> int:
+def room(demand: np.ndarray, capacity: np.ndarray, candidate: np.ndarray, used: np.ndarray, a: int, s: int, most: int) -> int:
     """How many more instances of operator a fit on node s, at most `most`."""
     if not candidate[a, s]:
         return 0

@@ -14,6 +14,7 @@ from edrp.heuristics.tables import _grouped as grouped
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+
 class CountTables(NamedTuple):
     """Arrays over operators a, nodes s, resources m and classes of nodes k.
 
@@ -76,4 +77,3 @@ def _classes(compiled: Compiled, zone: Integers) -> Integers:
     looks = (compiled.capacity, np.ascontiguousarray(compiled.candidate.T), zone)
     rows = zip(*(([row.tobytes() for row in look]) for look in looks), strict=True)
     return np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64)
-
