@@ -53,7 +53,7 @@ class Model:
     second : float
         Score per second of path latency.
     source, target : shape (forward streams,)
-        Operators joined by streams that count for path latency.
+        Operators joined by streams that count for path latency, sorted by source; operators are in topological order.
     """
 
     compiled: Compiled
@@ -91,7 +91,8 @@ def model_of(compiled: Compiled) -> Model:
     total = instances @ compiled.demand
     capacity = np.minimum(compiled.capacity, total) * (1 + LIMIT_SLACK / 2)
     scarce = (capacity < total).any(axis=0)
-    forward = compiled.forward
+    forward = np.flatnonzero(compiled.forward)
+    forward = forward[np.argsort(compiled.stream_source[forward], kind="stable")]
     return Model(
         compiled=compiled,
         instances=instances,

@@ -42,8 +42,6 @@ class Relabelling:
         self.to_class = np.array([apart[:, each].min(axis=1) for each in members]).reshape(classes, nodes)
         self.between = np.array([[apart[np.ix_(a, b)].min() for b in members] for a in members]).reshape(classes, classes)
         self.twin = _twins(delay, members)
-        order = np.argsort(model.source, kind="stable")
-        self.source, self.target = model.source[order], model.target[order]
 
     def shortest(self, owner: Index, patterns: Index, cutoff: float = np.inf) -> Labelled:
         """The best labels with a path below the cutoff.
@@ -63,7 +61,7 @@ class Relabelling:
         alike[1:] = (owner[1:] == owner[:-1]) & (patterns[1:] == patterns[:-1]).all(axis=1)
         operator, holders = np.nonzero(patterns.T)
         start = np.searchsorted(operator, np.arange(patterns.shape[1] + 1))
-        streams = (holders, start, self.source, self.target, self.delay, self.from_class, self.to_class, self.between)
+        streams = (holders, start, self.model.source, self.model.target, self.delay, self.from_class, self.to_class, self.between)
         unplaced = np.full(owner.size, -1, np.int64)
         least = path_bound(unplaced, owner, *streams, np.zeros(patterns.shape[1]))
         if not least < cutoff:

@@ -32,6 +32,8 @@ class Candidates:
         Counts.
     cost : shape (patterns,)
         Price of the supervisor less what the pattern is worth at the prices of a proof.
+    excess : shape (patterns,)
+        The same above the least of the class.
     fixed : float
         What all instances are worth at these prices, and all streams apart: the score is this plus the costs.
     least, limit : float
@@ -41,6 +43,7 @@ class Candidates:
     owner: Index
     pattern: Index
     cost: Values
+    excess: Values
     fixed: float
     least: float
     limit: float

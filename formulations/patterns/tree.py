@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.formulations.patterns.bounds import Certificate, certificate
+from edrp.formulations.patterns.choices import list_choices
 from edrp.formulations.patterns.master import Master, Pool, Relaxation, Window
 from edrp.formulations.patterns.model import Model
 from edrp.formulations.patterns.order import order_of
@@ -30,7 +31,7 @@ NARROWEST = 0.01
 MOST_NODES = 3_000_000
 """Of a search that lists patterns."""
 
-MOST_CHOICES = 400
+MOST_CHOICES = 60
 """Choices of patterns that are looked at one by one in a window."""
 
 REDUCED = 1e-9
@@ -205,14 +206,27 @@ class Search:
     def _candidates(self, owner: Index, pattern: Index, proof: Certificate, limit: float) -> Candidates:
         cost = self.model.price - self.model.saved(pattern) - pattern @ proof.worth
         fixed = self.model.apart + float(proof.worth @ self.model.instances)
-        return Candidates(owner, pattern, cost, fixed, proof.bound, limit)
+        return Candidates(owner, pattern, cost, cost - proof.least[owner], fixed, proof.bound, limit)
 
     def _choose(self, candidates: Candidates, window: Window) -> float:
-        """Look at choices among the candidates, best first, until the bound on the others reaches the target or the limit.
+        """What no placement of the window scores less than, if all patterns of those below the limit are among the candidates.
 
-        Returns what no placement of the window scores less than, if all patterns of those below the limit are among the
-        candidates.
+        Better ones are kept. Where the choices are few they are all looked at, otherwise as a program has them.
         """
+        listed = list_choices(self.model, candidates, window, self.relabelling.between) if candidates.cost.size else np.zeros((0, 0), np.int64)
+        if listed is None:
+            return self._choose_by_program(candidates, window)
+        bound = candidates.limit
+        for row in listed:
+            chosen = row[row >= 0]
+            score = self._score(candidates.pattern[chosen])
+            if score >= self.target or self.remaining() <= 0:
+                return min(bound, score)
+            bound = min(bound, self._look_at(candidates.owner[chosen], candidates.pattern[chosen]))
+        return bound
+
+    def _choose_by_program(self, candidates: Candidates, window: Window) -> float:
+        """Choices best first, until the bound on the others reaches the target or the limit."""
         selection, limit = Selection(self.model, candidates, window, self.least_delay), candidates.limit
         looked_at = np.inf
         for _ in range(MOST_CHOICES):
@@ -278,10 +292,11 @@ class Search:
         return np.bincount(np.array(self.pool.owner[: relaxation.use.size], np.int64), relaxation.use, minlength=len(self.pricers))
 
     def _least_delays(self) -> Values:
-        """Seconds of each forward stream at least, where its ends are on different supervisors."""
+        """Seconds of each forward stream at least, where its ends are on different supervisors; 0 where they cannot be."""
         between, usable = self.relabelling.between, np.array([each.most > 0 for each in self.model.classes]).T
         ends = zip(self.model.source, self.model.target, strict=True)
-        return np.array([between[np.ix_(usable[a], usable[b])].min(initial=np.inf) for a, b in ends])
+        delays = np.array([between[np.ix_(usable[a], usable[b])].min(initial=np.inf) for a, b in ends])
+        return np.where(np.isfinite(delays), delays, 0.0)
 
 
 def _split(window: Window, use: Values, model: Model) -> Iterator[Window]:
