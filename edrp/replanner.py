@@ -18,14 +18,16 @@ from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.replanner_decision import ReplanningDecision, Verdict
 from edrp.replanner_input import with_measurements
 from edrp.replanner_plans import Reconfiguration, plans_near, reconfiguration
+from edrp.replanner_repair import patched
 from edrp.solve import solve
 
 
 class ReplanningPolicy(Document):
-    """When a plan is worth its moves: when `gain > downtime_worth · downtime / horizon + hysteresis · score`.
+    """When a plan is worth its moves.
 
-    Both sides are scores. The gain is had while conditions last, about `horizon` seconds, which may be many
-    measurements; the downtime is paid once.
+    What a plan comes to is its score and its price, `downtime_worth · downtime / horizon`: its score is had while
+    conditions last, about `horizon` seconds, which may be many measurements; the downtime is paid once. What runs has no
+    price. Of all that come within a share `hysteresis` of the least, that one is taken that moves the fewest instances.
 
     Raises
     ------
@@ -38,15 +40,15 @@ class ReplanningPolicy(Document):
     0.05
     """
 
-    horizon: Positive = Field(1800.0, description="for how long a gain lasts, as expected", json_schema_extra={"unit": "s"})
+    horizon: Positive = Field(3600.0, description="for how long a gain lasts, as expected", json_schema_extra={"unit": "s"})
     downtime_worth: NonNegative = Field(
-        10.0,
-        description="score that would be as bad as not processing, for as long; with the paper's weights scores go up to 3",
+        30.0,
+        description="score that would be as bad as not processing, for as long; by the paper's weights scores stay below 3",
         json_schema_extra={"unit": "1"},
     )
     hysteresis: NonNegative = Field(
         0.01,
-        description="share of the present score to be gained on top of the price: trembling measurements move nothing",
+        description="what comes so near to the best, as a share of it, is as good: trembling measurements move nothing",
         json_schema_extra={"unit": "1"},
     )
     synchronisation_time: NonNegative = Field(0.25, description="t_syn of any reconfiguration", json_schema_extra={"unit": "s"})
@@ -140,9 +142,8 @@ def decide(
 ) -> ReplanningDecision:
     """Decide once: the same arguments give the same decision, as far as the method of the policy does.
 
-    Besides the plan that the method finds, those are considered that exchange equal nodes so that
-    more stays in place, and those that leave out the slowest moves. Taken is the one with the least score and
-    price together; among equals, the one that moves least.
+    Besides the plan that the method finds, these are considered: the plan with equal nodes exchanged such that more stays
+    in place, both without their slowest moves, and what runs, if need be with as little changed as makes it work.
 
     Parameters
     ----------
@@ -157,32 +158,32 @@ def decide(
     known
         Descriptions of nodes that have vanished, for the time that moving off them takes.
     """
-    start, score, broken = _judged(problem, running)
-    solution = solve(
-        problem.replace(current=start),
-        policy.method,
-        time_limit=policy.time_limit,
-        seed=seed,
-        **policy.parameters,
-    )
+    start, broken = (None, ()) if running is None else _working(problem, running)
+    solution = solve(problem.replace(current=start), policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
     change = reconfiguration(
         problem, running, known or {}, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration
     )
-    options = _options(solution.deployment, problem, change, policy)
+    found = [] if solution.deployment is None else plans_near(solution.deployment, problem, change)
+    plans = dict.fromkeys([*found, *([] if start is None else [start])])
+    options = [option for plan in plans if (option := _option(plan, problem, change, policy)) is not None]
+    kept = next((option for option in options if start is not None and not broken and option.plan == start), None)
     if not options:
-        verdict: Verdict = "stuck" if score is None else "keep"
-        return ReplanningDecision(verdict, running, (), None, score, None, 0.0, 0.0, 0.0, broken, solution)
-    best = min(options, key=lambda option: (option.score + option.price, option.moves))
-    gain = None if score is None else score - best.score
-    margin = 0.0 if score is None else policy.hysteresis * abs(score)
-    if gain is not None and gain <= best.price + margin:
-        verdict, taken = "keep", running
-    else:
-        verdict, taken = "place" if change is None else "repair" if gain is None else "move", best.plan
-    actions = () if verdict == "keep" or running is None else running.actions_to(best.plan)
-    new_score = score if verdict == "keep" else best.score
+        return ReplanningDecision("stuck", running, (), None, None, None, 0.0, 0.0, 0.0, broken, solution)
+    chosen, best = _chosen(options, policy), min(options, key=lambda option: option.total)
+    verdict: Verdict = "keep" if chosen is kept else "place" if change is None else "move" if kept else "repair"
+    plan = best if chosen is kept else chosen
     return ReplanningDecision(
-        verdict, taken, actions, best.plan, new_score, gain, best.downtime, best.price, margin, broken, solution
+        verdict=verdict,
+        deployment=chosen.plan,
+        actions=() if running is None or chosen is kept else running.actions_to(chosen.plan),
+        plan=plan.plan,
+        score=chosen.score,
+        gain=None if kept is None else kept.score - plan.score,
+        downtime=plan.downtime,
+        price=plan.price,
+        margin=0.0 if kept is None else policy.hysteresis * best.total,
+        broken=broken,
+        solution=solution,
     )
 
 
@@ -194,33 +195,37 @@ class _Option:
     price: float
     moves: int
 
-
-def _options(
-    plan: Deployment | None, problem: LatencyAwareProblem, change: Reconfiguration | None, policy: ReplanningPolicy
-) -> list[_Option]:
-    """Plans that break nothing, with what they cost."""
-    options = []
-    for near in [] if plan is None else plans_near(plan, problem, change):
-        found = problem.evaluate(near)
-        if found.feasible:
-            downtime = 0.0 if change is None else change.downtime(near)
-            moves = 0 if change is None else sum(action.moved_replicas for action in change.current.actions_to(near))
-            options.append(_Option(near, found.objective, downtime, policy.price(downtime), moves))
-    return options
+    @property
+    def total(self) -> float:
+        return self.score + self.price
 
 
-def _judged(problem: LatencyAwareProblem, running: Deployment | None) -> tuple[Deployment | None, float | None, tuple[str, ...]]:
-    """What runs by today's measurements: where a method may start, its score, and what is wrong with it."""
-    if running is None:
-        return None, None, ()
+def _option(
+    plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration | None, policy: ReplanningPolicy
+) -> _Option | None:
+    """What a plan comes to, None if it breaks anything."""
+    found = problem.evaluate(plan)
+    if not found.feasible:
+        return None
+    downtime = 0.0 if change is None else change.downtime(plan)
+    moves = 0 if change is None else sum(action.moved_replicas for action in change.current.actions_to(plan))
+    return _Option(plan, found.objective, downtime, policy.price(downtime), moves)
+
+
+def _chosen(options: list[_Option], policy: ReplanningPolicy) -> _Option:
+    """The rule: of all that come within the hysteresis of the least total, the one that moves least."""
+    within = min(option.total for option in options) * (1 + policy.hysteresis)
+    return min((option for option in options if option.total <= within), key=lambda option: (option.moves, option.total))
+
+
+def _working(problem: LatencyAwareProblem, running: Deployment) -> tuple[Deployment | None, tuple[str, ...]]:
+    """What runs, as far as it is still wanted, patched where it does not work; and what is wrong with it."""
     nodes, operators = problem.network.by_name, problem.application.by_name
-    lost = [f"{name} on {node}: there is no such node" for name in running for node in running[name] if node not in nodes]
-    missing = [f"{name}: does not run" for name in operators if name not in running]
-    if lost or missing:
-        return None, None, (*lost, *missing)
-    still = Deployment({name: running[name] for name in operators})
-    found = problem.evaluate(still)
-    if found.feasible:
-        return still, found.objective, ()
-    allowed = all(set(still[name]) <= set(operators[name].candidates or nodes) for name in operators)
-    return still if allowed else None, None, found.broken
+    wanted = {name: running[name] for name in operators if name in running}
+    wrong = [f"{name} on {node}: there is no such node" for name in wanted for node in wanted[name] if node not in nodes]
+    wrong += [f"{name}: does not run" for name in operators if name not in running]
+    if not wrong:
+        wrong = list(problem.evaluate(Deployment(wanted)).broken)
+    if not wrong:
+        return Deployment(wanted), ()
+    return patched(problem, running), tuple(wrong)

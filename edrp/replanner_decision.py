@@ -21,11 +21,11 @@ class ReplanningDecision:
         broken or nothing runs, and no plan was found).
     deployment : what is to run from now on; None only where nothing ran and nothing was found.
     actions : that lead there from what ran.
-    plan : the best plan found, all things considered, whether adopted or not; None where none was found.
-    score : of `deployment` by what is measured now (eq. 1); None where it is broken.
+    plan : what is adopted, or the best that was not; None where nothing that works was found.
+    score : of `deployment` by what is measured now (eq. 1); None where nothing works.
     gain : score of what ran less that of `plan`; None where either is missing or broken.
     downtime : seconds that going over to `plan` takes.
-    price, margin : what the gain has to exceed together; both scores.
+    price, margin : scores; together they are what the gain has to exceed.
     broken : what is wrong with what ran, in words.
     solution : what the method found.
     """
