@@ -54,18 +54,18 @@ class ColonyParameters:
     """
 
     rule: Rule = "repaired"
-    ants: AtLeastOne = 10
+    ants: AtLeastOne = 20
     iterations: AtLeastOne = 200
-    stagnation: AtLeastOne = 50
+    stagnation: AtLeastOne = 100
     pheromone_power: AtLeastZero = 1.0
     heuristic_power: AtLeastZero = 5.0
     persistence: Annotated[float, Field(ge=0, le=1)] = 0.9
-    deposit: Positive = 0.1
+    deposit: Positive = 0.03
     initial_pheromone: Positive = 10.0
-    minimum_pheromone: Positive = 0.001
+    minimum_pheromone: Positive = 0.03
     current_deposits: AtLeastZero = 5.0
     elitist_deposits: AtLeastZero = 50.0
-    restrict_above: AtLeastZero = 0.5
+    restrict_above: AtLeastZero = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
 from edrp.kernels import inlined, inner_loop
 
 
-@inlined
+@inner_loop
 def scan(t: ScoreTables, s: ScoreState, eye: float) -> None:
     """Look at every change; the best one that is better than what stands goes to `change`, `found` and `found_base`."""
     count = prepare(t, s)

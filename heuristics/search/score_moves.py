@@ -10,9 +10,9 @@ import numpy as np
 
 from edrp.heuristics.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS, strained_less
 from edrp.heuristics.search.copies import copy_vector
-from edrp.heuristics.search.score_state import excess, lift, path_latency, put
+from edrp.heuristics.search.score_state import excess, lift, longest_path, put
 from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.kernels import inlined
+from edrp.kernels import inlined, inner_loop
 
 NOTHING, MOVE, SWAP, MOVE_ALL = 0, 1, 2, 3
 """Kinds of a change (kind, a, b): instance a to node b; instances a and b; all on node a to node b."""
@@ -98,23 +98,40 @@ def offer(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int, violations: 
 @inlined
 def latency_after(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int) -> float:
     """Path latency as a change would leave it; only `place` is changed, and changed back."""
-    u = s.place[a]
+    return float(latency_with(t.first, t.source, t.target, t.delay, s.place, s.arrival, s.moved, kind, a, b))
+
+
+@inner_loop  # needed seldom, and too long to be compiled into every place that may need it
+def latency_with(
+    first: np.ndarray,
+    source: np.ndarray,
+    target: np.ndarray,
+    delay: np.ndarray,
+    place: np.ndarray,
+    arrival: np.ndarray,
+    moved: np.ndarray,
+    kind: int,
+    a: int,
+    b: int,
+) -> float:
+    """`latency_after` on its arrays."""
+    u = place[a]
     if kind == MOVE:
-        s.place[a] = b
+        place[a] = b
     elif kind == SWAP:
-        s.place[a], s.place[b] = s.place[b], u
+        place[a], place[b] = place[b], u
     elif kind == MOVE_ALL:
-        for p in range(s.place.size):
-            s.moved[p] = s.place[p] == a
-            s.place[p] = b if s.moved[p] else s.place[p]
-    latency = path_latency(t, s)
+        for p in range(place.size):
+            moved[p] = place[p] == a
+            place[p] = b if moved[p] else place[p]
+    latency = longest_path(first, source, target, delay, place, arrival)
     if kind == MOVE:
-        s.place[a] = u
+        place[a] = u
     elif kind == SWAP:
-        s.place[a], s.place[b] = u, s.place[a]
+        place[a], place[b] = u, place[a]
     elif kind == MOVE_ALL:
-        for p in range(s.place.size):
-            s.place[p] = a if s.moved[p] else s.place[p]
+        for p in range(place.size):
+            place[p] = a if moved[p] else place[p]
     return latency
 
 
@@ -122,16 +139,12 @@ def latency_after(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int) -> f
 def perform(t: ScoreTables, s: ScoreState) -> None:
     """Make the change that a scan found."""
     kind, a, b = s.change[0], s.change[1], s.change[2]
-    if kind == MOVE:
-        shift(t, s, a, b)
-    elif kind == SWAP:
-        u, v = s.place[a], s.place[b]
-        shift(t, s, a, v)
-        shift(t, s, b, u)
-    else:
-        for p in range(s.place.size):
-            if s.place[p] == a:
-                shift(t, s, p, b)
+    here, there = (a, b) if kind == MOVE_ALL else (s.place[a], b if kind == MOVE else s.place[b])
+    for p in range(s.place.size):
+        if (kind == MOVE_ALL and s.place[p] == here) or (kind != MOVE_ALL and p == a):
+            shift(t, s, p, there)
+        elif kind == SWAP and p == b:
+            shift(t, s, p, here)
     copy_vector(s.found, s.value)
     s.base[0] = s.found_base[0]
 

@@ -59,23 +59,25 @@ def excess(t: ScoreTables, u: int, m: int, used: float) -> float:
     return (used - t.limit[u, m]) / t.scale[u, m] if used > t.limit[u, m] else 0.0
 
 
-@inlined
-def path_latency(t: ScoreTables, s: ScoreState) -> float:
+@inner_loop
+def longest_path(
+    first: np.ndarray, source: np.ndarray, target: np.ndarray, delay: np.ndarray, place: np.ndarray, arrival: np.ndarray
+) -> float:
     """Seconds on the links of the slowest path; a stream takes as long as its slowest pair of instances."""
-    s.arrival[:] = 0.0
+    arrival[:] = 0.0
     slowest = 0.0
-    for e in range(t.source.size):
-        a, b = t.source[e], t.target[e]
+    for e in range(source.size):
+        a, b = source[e], target[e]
         longest = 0.0
-        for p in range(t.first[a], t.first[a + 1]):
-            for q in range(t.first[b], t.first[b + 1]):
-                longest = max(longest, t.delay[s.place[p], s.place[q]])
-        s.arrival[b] = max(s.arrival[b], s.arrival[a] + longest)
-        slowest = max(slowest, s.arrival[b])
+        for p in range(first[a], first[a + 1]):
+            for q in range(first[b], first[b + 1]):
+                longest = max(longest, delay[place[p], place[q]])
+        arrival[b] = max(arrival[b], arrival[a] + longest)
+        slowest = max(slowest, arrival[b])
     return slowest
 
 
-@inlined
+@inner_loop
 def settle(t: ScoreTables, s: ScoreState, eye: float) -> None:
     """Evaluate what stands; `eye` is 0 where overload is not looked at, else 1."""
     violations, overload, together, nodes = 0.0, 0.0, 0.0, 0.0
@@ -92,22 +94,18 @@ def settle(t: ScoreTables, s: ScoreState, eye: float) -> None:
         together += s.pull[o, s.place[p]] - t.weight[o, o]
     s.base[0] = t.apart - 0.5 * together + nodes
     s.value[VIOLATIONS], s.value[OVERLOAD] = violations, eye * overload
-    s.value[OBJECTIVE] = s.base[0] + (t.pace * path_latency(t, s) if t.pace > 0 else 0.0)
+    s.value[OBJECTIVE] = s.base[0]
+    if t.pace > 0:
+        s.value[OBJECTIVE] += t.pace * longest_path(t.first, t.source, t.target, t.delay, s.place, s.arrival)
 
 
-@inlined
-def rebuild(t: ScoreTables, s: ScoreState, place: np.ndarray, eye: float) -> None:
+@inner_loop
+def stand(t: ScoreTables, s: ScoreState, place: np.ndarray, eye: float) -> None:
     """Stand on a placement, nothing left of rounding from before."""
     clear(s)
     for p in range(place.size):
         put(t, s, p, place[p])
     settle(t, s, eye)
-
-
-@inner_loop
-def stand(t: ScoreTables, s: ScoreState, place: np.ndarray, eye: float) -> None:
-    """`rebuild`, to be called from Python."""
-    rebuild(t, s, place, eye)
 
 
 @inlined

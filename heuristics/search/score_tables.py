@@ -30,8 +30,8 @@ class ScoreTables(NamedTuple):
     itself). `node_list[node_start[o]:...]` are the nodes that may run o.
     `source`, `target` are the streams that count for path latency, by source. `apart` is the score's part of
     co-location and events when no two instances that could share a node do, `price` what a node in use costs,
-    `pace` the objective per second of path latency, and `span` more than all that latency can make of it. `limit` is the usable capacity with its slack, `scale` what an
-    excess over it is related to.
+    `pace` the objective per second of path latency, and `span` more than all that latency can make of it. `limit` is
+    the usable capacity with its slack, `scale` what an excess over it is related to.
     """
 
     first: Integers

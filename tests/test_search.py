@@ -1,0 +1,389 @@
+"""Hill climbing, ant system, hybrid and iterated local search on latency-aware problems."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.compiled import compile_problem
+from edrp.datasets.continuum import paper_problem, random_problem
+from edrp.documents import Deployment
+from edrp.errors import InvalidInstanceError
+from edrp.heuristics.search import score_ants
+from edrp.heuristics.search.acceptance import better, near
+from edrp.heuristics.search.parameters import ColonyParameters, KickParameters
+from edrp.heuristics.search.score_ants import Pheromone
+from edrp.heuristics.search.score_climb import climb, prepare
+from edrp.heuristics.search.score_engine import ScoreEngine
+from edrp.heuristics.search.score_moves import (
+    MOVE,
+    MOVE_ALL,
+    NOTHING,
+    SWAP,
+    consider_move,
+    consider_move_all,
+    consider_swap,
+    perform,
+)
+from edrp.heuristics.search.score_state import lift, settle, stand
+from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
+from edrp.heuristics.start import Placement
+from edrp.kernels import inner_loop
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.validation.plain_climbing import PlainClimbing
+from edrp.validation.random_score_problems import random_score_problem
+from edrp.validation.score_brute_force import brute_force_score
+
+METHODS = ("hill-climbing", "ant-system", "hybrid", "iterated-local-search")
+FEW = {"ant-system": {"iterations": 20}, "hybrid": {"iterations": 20}, "iterated-local-search": {"kicks": 50}}
+
+
+def anywhere(engine: ScoreEngine, seed: int) -> list[int]:
+    """Each instance on a random node that may run it."""
+    random = np.random.default_rng(seed)
+    return [int(random.choice(engine.compiled.candidates(int(o)))) for o in engine.tables.operator]
+
+
+def on_one_node(problem: LatencyAwareProblem, node: str) -> LatencyAwareProblem:
+    everything = {o.name: [node] * o.instances for o in problem.application.operators}
+    return problem.replace(current=Deployment(everything))
+
+
+@inner_loop
+def make(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int) -> bool:
+    """Make a change where it is allowed, however bad it is; what it was valued at stays in `found` and `found_base`."""
+    prepare(t, s)
+    violations, s.value[0] = s.value[0], s.value[0] + 1000  # everything is better than that
+    s.found[0] = np.inf
+    if kind == MOVE:
+        consider_move(t, s, a, b, 1.0)
+    elif kind == SWAP:
+        consider_swap(t, s, a, b, 1.0)
+    elif a != b and not s.barred[a, b]:
+        consider_move_all(t, s, a, b, 1.0)
+    s.value[0] = violations
+    s.found[0] -= 1000
+    if s.change[0] == NOTHING:
+        return False
+    perform(t, s)
+    return True
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize("block", range(0, 60, 20))
+def test_compiled_climbing_takes_the_steps_of_plain_python(block: int, printed: bool) -> None:
+    """Cycles, candidates, several instances, weights of zero: every step is the same, and none is left out."""
+    taken = 0
+    for seed in range(block, block + 20):
+        problem = random_score_problem(seed)
+        engine, plain = ScoreEngine(compile_problem(problem)), PlainClimbing(problem, printed=printed)
+        node = [plain.nodes.index(name) for name in engine.compiled.nodes]
+        start = anywhere(engine, seed)
+        eye = 0.0 if printed else 1.0
+        stand(engine.tables, engine.now, np.array(start), eye)
+        for places in plain.climb([node[u] for u in start]):
+            assert climb(engine.tables, engine.now, eye, 1), (seed, places)
+            assert [node[u] for u in engine.now.place] == places, seed
+            taken += 1
+        assert not climb(engine.tables, engine.now, eye, 1), seed
+    assert taken > 20
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 3000), draw=st.integers(0, 10_000), kind=st.sampled_from([MOVE, SWAP, MOVE_ALL]))
+def test_what_a_change_is_worth_is_what_it_makes(seed: int, draw: int, kind: int) -> None:
+    """Violations, overload and objective of a change in constant time are those of the placement that it leads to."""
+    problem = random_score_problem(seed, most_instances=4)
+    engine = ScoreEngine(compile_problem(problem))
+    t, s = engine.tables, engine.now
+    random = np.random.default_rng(draw)
+    stand(t, s, np.array(anywhere(engine, draw)), 1.0)
+    p, q, v = int(random.integers(s.place.size)), int(random.integers(s.place.size)), int(random.integers(s.crowd.size))
+    if kind == MOVE:
+        v = int(random.choice(engine.compiled.candidates(int(t.operator[p]))))
+    if not make(t, s, kind, int(s.place[p]) if kind == MOVE_ALL else p, q if kind == SWAP else v):
+        return
+    violations, overload, base = s.found[0], s.found[1], s.found_base[0]
+    evaluation = problem.evaluate(engine.compiled.deployment(s.number))
+    assert violations == len(evaluation.broken)
+    plain = PlainClimbing(problem)
+    node = [plain.nodes.index(name) for name in engine.compiled.nodes]
+    assert overload == pytest.approx(plain.rank([node[u] for u in s.place])[1], abs=1e-8)
+    latency = problem.weights.latency * 1000 * evaluation.metrics["path_latency"]
+    assert base == pytest.approx(evaluation.objective - latency, abs=1e-9)
+    settle(t, s, 1.0)
+    assert s.value[2] == pytest.approx(evaluation.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("value", "than", "expected"),
+    [
+        ((0, 0.0, 2.0), (1, 0.1, 1.0), True),
+        ((1, 0.1, 2.0), (1, 0.2, 1.0), True),
+        ((1, 0.2, 0.5), (1, 0.1, 1.0), False),
+        ((0, 0.0, 1.0), (0, 0.0, 1.0), False),
+        ((0, 0.0, 1.0 - 1e-6), (0, 0.0, 1.0), True),
+    ],
+)
+def test_placements_are_compared_by_violations_overload_objective(value: Any, than: Any, expected: bool) -> None:
+    """In this order, and equal ones are not better."""
+    assert better(np.array(value, float), np.array(than, float)) == expected
+
+
+@pytest.mark.parametrize(("objective", "violations", "expected"), [(1.01, 0, True), (1.03, 0, False), (0.5, 1, False)])
+def test_near_enough_to_go_on_from(objective: float, violations: int, expected: bool) -> None:
+    """Within the tolerance, never with more limits broken."""
+    assert near(np.array([violations, 0.0, objective]), np.array([0, 0.0, 1.0]), 0.02) == expected
+
+
+@pytest.mark.parametrize("load", [0.4, 0.7])
+def test_the_printed_rule_is_stuck_where_the_repaired_one_is_not(load: float) -> None:
+    """Everything on one supervisor breaks one limit with the best of all scores; no single change breaks fewer."""
+    problem = on_one_node(random_problem(3, operations=16, load=load), "w2")
+    printed = edrp.solve(problem, "hill-climbing", rule="printed")
+    assert printed.status == "none"
+    assert any("of node w2" in note for note in printed.notes)
+    assert edrp.solve(problem, "hill-climbing").status == "feasible"
+
+
+def test_no_infeasible_end_at_any_load() -> None:
+    """With the repaired order, from greedy and from everything on the smallest node."""
+    for seed in range(10):
+        for load in (0.2, 0.4, 0.7):
+            problem = random_problem(seed, load=load)
+            for start in (problem, on_one_node(problem, "w3")):
+                assert edrp.solve(start, "hill-climbing").status == "feasible", (seed, load)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_answer(method: str) -> None:
+    problem = paper_problem("T-R3", 0.7)
+    once, again = (edrp.solve(problem, method, seed=3, **FEW.get(method, {})) for _ in range(2))
+    assert once.deployment == again.deployment
+    assert once.stopped_because == "finished"
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_other_seeds_search_elsewhere(method: str) -> None:
+    problem = paper_problem("T-R7", 0.7)
+    found = {edrp.solve(problem, method, seed=seed, **FEW[method]).objective for seed in range(4)}
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_never_worse_than_the_current_placement(method: str) -> None:
+    """Of the given and the current placement the better one is where the search begins."""
+    problem = paper_problem("T-R2", 0.7)
+    best = edrp.solve(problem, "iterated-local-search").deployment
+    again = edrp.solve(problem.replace(current=best), method, start=on_one_node(problem, "w1").current, **FEW.get(method, {}))
+    assert again.objective <= problem.evaluate(best).objective + 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_keep_to_candidates(method: str) -> None:
+    """Whatever a search draws, an instance never leaves the nodes that may run it."""
+    for seed in range(25):
+        problem = random_score_problem(seed)
+        if all(o.candidates is None for o in problem.application.operators):
+            continue
+        solution = edrp.solve(problem, method, **FEW.get(method, {}))
+        assert not any("candidates" in note for note in solution.notes)
+        assert (solution.status == "feasible") == (solution.deployment is not None)
+
+
+def test_iterated_local_search_finds_what_brute_force_finds() -> None:
+    """On problems small enough to enumerate, nearly always, and it is never better."""
+    found = 0
+    for seed in range(40):
+        problem = random_score_problem(seed, operators=(2, 4), nodes=(2, 4))
+        optimum = brute_force_score(problem)[0]
+        objective = edrp.solve(problem, "iterated-local-search", kicks=200).objective
+        assert (objective is None) or objective >= optimum - 1e-9
+        found += optimum is None or (objective is not None and objective <= optimum + 1e-9)
+    assert found >= 38
+
+
+def test_what_is_reported_improves_up_to_the_answer() -> None:
+    """Each placement that is told of is feasible, better and later than the one before; the last one is the answer."""
+    told: list[tuple[float, float]] = []
+    problem = random_problem(4, operations=22, load=0.7)
+    solution = edrp.solve(problem, "iterated-local-search", kicks=300, progress=lambda s, o, b: told.append((s, o)))
+    objectives = [objective for _, objective in told]
+    assert len(objectives) > 2
+    assert objectives == sorted(set(objectives), reverse=True)
+    assert [seconds for seconds, _ in told] == sorted(seconds for seconds, _ in told)
+    assert objectives[-1] == pytest.approx(solution.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize(("method", "endless"), [("iterated-local-search", {"kicks": 10**9}), ("ant-system", {"iterations": 10**9, "stagnation": 10**9}), ("hybrid", {"iterations": 10**9, "stagnation": 10**9})])  # fmt: skip  # noqa: E501
+def test_a_time_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
+    """The best placement so far, a few milliseconds after the limit; the hybrid still climbs."""
+    problem = paper_problem("T-R7", 0.4)
+    edrp.solve(problem, method, **FEW[method])
+    begin = perf_counter()
+    solution = edrp.solve(problem, method, time_limit=0.1, **endless)
+    assert 0.05 < perf_counter() - begin < 0.2
+    assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
+    if method == "hybrid":
+        engine = ScoreEngine(compile_problem(problem))
+        engine.reset(Placement.of_counts(engine.compiled, engine.compiled.counts(solution.deployment)), np.random.default_rng(0))
+        assert [*engine.climb("repaired")][-1].objective == pytest.approx(solution.objective, abs=1e-9)
+
+
+def test_an_interrupt_returns_the_best_so_far() -> None:
+    """Control-C ends the search, not the program."""
+
+    def interrupt(seconds: float, objective: float | None, bound: float | None) -> None:
+        told.append(objective)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    told: list[float | None] = []
+    solution = edrp.solve(paper_problem("T-R7", 0.7), "iterated-local-search", kicks=10**9, progress=interrupt)
+    assert (solution.status, solution.stopped_because) == ("feasible", "interrupted")
+    assert solution.objective == pytest.approx(told[-1], abs=1e-9)
+
+
+def colony_on(problem: LatencyAwareProblem, **changed: Any) -> tuple[ScoreEngine, Pheromone]:
+    engine = ScoreEngine(compile_problem(problem))
+    return engine, Pheromone.of(engine.tables, ColonyParameters(**changed))
+
+
+def chain() -> LatencyAwareProblem:
+    """Three operators in a row, three equal nodes that hold two of them."""
+    return LatencyAwareProblem(
+        application={
+            "operators": [{"name": f"o{i}", "resources": {"cpu": 0.4, "memory": 1.0}} for i in range(3)],
+            "streams": [{"source": f"o{i}", "target": f"o{i + 1}", "rate": 1.0} for i in range(2)],
+        },
+        network={
+            "nodes": [{"name": f"n{u}", "resources": {"cpu": 1.0, "memory": 2.0}} for u in range(3)],
+            "links": [{"source": f"n{u}", "target": f"n{v}", "delay": 0.001} for u in range(3) for v in range(u)],
+        },
+    )
+
+
+def test_ants_choose_by_equations_2_and_3() -> None:
+    """Doubled beside any operator, again beside a neighbour, halved per overloaded resource; times the pheromone."""
+    engine, pheromone = colony_on(chain(), heuristic_power=2.0, pheromone_power=1.0, initial_pheromone=3.0)
+    t, s = engine.tables, engine.now
+    stand(t, s, np.array([0, 0, 1]), 1.0)
+    lift(t, s, 2)
+    pheromone.pull[:] = pheromone.trail
+    pheromone.pull[2, 1] = 5.0
+    total = score_ants.weigh(t, s, pheromone, 2, False)
+    beside_neighbour_overloading_both = 3.0 * (2.0 * 2.0 / 4.0) ** 2
+    assert pheromone.chance.tolist() == pytest.approx(np.cumsum([beside_neighbour_overloading_both, 5.0, 3.0]).tolist())
+    assert total == pytest.approx(11.0)
+    assert score_ants.weigh(t, s, pheromone, 2, True) == pytest.approx(8.0)
+
+
+def test_pheromone_follows_equations_4_and_5() -> None:
+    """Q over the score where the ant went, ρ of what was there, never below the least."""
+    _, pheromone = colony_on(chain(), deposit=2.0, persistence=0.5, initial_pheromone=1.0, minimum_pheromone=0.6)
+    score_ants.leave(pheromone, pheromone.fresh, np.array([0, 0, 1]), 4.0, 3.0)
+    score_ants.evaporate(pheromone)
+    expected = np.full((3, 3), 0.6)
+    expected[[0, 1, 2], [0, 0, 1]] = 0.5 * 1.0 + 3 * 2.0 / 4.0
+    assert pheromone.trail.tolist() == pytest.approx(expected)
+    assert not pheromone.fresh.any()
+
+
+def test_violations_count_in_an_ants_score() -> None:
+    """10,000 each."""
+    assert score_ants.combined(np.array([2.0, 0.7, 1.5])) == 20_001.5
+
+
+def test_one_ant_is_a_random_placement() -> None:
+    """With one ant and one iteration the seed decides alone; overloads are allowed as printed."""
+    problem = paper_problem("T-R7", 0.7)
+    found = [edrp.solve(problem, "ant-system", seed=s, ants=1, iterations=1, rule="printed") for s in range(10)]
+    assert {solution.status for solution in found} <= {"none", "feasible"}
+    assert any("breaks" in note for solution in found for note in solution.notes)
+
+
+def test_the_current_placement_guides_the_first_ants() -> None:
+    """Enough of its pheromone and the first ant repeats it."""
+    problem = paper_problem("T-R1", 0.4)
+    current = edrp.solve(problem, "hill-climbing").deployment
+    alone = edrp.solve(problem, "ant-system", ants=1, iterations=1, seed=1)
+    engine = ScoreEngine(compile_problem(problem))
+    engine.reset(Placement.of_counts(engine.compiled, engine.compiled.counts(current)), np.random.default_rng(0))
+    parameters = ColonyParameters(ants=1, iterations=1, current_deposits=1e9, pheromone_power=2.0)
+    list(engine.colony(parameters, 1))
+    assert (engine.now.place == engine.best).all()
+    assert alone.deployment != current
+
+
+def test_the_repaired_colony_is_feasible_at_high_load_and_the_printed_one_is_not() -> None:
+    """Ants that may overload any node pay 10,000 per violation in scores that then all look alike."""
+    problem = paper_problem("T-R7", 0.7)
+    assert edrp.solve(problem, "ant-system").status == "feasible"
+    assert edrp.solve(problem, "ant-system", rule="printed").status == "none"
+
+
+def test_hybrid_is_at_least_as_good_as_its_colony() -> None:
+    problem = paper_problem("T-R6", 0.7)
+    for seed in range(5):
+        ants, both = (edrp.solve(problem, name, seed=seed, iterations=30) for name in ("ant-system", "hybrid"))
+        assert both.objective <= ants.objective + 1e-12
+
+
+def test_the_recommended_method_is_better_than_one_climb() -> None:
+    """Never worse, and much better somewhere."""
+    gains = []
+    for name in ("T-R3", "T-R4", "T-R7"):
+        problem = paper_problem(name, 0.7)
+        once, many = (edrp.solve(problem, method).objective for method in ("hill-climbing", "iterated-local-search"))
+        gains.append(once / many - 1)
+    assert min(gains) >= -1e-12
+    assert max(gains) > 0.05
+
+
+def test_no_kicks_is_hill_climbing() -> None:
+    problem = paper_problem("T-R7", 0.7)
+    climbed, kicked = edrp.solve(problem, "hill-climbing"), edrp.solve(problem, "iterated-local-search", kicks=0)
+    assert climbed.deployment == kicked.deployment
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong", "says"),
+    [
+        ("hill-climbing", {"rule": "mended"}, "printed"),
+        ("ant-system", {"ants": 0}, "ants"),
+        ("hybrid", {"persistence": 1.5}, "persistence"),
+        ("iterated-local-search", {"kicks": -1}, "kicks"),
+    ],
+)
+def test_wrong_parameters_are_refused(method: str, wrong: dict[str, Any], says: str) -> None:
+    """By name, with what is right."""
+    with pytest.raises(InvalidInstanceError, match=says):
+        edrp.solve(paper_problem("T-M1", 0.2), method, **wrong)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("weights", [{"latency": 1.0}, dict.fromkeys(("latency", "supervisors", "colocation", "events"), 0.0)])
+def test_any_weights(method: str, weights: dict[str, float]) -> None:
+    """Latency that decides everything, and weights that decide nothing."""
+    problem = paper_problem("T-R2", 0.4).replace(weights=edrp.ScoreWeights(**weights))
+    solution = edrp.solve(problem, method, **FEW.get(method, {}))
+    assert solution.status == "feasible"
+
+
+def test_kicks_keep_the_parameters_of_the_engine() -> None:
+    """Steps of the iterator cut up the work, nothing else."""
+    problem = paper_problem("T-R7", 0.7)
+    places = []
+    for work in (1, 10**9):
+        engine = ScoreEngine(compile_problem(problem))
+        engine.scan_size = 200_000 // work + 1
+        engine.reset(None, np.random.default_rng(0))
+        list(engine.kicks(KickParameters(100), 5))
+        places.append(engine.best.tolist())
+    assert places[0] == places[1]
