@@ -28,6 +28,7 @@ from edrp.formulations.builders import formulate
 from edrp.formulations.elimination.method import METHODS as _ELIMINATING
 from edrp.formulations.formulation import Formulation, solve_formulation
 from edrp.formulations.methods import METHODS as _FORMULATING
+from edrp.formulations.patterns.method import METHODS as _GENERATING
 from edrp.heuristics import METHODS as _SEARCHING
 from edrp.instances import load, load_solution, loads, save, schema
 from edrp.mdp.fitted.method import METHODS as _FITTING
@@ -44,8 +45,10 @@ from edrp.solution import Solution
 from edrp.solution import installed_versions as _installed_versions
 from edrp.solve import solve
 
-for _method in (*_FORMULATING, *_ELIMINATING, *_SEARCHING, *_MIGRATING, *_SEQUENCING, *_FITTING, *_CHOOSING):
-    register(_method)
+_ROOMS = (_FORMULATING, _ELIMINATING, _GENERATING, _SEARCHING, _MIGRATING, _SEQUENCING, _FITTING, _CHOOSING)
+for _room in _ROOMS:
+    for _method in _room:
+        register(_method)
 
 __version__ = _installed_versions()["edrp"]
 

@@ -22,7 +22,7 @@ def choose(problem: Any) -> Method:
     return CHOICES[problem.kind](problem)
 
 
-LARGEST_PATTERNS = 80
+MOST_PROVEN_INSTANCES = 80
 """Instances above which no proof of a latency-aware placement is attempted."""
 
 LARGEST_PROGRAM = 1_000_000
@@ -43,7 +43,10 @@ def _choose_for_deployment(problem: EdrpProblem) -> Method:
 def _choose_for_score(problem: LatencyAwareProblem) -> Method:
     """Proof where the column generation may come to an end, else the search that is best without."""
     instances = sum(operator.instances for operator in problem.application.operators)
-    return get_method("column-generation" if instances <= LARGEST_PATTERNS else "iterated-local-search", problem.kind)
+    exact = get_method("column-generation", problem.kind)
+    if instances <= MOST_PROVEN_INSTANCES and exact.refusal(problem) is None:
+        return exact
+    return get_method("iterated-local-search", problem.kind)
 
 
 def _always(name: str) -> Callable[[Any], Method]:
@@ -67,7 +70,8 @@ class Auto:
     kinds: tuple[str, ...] = tuple(CHOICES)
     exact = True
     summary = (
-        "deployments: eliminate, else highs, annealing where no proof is in reach; migrations: ssm, oms, pmc"
+        "eliminate, highs or annealing; column-generation or iterated-local-search for latency-aware placement; "
+        "ssm, oms, pmc for migrations"
     )
 
     def refusal(self, problem: Any) -> str | None:
