@@ -22,8 +22,8 @@ from edrp.formulations.patterns.selection import Candidates, Selected, Selection
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-FEW_PATTERNS, MANY_PATTERNS = 4_000, 60_000
-"""Patterns that may be left where the numbers of supervisors can still be branched on, and where they cannot."""
+SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 60_000
+"""Patterns that may be left at first, where the numbers of supervisors can still be branched on, and where they cannot."""
 
 NARROWEST = 0.01
 """Fraction of the room between bound and incumbent below which it is not narrowed further."""
@@ -141,24 +141,23 @@ class Search:
         Where there are too many patterns below the incumbent, a fraction of the room below it comes first: what is found
         there makes the room smaller, and where nothing is found, the bound has risen.
         """
-        bound, share, settled = proof.bound, 1.0, False
+        bound, share, widening = proof.bound, 1.0, False
         while bound < self.target and self.remaining() > 0:
             limit = proof.bound + share * (self.target - proof.bound)
-            listed = self._list(proof, limit, most)
+            listed = self._list(proof, limit, most if widening else SLIM)
             if listed is None:
-                if settled or share < NARROWEST:
+                if widening:
                     break
-                share *= 0.25
+                share, widening = (share, True) if share < NARROWEST else (0.25 * share, False)
                 continue
             before = self.incumbent.objective
             bound = max(bound, self._choose(listed, window))
-            settled = True
             if self.incumbent.objective < before:
-                share, settled = 1.0, False
+                share, widening = 1.0, False
             elif share == 1.0 or bound < limit:
                 break
             else:
-                share = min(1.0, 2.0 * share)
+                share, widening = min(1.0, 2.0 * share), True
         return bound
 
     def _generate(self, window: Window) -> tuple[Certificate, Relaxation]:
@@ -237,7 +236,8 @@ class Search:
                 looked_at = min(looked_at, least)
                 selection.exclude(found.chosen)
                 self._prolong(selection, found.chosen)
-            if found.chosen is None or bound >= min(limit, self.target) or self.remaining() <= 0:
+            halved = self.target - candidates.least < 0.5 * (limit - candidates.least)  # fewer patterns would do by now
+            if found.chosen is None or bound >= min(limit, self.target) or halved or self.remaining() <= 0:
                 break
         return bound
 
