@@ -350,9 +350,11 @@ def _around(least: int, most: int, value: float) -> list[tuple[int, int]]:
 
 def _fewest_supervisors(model: Model) -> int | None:
     """Fewest supervisors whose resources together are enough; None where all are too few, or an operator has no room."""
+    if not model.classes:
+        return None
     sizes = np.array([each.members.size for each in model.classes], np.int64)
     room = np.array([each.most for each in model.classes]).reshape(sizes.size, -1)
-    if not sizes.size or (sizes @ room < model.instances).any():
+    if (sizes @ room < model.instances).any():
         return None
     fewest = 1
     for m in range(model.demand.shape[1]):
