@@ -12,6 +12,7 @@ from edrp.heuristics.search.acceptance import OBJECTIVE
 from edrp.heuristics.search.count_colony import Trails
 from edrp.heuristics.search.count_filling import Taste
 from edrp.heuristics.search.count_kicks import BEST_CLOCK, CLIMBING, DONE, KEPT_CLOCK, Memory, build, keep, search_on
+from edrp.heuristics.search.count_moves import LEAST
 from edrp.heuristics.search.count_paths import paths_of
 from edrp.heuristics.search.count_state import Counts, add
 from edrp.heuristics.search.count_tables import count_tables
@@ -121,6 +122,11 @@ class CountEngine:
         """The same placement, shape (operators, nodes)."""
         return self._memory.best.copy()
 
+    def _nothing_is_better(self) -> bool:
+        """Whether all is on one node that costs no more than any."""
+        violations, _, objective = self.value()
+        return violations == 0 and objective <= self._tables.node_price.min() + LEAST * self._tables.everything
+
     def _build(self, taste: Taste) -> None:
         build(self._tables, self._now, self._paths, self._memory, taste)
 
@@ -136,7 +142,7 @@ class CountEngine:
         if not np.array_equal(self._now.held, memory.best):  # whoever drove the search before dropped it
             self._stand(memory.best)
         memory.tally[DONE], memory.tally[CLIMBING], done = 0, 1, False
-        while not done:
+        while not (done or self._nothing_is_better()):
             arguments = (taste, rule == "repaired", kicks, tolerance, WORK)
             done = search_on(self._tables, self._now, self._paths, memory, *arguments)
             yield self.value()

@@ -130,8 +130,10 @@ def _squeeze(t: CountTables, c: Counts) -> None:
 
 
 @inner_loop
-def fill(t: CountTables, c: Counts, taste: Taste) -> None:
-    """Place all instances that wait: on nodes in use, then on empty ones, at last where there is no room."""
+def fill(t: CountTables, c: Counts, taste: Taste, first: int) -> None:
+    """Place all instances that wait: on the first node, in use, empty, at last where there is no room; -1 for no first."""
+    if first >= 0:
+        _fill_node(t, c, taste, first)
     before = c.tally[OPEN]
     turn, previous = 0, -1
     for k in range(taste.useless.size):

@@ -22,6 +22,12 @@ DONE, CLIMBING, BEST_CLOCK, KEPT_CLOCK = range(4)
 MOST_EMPTIED = 3
 """Nodes that a kick empties at most."""
 
+NODES = 0.6
+"""Share of the kicks that empty nodes."""
+
+FRESH = 0.3
+"""Share of the kicks that fill an empty node first."""
+
 STRAY = 0.3
 """Noise of the filling after a kick, at most."""
 
@@ -85,13 +91,33 @@ def _go_on_or_back(t: CountTables, c: Counts, memory: Memory, tolerance: float) 
 
 
 @inlined
+def _lift(t: CountTables, c: Counts, a: int) -> None:
+    """Take all instances of operator a away."""
+    for k in range(c.tally[OPEN] - 1, -1, -1):  # from the end: an emptied node is replaced by the last one
+        s = c.opened[k]
+        if c.held[a, s] > 0:
+            add(t, c, a, s, -c.held[a, s])
+
+
+@inlined
 def _kick(t: CountTables, c: Counts, taste: Taste) -> None:
-    """Empty some nodes in use, and fill anew: what is left of the others first."""
-    for _ in range(1 + below(taste.random, MOST_EMPTIED)):
-        if c.tally[OPEN] > 0:
-            empty_node(t, c, c.opened[below(taste.random, c.tally[OPEN])])
+    """Take away what some nodes run, or an operator and one that it exchanges tuples with; then place it anew.
+
+    It goes to what is left of the nodes in use, or first to one that is empty.
+    """
+    if uniform(taste.random) < NODES:
+        for _ in range(1 + below(taste.random, MOST_EMPTIED)):
+            if c.tally[OPEN] > 0:
+                empty_node(t, c, c.opened[below(taste.random, c.tally[OPEN])])
+    else:
+        a = below(taste.random, c.left.size)
+        _lift(t, c, a)
+        if t.start[a + 1] > t.start[a]:
+            _lift(t, c, t.neighbours[t.start[a] + below(taste.random, t.start[a + 1] - t.start[a])])
+    k = below(taste.random, c.spare.size)
+    fresh = uniform(taste.random) < FRESH and c.spare[k] > 0
     taste.noise[0] = STRAY * uniform(taste.random)
-    fill(t, c, taste)
+    fill(t, c, taste, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else -1)
 
 
 @inner_loop
@@ -99,7 +125,7 @@ def build(t: CountTables, c: Counts, p: Paths, memory: Memory, taste: Taste) -> 
     """Place everything anew."""
     while c.tally[OPEN] > 0:
         empty_node(t, c, c.opened[c.tally[OPEN] - 1])
-    fill(t, c, taste)
+    fill(t, c, taste, -1)
     keep(t, c, p, memory)
 
 
