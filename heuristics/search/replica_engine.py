@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
+from edrp.errors import UnsupportedProblemError
+from edrp.heuristics.crowd_annealing import pairs_per_operator
 from edrp.heuristics.search.engine import Value
 from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.search.replica_ants import Trails, deposit, march, refresh_trails
@@ -24,10 +26,36 @@ ANTS = 30
 """Pairs of a replica and a node that an ant weighs in the time of one look at a change."""
 
 
+TOO_MANY_PAIRS = 10_000
+"""Pairs of replicas per operator, over its streams, from which looking at them one by one is hopeless."""
+
+
 class ReplicaEngine:
-    """An EDRP problem under search (see `Engine`)."""
+    """An EDRP problem under search (see `Engine`).
+
+    Raises
+    ------
+    UnsupportedProblemError
+        Where operators need so many replicas that only annealing, which counts them by node, answers in time.
+
+    Examples
+    --------
+    >>> from edrp.compiled import compile_problem
+    >>> from edrp.datasets import layered
+    >>> engine = ReplicaEngine(compile_problem(layered(6, seed=0)))
+    >>> engine.reset(None, np.random.default_rng(0))
+    >>> steps = list(engine.climb("repaired"))
+    >>> engine.value().violations
+    0
+    """
 
     def __init__(self, compiled: Compiled) -> None:
+        pairs = pairs_per_operator(compiled)
+        if pairs > TOO_MANY_PAIRS:
+            raise UnsupportedProblemError(
+                f"replicas are looked at one by one, and operators need {pairs:,.0f} pairs of them on average, "
+                f"more than {TOO_MANY_PAIRS:,}; annealing counts them by node"
+            )
         self.compiled = compiled
         self.tables = tables_of(compiled)
         self.now, self.old = State.empty(self.tables), State.empty(self.tables)
