@@ -1,6 +1,6 @@
 """Placement that is watched while it runs: a new plan when it pays for its moves, and when there is no choice.
 
-The paper's online scheduler plans anew at every interval and enacts what it finds (latency-aware placement, section 5).
+The paper's online scheduler plans anew at every interval and enacts what it finds (latency-aware placement, section 3.3).
 Each move stops the application for a while. EDRP measures that as downtime; here its price decides.
 """
 

@@ -25,7 +25,8 @@ class ReplanningDecision:
     score : of `deployment` by what is measured now (eq. 1); None where nothing works.
     gain : score of what ran less that of `plan`; None where either is missing or broken.
     downtime : seconds that going over to `plan` takes.
-    price, margin : scores; together they are what the gain has to exceed.
+    price : of that downtime, as a score.
+    margin : what the gain of the best plan must leave, its price paid, for anything to move.
     broken : what is wrong with what ran, in words.
     solution : what the method found.
     """
@@ -60,5 +61,5 @@ class ReplanningDecision:
                 return f"repair: what ran breaks {'; '.join(self.broken)}; {self.downtime:.6g} s of downtime: {changes}"
         if self.gain is None or (self.verdict == "keep" and self.plan == self.deployment):
             return "keep: no better plan was found"
-        price = f"{self.price:.6g} for {self.downtime:.6g} s of downtime and a margin of {self.margin:.6g}"
-        return f"{self.verdict}: gain {self.gain:.6g} against {price}{': ' if changes else ''}{changes}"
+        sums = f"a gain of {self.gain:.6g} at a price of {self.price:.6g} for {self.downtime:.6g} s of downtime"
+        return f"move: {sums}: {changes}" if self.moved else f"keep: {sums}, which leaves no more than {self.margin:.6g}"

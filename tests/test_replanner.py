@@ -100,6 +100,11 @@ def test_hysteresis_asks_for_more_than_the_price() -> None:
     kept = decide(chain(), apart(), free.replace(hysteresis=1.01 * share))
     assert kept.verdict == "keep"
     assert kept.margin > kept.gain > kept.price == 0.0
+    assert str(kept) == f"keep: a gain of {kept.gain:.6g} at a price of 0 for {kept.downtime:.6g} s of downtime, " + (
+        f"which leaves no more than {kept.margin:.6g}"
+    )
+    assert str(moved).startswith(f"move: a gain of {moved.gain:.6g} at a price of 0 for {moved.downtime:.6g} s of downtime: ")
+    assert all(str(action) in str(moved) for action in moved.actions)
 
 
 def test_a_free_move_without_gain_is_not_made() -> None:
