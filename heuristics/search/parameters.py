@@ -57,8 +57,8 @@ class ColonyParameters:
     ants: AtLeastOne = 20
     iterations: AtLeastOne = 200
     stagnation: AtLeastOne = 100
-    pheromone_power: AtLeastZero = 1.0
-    heuristic_power: AtLeastZero = 5.0
+    pheromone_power: AtLeastZero = 1.2
+    heuristic_power: AtLeastZero = 4.0
     persistence: Annotated[float, Field(ge=0, le=1)] = 0.9
     deposit: Positive = 0.03
     initial_pheromone: Positive = 10.0

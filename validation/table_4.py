@@ -1,0 +1,260 @@
+"""Table 4 of latency-aware placement: how long its heuristics take, and, what the paper could not give, how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+import edrp
+from edrp.datasets.continuum import LOADS, paper_problem, random_problem
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.validation.claims import Claim
+from edrp.validation.tables import claim_in_words
+
+HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE = "hill-climbing", "ant-system", "hybrid", "resource-aware"
+RECOMMENDED = "iterated-local-search"
+METHODS = (HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE, RECOMMENDED)
+
+PAPER: dict[str, dict[str, float]] = {
+    topology: dict(zip((HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE), values, strict=True))
+    for topology, *values in (
+        ("T-M1", 9, 75, 78, 16),
+        ("T-M2", 45, 99, 130, 21),
+        ("T-M3", 4, 35, 38, 16),
+        ("T-R1", 558, 450, 841, 25),
+        ("T-R2", 65, 131, 197, 20),
+        ("T-R3", 231, 285, 534, 23),
+        ("T-R4", 179, 447, 717, 24),
+        ("T-R5", 138, 306, 428, 22),
+        ("T-R6", 198, 274, 472, 21),
+        ("T-R7", 1029, 661, 1020, 26),
+        ("T-R8", 185, 377, 355, 19),
+        ("T-R9", 263, 408, 480, 21),
+    )
+}
+"""Mean milliseconds as printed."""
+
+TOPOLOGIES = tuple(PAPER)
+ACYCLIC = tuple(name for name in TOPOLOGIES if name.startswith("T-R") and name not in ("T-R8", "T-R9"))
+LARGEST = "T-R7"
+SEEDS = 30
+TIME_LIMIT = 1.0
+"""Seconds that a method may take, the paper's limit too."""
+
+FRESH = "generated"
+FRESH_SEEDS = range(100, 130)
+"""Of generated topologies with as many operators as the largest; nothing was developed on them."""
+FRESH_OPERATIONS = 22
+
+OPTIMAL = 1e-7
+"""Relative gap up to which an answer counts as the optimum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Runs of one method on one topology, or on generated ones, at one load.
+
+    Attributes
+    ----------
+    topology, operators, load, method
+        What was placed, how many instances it has, the share of the cluster's cores that it needs, and who placed it.
+    milliseconds
+        Of each run, from the problem to the checked answer.
+    gaps
+        Of each run to the proven optimum (or the best proven bound); infinite where nothing feasible was found.
+    """
+
+    topology: str
+    operators: int
+    load: float
+    method: str
+    milliseconds: tuple[float, ...]
+    gaps: tuple[float, ...]
+
+    @property
+    def optimal(self) -> float:
+        """Share of runs that end in the optimum."""
+        return sum(gap <= OPTIMAL for gap in self.gaps) / len(self.gaps)
+
+    @property
+    def infeasible(self) -> int:
+        """Runs that found nothing feasible."""
+        return sum(gap == float("inf") for gap in self.gaps)
+
+    def __str__(self) -> str:
+        middle = median(self.gaps)
+        gap = "none" if middle == float("inf") else f"{100 * middle:.1f} %"
+        worst = f"{self.infeasible} none" if self.infeasible else f"{100 * max(self.gaps):.1f} %"
+        return f"{median(self.milliseconds):.1f} ms, {gap} ≤ {worst}"
+
+
+def cells(
+    topologies: Sequence[str] = TOPOLOGIES,
+    *,
+    loads: Sequence[float] = LOADS,
+    seeds: int = SEEDS,
+    methods: Sequence[str] = METHODS,
+    told: Callable[[str], None] = str,
+) -> list[Cell]:
+    """Every method with every seed on topologies of Table 1; the optimum is proven by column generation.
+
+    Examples
+    --------
+    >>> [cell.optimal for cell in cells(["T-M3"], loads=[0.2], seeds=1, methods=["iterated-local-search"])]
+    [1.0]
+    """
+    found = []
+    for topology in topologies:
+        for load in loads:
+            told(f"{topology} at load {load:g}")
+            problem = paper_problem(topology, load)
+            optimum = proven(problem)
+            for method in methods:
+                runs = [_run(problem, method, seed, optimum) for seed in range(seeds)]
+                found.append(_cell(topology, problem, load, method, runs))
+    return found
+
+
+def fresh_cells(
+    seeds: Sequence[int] = FRESH_SEEDS,
+    *,
+    loads: Sequence[float] = LOADS,
+    methods: Sequence[str] = METHODS,
+    operations: int = FRESH_OPERATIONS,
+    told: Callable[[str], None] = str,
+) -> list[Cell]:
+    """Every method once on each of many generated topologies."""
+    found = []
+    for load in loads:
+        runs: dict[str, list[tuple[float, float]]] = {method: [] for method in methods}
+        for seed in seeds:
+            told(f"generated topology {seed} at load {load:g}")
+            problem = random_problem(seed, operations=operations, load=load)
+            optimum = proven(problem)
+            for method in methods:
+                runs[method].append(_run(problem, method, seed, optimum))
+        found += [_cell(FRESH, problem, load, method, runs[method]) for method in methods]
+    return found
+
+
+def proven(problem: LatencyAwareProblem) -> float:
+    """The optimum, or where that is not reached in a minute the bound."""
+    bound = edrp.solve(problem, "column-generation", time_limit=60.0).bound
+    if bound is None:
+        raise ValueError("nothing proven of this problem within a minute")
+    return bound
+
+
+def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -> tuple[float, float]:
+    """Milliseconds and gap."""
+    limit = None if method == RESOURCE_AWARE else TIME_LIMIT
+    solution = edrp.solve(problem, method, seed=seed, time_limit=limit)
+    gap = float("inf") if solution.objective is None else solution.objective / optimum - 1
+    return 1e3 * sum(solution.seconds.values()), gap
+
+
+def _cell(topology: str, problem: LatencyAwareProblem, load: float, method: str, runs: Sequence[tuple[float, float]]) -> Cell:
+    operators = sum(operator.instances for operator in problem.application.operators)
+    milliseconds, gaps = zip(*runs, strict=True)
+    return Cell(topology, operators, load, method, milliseconds, gaps)
+
+
+def table_4(found: Sequence[Cell]) -> Table:
+    """Median time and gap with the worst gap, by topology, load and method; the paper's mean time in brackets."""
+    methods = [method for method in METHODS if any(cell.method == method for cell in found)]
+    title = "Table 4: ms, gap to the optimum (median ≤ worst), paper's ms in brackets"
+    table = Table("topology", "operators", "load", *methods, title=title, box=SIMPLE_HEAD)
+    by_row: dict[tuple[str, int, float], dict[str, Cell]] = {}
+    for cell in found:
+        by_row.setdefault((cell.topology, cell.operators, cell.load), {})[cell.method] = cell
+    for (topology, operators, load), row in by_row.items():
+        texts = []
+        for method in methods:
+            printed = PAPER.get(topology, {}).get(method)
+            texts.append(f"{row[method]}" + ("" if printed is None else f" ({printed:g})") if method in row else "–")
+        table.add_row(topology, str(operators), f"{load:g}", *texts)
+    return table
+
+
+def claims_4(found: Sequence[Cell]) -> tuple[Claim, ...]:
+    """What is asked of the heuristics, at the largest topology and over all that can be proven.
+
+    Returns
+    -------
+    tuple
+        A claim for everything that the cells can tell of.
+    """
+    made = []
+    for name, largest in ((LARGEST, _of(found, (LARGEST,))), ("generated topologies", _of(found, (FRESH,)))):
+        climbs, hybrids, ours = (_of(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
+        if climbs:
+            slowest = max(median(cell.milliseconds) for cell in climbs)
+            made.append(Claim(f"hill climbing places {name} in under 5 ms", slowest < 5, f"{slowest:.1f} ms"))
+        if hybrids:
+            gap, slow = median(_gaps(hybrids)), max(median(cell.milliseconds) for cell in hybrids)
+            text = f"{100 * gap:.1f} % in {slow:.0f} ms"
+            made.append(Claim(f"the hybrid's median gap on {name} is at most 10 % in 50 ms", gap <= 0.1 and slow <= 50, text))
+        if ours:
+            gap, worst = median(_gaps(ours)), max(_gaps(ours))
+            text = f"{100 * gap:.2f} %, {100 * worst:.2f} %"
+            made.append(Claim(f"{RECOMMENDED} on {name}: median gap ≤ 1 %, worst ≤ 5 %", gap <= 0.01 and worst <= 0.05, text))
+    infeasible = sum(cell.infeasible for cell in _of(found, method=HILL_CLIMBING))
+    made.append(Claim("hill climbing always ends feasible", infeasible == 0, f"{infeasible} runs do not"))
+    for name, topologies in (("T-R1 to T-R7", ACYCLIC), ("generated topologies", (FRESH,))):
+        if ours := _of(found, topologies, RECOMMENDED):
+            share = sum(gap <= OPTIMAL for gap in _gaps(ours)) / len(_gaps(ours))
+            made.append(Claim(f"{RECOMMENDED} is optimal in 80 % of runs on {name}", share >= 0.8, f"{100 * share:.0f} %"))
+    return tuple(made)
+
+
+def _of(found: Sequence[Cell], topologies: Sequence[str] | None = None, method: str | None = None) -> list[Cell]:
+    return [c for c in found if (topologies is None or c.topology in topologies) and (method is None or c.method == method)]
+
+
+def _gaps(found: Sequence[Cell]) -> list[float]:
+    return [gap for cell in found for gap in cell.gaps]
+
+
+def run(
+    console: Console,
+    *,
+    topologies: Sequence[str] = TOPOLOGIES,
+    loads: Sequence[float] = LOADS,
+    seeds: int = SEEDS,
+    fresh: int = 0,
+) -> list[Cell]:
+    """Print Table 4 beside ours, and what of it holds.
+
+    Parameters
+    ----------
+    console
+        Where everything is printed.
+    topologies, loads
+        What is placed.
+    seeds
+        Runs of each method on each.
+    fresh
+        Generated topologies beside those of the paper, each of which needs a proof of its own.
+
+    Returns
+    -------
+    list
+        Every cell.
+    """
+    with console.status("placing") as status:
+
+        def told(text: str) -> None:
+            status.update(f"placing {text}")
+
+        found = cells(topologies, loads=loads, seeds=seeds, told=told)
+        if fresh:
+            found += fresh_cells(FRESH_SEEDS[:fresh], loads=loads, told=told)
+    console.print(table_4(found))
+    for claim in claims_4(found):
+        console.print(claim_in_words(claim))
+    return found
