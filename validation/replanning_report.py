@@ -69,7 +69,7 @@ def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> 
     table = Table(title="A day, by when it is planned again", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     table.caption = (
         f"Total: mean score, and {policy.downtime_worth:g} on top for time without processing; "
-        f"a plan pays when a gain of {policy.horizon:g} s does"
+        f"a gain is expected to last {policy.horizon:g} s"
     )
     table.caption_justify = "left"
     table.add_column("Planned again", no_wrap=True)
