@@ -103,9 +103,11 @@ class Trails(NamedTuple):
 def size_prior(tables: Tables) -> Floats:
     """How much speaks for each number of replicas: the least share of the objective over that number's; 0 for none."""
     sizes = np.arange(tables.latency.shape[1])
-    price = tables.weights[1] * tables.replica_cost[:, None] * sizes + tables.weights[0] * tables.latency
-    least = price.min(axis=1, keepdims=True)
-    return np.where(np.isfinite(tables.latency), np.divide(least, price, out=np.ones_like(price), where=price > 0), 0.0)
+    stable = np.isfinite(tables.latency)
+    latency = np.where(stable, tables.latency, 0.0)
+    price = tables.weights[1] * tables.replica_cost[:, None] * sizes + tables.weights[0] * latency
+    least = price.min(axis=1, keepdims=True, where=stable, initial=np.inf)
+    return np.where(stable, np.divide(least, price, out=np.ones_like(price), where=price > 0), 0.0)
 
 
 def load_of(tables: Tables) -> float:
