@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from edrp.datasets.debs2015 import debs2015
 from edrp.datasets.families import generate
+from edrp.datasets.geometric import geometric
+from edrp.datasets.layered import layered
 from edrp.datasets.production import production_instances
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.plugins import added
 from edrp.problems.base import Problem
-from edrp.validation.benchmark.paper import paper_instances
+from edrp.validation.benchmark.paper import RATES, paper_instances
+from edrp.validation.scenario import WEIGHTINGS, first_deployment
+from edrp.validation.table_iv import NETWORK_SEED
 from edrp.wording import suggestion
 
 Instances = Iterable[tuple[str, Problem | str]]
@@ -21,8 +26,29 @@ Instances = Iterable[tuple[str, Problem | str]]
 PLACEMENT = ("eliminate", "highs", "annealing", "greedy", "random", "first-fit", "largest-node", "even", "ds2")
 """Methods for deployments: proofs, searches, and what a user would pick instead."""
 
+SEARCHES = (
+    "eliminate:time_limit=20",
+    "hill-climbing",
+    "ant-system:iterations=1000000",
+    "hybrid:iterations=1000000",
+    "iterated-local-search:kicks=1000000000",
+    "annealing:anneals=1000000",
+    "highs:program=restricted",
+    "greedy",
+    "random",
+    "first-fit",
+    "largest-node",
+    "even",
+    "ds2",
+)
+"""Searches until their time is over, the proof (or bound) that they are measured against, restricted EDRP, and the baselines."""
+
 MIGRATION = ("ssm", "oms", "highs", "balanced", "even-split", "consistent-hashing")
 """Methods for single migrations and sequences of them."""
+
+
+LAYERED = 8
+"""Layered applications of each size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +110,20 @@ def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
                 yield f"{name}-{identifier}", problem
 
 
+def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """DEBS 2015 on 24 nodes with up to three replicas, first and from what runs, and layered applications of 10 and 20."""
+    network = geometric(24, NETWORK_SEED)
+    for rate in RATES:
+        yield f"debs-first-{rate:g}", debs2015(rate, network, max_replicas=3)
+    running = first_deployment(RATES[0], network)
+    for rate in RATES[1:]:
+        weights = WEIGHTINGS["Balanced"]
+        yield f"debs-again-{rate:g}", debs2015(rate, network, max_replicas=3, weights=weights, current=running)
+    for name, operators in {"ten": 10, "twenty": 20}.items():
+        for seed in range(LAYERED):
+            yield f"{name}-operators-{seed}", layered(operators, seed)
+
+
 def _production(data: Path | None) -> Iterator[tuple[str, str]]:
     assert data is not None, "suites that need data are not run without"
     return production_instances(data)
@@ -113,6 +153,14 @@ SUITES = (
         _production,
         tuple(name for name in PLACEMENT if name != "highs"),  # programs for hundreds of hosts are hopeless
         needs_data=True,
+    ),
+    Suite(
+        "heuristics",
+        "searches for deployments with replicas at equal time: DEBS 2015 on 24 nodes, layered applications of two sizes",
+        _heuristics,
+        SEARCHES,
+        seeds=3,
+        time_limit=1.0,
     ),
 )
 """Our own."""
