@@ -19,6 +19,9 @@ MOST_LISTED = 20_000
 MOST_STEPS = 4_000_000
 """Patterns tried by one search; about a second."""
 
+PATH_STEPS = 20
+"""Patterns that could be tried while the longest path is computed once."""
+
 
 def list_choices(model: Model, candidates: Candidates, window: Window, between: Values) -> Index | None:
     """Every choice below the candidates' limit, best first by score without latency; None where they are too many.
@@ -160,6 +163,7 @@ def search_choices(
             total[depth + 1] = total[depth] + excess[p]
             depth += 1
             spare = room - total[depth]
+            steps += PATH_STEPS if latency else 0
             fits = not latency or second * _longest(chosen[:depth], pattern, owner, source, target, between, arrival) <= spare
             following = -1
             for b in order:

@@ -21,8 +21,11 @@ COARSEST, FINEST = 32, 1024
 KEPT = 24
 """Patterns that one pricing returns at most."""
 
-PATIENCE = 30_000
-"""Nodes of a search that may find nothing before the grid is refined."""
+PATIENCE, MOST_PATIENCE = 30_000, 8_000_000
+"""Nodes of a search that may find nothing before the grid is refined, and before the search is given up."""
+
+NODES_PER_SECOND = 1_000_000
+"""Of a search, about; so that time limits are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +84,16 @@ class Pricer:
         self._fill(worth)
         return float(self.table[int(self.grid.cells.prod()) - 1])
 
-    def best(self, worth: Values, threshold: float) -> Priced:
+    def best(self, worth: Values, threshold: float, seconds: float) -> Priced:
         """Some patterns worth more than the threshold, with the best one if the search is not given up."""
         patience = PATIENCE
         while True:
             at_most = self.bound(worth)
-            patterns, values, complete, last = self._search(worth, threshold, True, patience, KEPT)
+            most_nodes = int(min(patience, 1000 + NODES_PER_SECOND * seconds))
+            patterns, values, complete, last = self._search(worth, threshold, True, most_nodes, KEPT)
             if complete:
                 return Priced(patterns, values, min(at_most, last))
-            if values.size:
+            if values.size or most_nodes < patience or patience > MOST_PATIENCE:
                 return Priced(patterns, values, at_most)
             if not self.refine():
                 patience *= 8

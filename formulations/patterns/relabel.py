@@ -13,7 +13,7 @@ from edrp.formulations.patterns.relabel_kernel import path_bound, search_labels
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-MOST_NODES = 400_000
+MOST_NODES = 150_000
 """Of one search; some tenths of a second."""
 
 

@@ -22,7 +22,7 @@ from edrp.formulations.patterns.selection import Candidates, Selected, Selection
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 60_000
+SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 10_000
 """Patterns that may be left at first, where the numbers of supervisors can still be branched on, and where they cannot."""
 
 NARROWEST = 0.01
@@ -30,6 +30,9 @@ NARROWEST = 0.01
 
 MOST_NODES = 3_000_000
 """Of a search that lists patterns."""
+
+PROGRAM_SECONDS = 20.0
+"""For the program over patterns, where the window can be split instead."""
 
 MOST_CHOICES = 60
 """Choices of patterns that are looked at one by one in a window."""
@@ -151,7 +154,7 @@ class Search:
                 share, widening = (share, True) if share < NARROWEST else (0.25 * share, False)
                 continue
             before = self.incumbent.objective
-            bound = max(bound, self._choose(listed, window))
+            bound = max(bound, self._choose(listed, window, PROGRAM_SECONDS if most < MANY_PATTERNS else np.inf))
             if self.incumbent.objective < before:
                 share, widening = 1.0, False
             elif share == 1.0 or bound < limit:
@@ -169,7 +172,7 @@ class Search:
             relaxation = master.solve()
             least, known = np.empty(len(self.pricers)), len(self.pool.cost)
             for c, pricer in enumerate(self.pricers):
-                priced = pricer.best(relaxation.worth, model.price + float(relaxation.fee[c]) + REDUCED)
+                priced = pricer.best(relaxation.worth, model.price + float(relaxation.fee[c]) + REDUCED, self.remaining())
                 least[c] = model.price - priced.at_most
                 self.pool.add(c, priced.patterns)
             proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least, window)
@@ -207,14 +210,15 @@ class Search:
         fixed = self.model.apart + float(proof.worth @ self.model.instances)
         return Candidates(owner, pattern, cost, cost - proof.least[owner], fixed, proof.bound, limit)
 
-    def _choose(self, candidates: Candidates, window: Window) -> float:
+    def _choose(self, candidates: Candidates, window: Window, seconds: float) -> float:
         """What no placement of the window scores less than, if all patterns of those below the limit are among the candidates.
 
-        Better ones are kept. Where the choices are few they are all looked at, otherwise as a program has them.
+        Better ones are kept. Where the choices are few they are all looked at, otherwise as a program has them, which may
+        take so many seconds for each.
         """
         listed = list_choices(self.model, candidates, window, self.relabelling.between) if candidates.cost.size else np.zeros((0, 0), np.int64)
         if listed is None:
-            return self._choose_by_program(candidates, window)
+            return self._choose_by_program(candidates, window, seconds)
         bound = candidates.limit
         for row in listed:
             chosen = row[row >= 0]
@@ -224,12 +228,12 @@ class Search:
             bound = min(bound, self._look_at(candidates.owner[chosen], candidates.pattern[chosen]))
         return bound
 
-    def _choose_by_program(self, candidates: Candidates, window: Window) -> float:
+    def _choose_by_program(self, candidates: Candidates, window: Window, seconds: float) -> float:
         """Choices best first, until the bound on the others reaches the target or the limit."""
         selection, limit = Selection(self.model, candidates, window, self.least_delay), candidates.limit
         looked_at = np.inf
         for _ in range(MOST_CHOICES):
-            found = self._select(selection, self.remaining())
+            found = self._select(selection, min(seconds, self.remaining()))
             bound = min(found.bound, limit, looked_at)
             if found.chosen is not None:
                 least = self._look_at(candidates.owner[found.chosen], candidates.pattern[found.chosen])
@@ -353,7 +357,7 @@ def _fewest_supervisors(model: Model) -> int | None:
     if not model.classes:
         return None
     sizes = np.array([each.members.size for each in model.classes], np.int64)
-    room = np.array([each.most for each in model.classes]).reshape(sizes.size, -1)
+    room = np.array([each.most for each in model.classes]).reshape(sizes.size, model.instances.size)
     if (sizes @ room < model.instances).any():
         return None
     fewest = 1
