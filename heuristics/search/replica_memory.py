@@ -58,7 +58,10 @@ class Memory(NamedTuple):
         operators, nodes = tables.candidate.shape
         places = (operators, tables.latency.shape[1] - 1)
         return cls(
-            *(np.array([np.inf, np.inf, np.inf]) for _ in range(4)),
+            value=np.full(3, np.inf),
+            best=np.full(3, np.inf),
+            trial=np.full(3, np.inf),
+            found=np.full(3, np.inf),
             best_place=np.zeros(places, np.int64),
             best_degree=np.ones(operators, np.int64),
             home_place=np.zeros(places, np.int64),
