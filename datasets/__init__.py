@@ -1,6 +1,10 @@
 """Real and synthetic inputs: applications, networks, source rates. All numbers in SI units."""
 
+from edrp.datasets.aws import aws_delays
 from edrp.datasets.continuum import continuum_network, paper_problem
+from edrp.datasets.coordinates import estimate_latencies, estimation_rounds
+from edrp.datasets.coordinates_estimate import LatencyEstimate
+from edrp.datasets.coordinates_simulation import SpringParameters
 from edrp.datasets.debs2015 import debs2015
 from edrp.datasets.families import FAMILIES, Family, generate, save_instances
 from edrp.datasets.flights import KeyedStream, flights
@@ -15,10 +19,15 @@ __all__ = [
     "FAMILIES",
     "Family",
     "KeyedStream",
+    "LatencyEstimate",
+    "SpringParameters",
     "ansnet",
+    "aws_delays",
     "continuum_network",
     "debs2015",
     "debs2015_storm",
+    "estimate_latencies",
+    "estimation_rounds",
     "flights",
     "generate",
     "geometric",

@@ -41,6 +41,7 @@ from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.problems.migration_sequence import MigrationSequence
+from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 from edrp.solution import Solution
 from edrp.solution import installed_versions as _installed_versions
 from edrp.solve import solve
@@ -78,6 +79,9 @@ __all__ = [
     "Operator",
     "Options",
     "PolynomialLatency",
+    "Replanner",
+    "ReplanningDecision",
+    "ReplanningPolicy",
     "ScoreWeights",
     "Solution",
     "Store",

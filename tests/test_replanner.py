@@ -17,10 +17,10 @@ from edrp.errors import InvalidInstanceError
 from edrp.metrics import METRICS
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.replanner import Replanner, ReplanningPolicy, decide
-from edrp.replanner_input import with_measurements
-from edrp.replanner_plans import plans_near, reconfiguration, relabelled
-from edrp.replanner_repair import patched
+from edrp.replanning.measurements import with_measurements
+from edrp.replanning.plans import plans_near, reconfiguration, relabelled
+from edrp.replanning.repair import patched
+from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
 from edrp.validation.replanning_day import BROKEN, EVERY, NEVER, PAYING, run_day, strategies
 from edrp.validation.replanning_report import outcome_table, replanning_claims
 from edrp.validation.replanning_world import AWAY, daily_curve, loads, moments

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from edrp.documents import Deployment, Node
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.replanner import Replanner, ReplanningPolicy
-from edrp.replanner_plans import reconfiguration
+from edrp.replanning.plans import reconfiguration
+from edrp.replanning.replanner import Replanner, ReplanningPolicy
 from edrp.solve import solve
 from edrp.validation.replanning_world import STEP, Moment
 

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edrp.replanner import ReplanningPolicy
+from edrp.replanning.replanner import ReplanningPolicy
 from edrp.validation.claims import Claim
 from edrp.validation.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
 from edrp.validation.replanning_world import AWAY, AWAY_FROM, AWAY_UNTIL, MINUTES, PEAK, TOPOLOGY, loads, moments

@@ -17,7 +17,7 @@ from edrp.datasets.coordinates_estimate import LatencyEstimate
 from edrp.datasets.coordinates_simulation import SpringParameters
 from edrp.documents import Network
 from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
-from edrp.replanner_input import with_measurements
+from edrp.replanning.measurements import with_measurements
 from edrp.validation.days import real_day
 
 Values = NDArray[np.float64]

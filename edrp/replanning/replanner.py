@@ -15,10 +15,10 @@ from pydantic import Field
 from edrp.documents import Deployment, Node
 from edrp.documents.base import Document, Name, NonNegative, Positive
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.replanner_decision import ReplanningDecision, Verdict
-from edrp.replanner_input import with_measurements
-from edrp.replanner_plans import Reconfiguration, plans_near, reconfiguration
-from edrp.replanner_repair import patched
+from edrp.replanning.decision import ReplanningDecision, Verdict
+from edrp.replanning.measurements import with_measurements
+from edrp.replanning.plans import Reconfiguration, plans_near, reconfiguration
+from edrp.replanning.repair import patched
 from edrp.solve import solve
 
 
