@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.master import Window
 from edrp.formulations.patterns.model import Model
 from edrp.formulations.patterns.selection import Candidates
+from edrp.formulations.patterns.windows import Window
 from edrp.kernels import kernel
 
 Index = NDArray[np.int64]
@@ -56,10 +56,10 @@ def list_choices(model: Model, candidates: Candidates, window: Window, between: 
 
 @kernel
 def _fits(pattern: np.ndarray, left: np.ndarray) -> bool:
+    fits = True
     for a in range(left.size):
-        if pattern[a] > left[a]:
-            return False
-    return True
+        fits = fits and pattern[a] <= left[a]
+    return fits
 
 
 @kernel

@@ -11,29 +11,12 @@ from numpy.typing import NDArray
 
 from edrp.backends.base import FEASIBILITY_TOLERANCE, in_fresh_thread
 from edrp.formulations.patterns.model import Model
+from edrp.formulations.patterns.windows import Window
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _Status: Any = highspy.HighsModelStatus
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """How many supervisors are in use: least and most in all, and of each class, shape (classes,)."""
-
-    least: int
-    most: int
-    class_least: tuple[int, ...]
-    class_most: tuple[int, ...]
-
-    @property
-    def empty(self) -> bool:
-        """Whether no numbers of supervisors fit it."""
-        lowest, highest = sum(self.class_least), sum(self.class_most)
-        return self.least > self.most or lowest > self.most or highest < self.least or any(
-            a > b for a, b in zip(self.class_least, self.class_most, strict=True)
-        )
 
 
 @dataclass(frozen=True, slots=True)

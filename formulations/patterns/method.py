@@ -64,17 +64,13 @@ def _reporter(options: Options) -> Callable[[float | None, float], None]:
     return report
 
 
-def _starts(
-    problem: LatencyAwareProblem, compiled: Compiled, model: Model, options: Options
-) -> list[NDArray[np.int64]]:
+def _starts(problem: LatencyAwareProblem, compiled: Compiled, model: Model, options: Options) -> list[NDArray[np.int64]]:
     """Counts of the start asked for and the current deployment, where feasible, and of first fits."""
     given = [each for each in (options.start, problem.current) if each is not None and problem.evaluate(each).feasible]
     return [*(compiled.counts(each) for each in given), *(first_fits(model) if model.classes else ())]
 
 
-def _answer(
-    problem: LatencyAwareProblem, search: Search, interrupted: bool, build_seconds: float, options: Options
-) -> Answer:
+def _answer(problem: LatencyAwareProblem, search: Search, interrupted: bool, build_seconds: float, options: Options) -> Answer:
     found, bound = search.incumbent, search.bound
     size = {
         "windows": search.windows,
@@ -91,7 +87,7 @@ def _answer(
     deployment = search.model.compiled.deployment(found.counts)
     objective = problem.evaluate(deployment).objective
     gap = max(0.0, found.objective - bound)
-    proven = gap <= max(options.gap * abs(objective), 1e-12)
+    proven = gap <= _slack(objective, options)
     return Answer(
         status="optimal" if proven else "feasible",
         stopped_because="finished" if proven else stopped,
@@ -108,24 +104,28 @@ def _finished(problem: LatencyAwareProblem, answer: Answer, options: Options) ->
     if answer.status in ("optimal", "infeasible"):
         return answer
     whole: Method = get_method("highs", problem.kind)
-    left = replace(options, start=answer.decision or options.start, parameters={}, program=None)
-    found = whole.run(problem, left)
-    bounds = [each.bound for each in (answer, found) if each.bound is not None]
-    best = found if found.objective is not None and (answer.objective is None or found.objective < answer.objective) else answer
-    note = "too many patterns were left to list; the compact program took over"
-    proven = best.objective is not None and bounds and best.objective - max(bounds) <= max(options.gap * abs(best.objective), 1e-12)
-    if found.status == "infeasible":
-        return replace(found, size=answer.size, notes=(note,))
+    found = whole.run(problem, replace(options, start=answer.decision or options.start, parameters={}, program=None))
+    better = answer.objective is None or (found.objective is not None and found.objective < answer.objective)
+    best = found if better else answer
+    bound = max((each.bound for each in (answer, found) if each.bound is not None), default=None)
+    status = best.status
+    if best.objective is not None and bound is not None and best.objective - bound <= _slack(best.objective, options):
+        status = "optimal"
     return replace(
         best,
-        status="optimal" if proven else best.status,
-        stopped_because="finished" if proven else found.stopped_because,
-        bound=max(bounds, default=None),
+        status=status,
+        stopped_because="finished" if status == "optimal" else found.stopped_because,
+        bound=bound,
         size=answer.size,
         build_seconds=answer.build_seconds,
         method=f"{ColumnGeneration.name}, {whole.name}",
-        notes=(note,),
+        notes=("too many patterns were left to list; the compact program took over",),
     )
+
+
+def _slack(objective: float, options: Options) -> float:
+    """Difference between objective and bound at which an incumbent counts as optimal."""
+    return max(options.gap * abs(objective), 1e-12)
 
 
 METHODS = (ColumnGeneration(),)

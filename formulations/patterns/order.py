@@ -126,8 +126,10 @@ def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Values, tog
 
 def _digits(frontier: list[int], instances: Index) -> Index:
     """Counts of the frontier's operators in each state, shape (states, frontier)."""
+    if not frontier:
+        return np.zeros((1, 0), np.int64)
     shape = tuple(instances[frontier][::-1] + 1)
-    return np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)[:, ::-1] if frontier else np.zeros((1, 0), np.int64)
+    return np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)[:, ::-1]
 
 
 def _half_squares(let_go: Values, instances: Index) -> Values:

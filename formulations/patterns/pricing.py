@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.grid import MOST_ENTRIES, Grid, grid_of
+from edrp.formulations.patterns.grid import MOST_ENTRIES, grid_of
 from edrp.formulations.patterns.kernels import fill_bounds, search_patterns
 from edrp.formulations.patterns.model import Model, SupervisorClass
 from edrp.formulations.patterns.order import Order

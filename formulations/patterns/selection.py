@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
-from edrp.formulations.patterns.master import Window
 from edrp.formulations.patterns.model import Model
+from edrp.formulations.patterns.windows import Window
 from edrp.program import Linear, Program
 
 Index = NDArray[np.int64]
@@ -124,7 +124,8 @@ class Selection:
         use = program.add_columns("use", self.column.size, upper=1.0, integer=True)
         operator, entry = np.nonzero(candidates.pattern[self.column].T)
         counts = candidates.pattern[self.column].T[operator, entry]
-        program.add_rows("cover", model.instances.size, [(operator, use[entry], counts)], lower=model.instances, upper=model.instances)
+        wanted = model.instances
+        program.add_rows("cover", wanted.size, [(operator, use[entry], counts)], lower=wanted, upper=wanted)
         owner = candidates.owner[self.column]
         classes = np.argsort(owner, kind="stable")
         program.add_rows(
@@ -155,5 +156,6 @@ class Selection:
             [(rows, arrival[model.target], 1.0), (rows, arrival[model.source], -1.0), (stream, use[column], delay[stream])],
             lower=delay,
         )  # fmt: skip
-        program.add_rows("longest", arrival.size, [(np.arange(arrival.size), arrival, -1.0), (np.arange(arrival.size), longest, 1.0)], lower=0.0)
+        rows = np.arange(arrival.size)
+        program.add_rows("longest", rows.size, [(rows, arrival, -1.0), (rows, longest, 1.0)], lower=0.0)
         return Linear.of(longest)

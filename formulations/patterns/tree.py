@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from edrp.formulations.patterns.bounds import Certificate, certificate
 from edrp.formulations.patterns.choices import list_choices
-from edrp.formulations.patterns.master import Master, Pool, Relaxation, Window
+from edrp.formulations.patterns.master import Master, Pool, Relaxation
 from edrp.formulations.patterns.model import Model
 from edrp.formulations.patterns.order import order_of
 from edrp.formulations.patterns.pricing import Pricer
 from edrp.formulations.patterns.relabel import Relabelling
 from edrp.formulations.patterns.selection import Candidates, Selected, Selection
+from edrp.formulations.patterns.windows import WHOLE, Window, fewest_supervisors, split
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
+Report = Callable[[float | None, float], None]
+"""Called with the incumbent's score, where there is one, and the bound."""
 
 SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 10_000
 """Patterns that may be left at first, where the numbers of supervisors can still be branched on, and where they cannot."""
@@ -40,9 +43,6 @@ MOST_CHOICES = 60
 REDUCED = 1e-9
 """A pattern that would lower the master's value by less is not added."""
 
-WHOLE = 1e-6
-"""How far from a whole number counts as whole."""
-
 
 @dataclass
 class Incumbent:
@@ -60,9 +60,7 @@ class Search:
     window, path latency included; otherwise the window is split.
     """
 
-    def __init__(
-        self, model: Model, incumbent: Incumbent, gap: float, remaining: Callable[[], float], report: Callable[[float | None, float], None]
-    ) -> None:
+    def __init__(self, model: Model, incumbent: Incumbent, gap: float, remaining: Callable[[], float], report: Report) -> None:
         self.model, self.incumbent, self.gap = model, incumbent, gap
         self.remaining, self.report = remaining, report
         self.pool = Pool(model)
@@ -94,7 +92,7 @@ class Search:
     def run(self) -> None:
         """Settle all windows, or as many as time allows."""
         sizes = tuple(each.members.size for each in self.model.classes)
-        fewest = _fewest_supervisors(self.model)
+        fewest = fewest_supervisors(self.model)
         if fewest is None:
             self.current = np.inf
             return
@@ -134,7 +132,7 @@ class Search:
         if bound >= self.target or self.remaining() <= 0:
             return bound, []
         self._choose_from_pool(proof, window)
-        parts = list(_split(window, self._use_by_class(relaxation), self.model))
+        parts = list(split(window, self._use_by_class(relaxation), self.model))
         bound = max(bound, self._widen(proof, window, FEW_PATTERNS if parts else MANY_PATTERNS))
         return bound, parts if bound < self.target else []
 
@@ -216,7 +214,9 @@ class Search:
         Better ones are kept. Where the choices are few they are all looked at, otherwise as a program has them, which may
         take so many seconds for each.
         """
-        listed = list_choices(self.model, candidates, window, self.relabelling.between) if candidates.cost.size else np.zeros((0, 0), np.int64)
+        if not candidates.cost.size:
+            return candidates.limit
+        listed = list_choices(self.model, candidates, window, self.relabelling.between)
         if listed is None:
             return self._choose_by_program(candidates, window, seconds)
         bound = candidates.limit
@@ -293,7 +293,8 @@ class Search:
         return self.seen[key]
 
     def _use_by_class(self, relaxation: Relaxation) -> Values:
-        return np.bincount(np.array(self.pool.owner[: relaxation.use.size], np.int64), relaxation.use, minlength=len(self.pricers))
+        owner = np.array(self.pool.owner[: relaxation.use.size], np.int64)
+        return np.bincount(owner, relaxation.use, minlength=len(self.pricers))
 
     def _least_delays(self) -> Values:
         """Seconds of each forward stream at least, where its ends are on different supervisors; 0 where they cannot be."""
@@ -301,70 +302,3 @@ class Search:
         ends = zip(self.model.source, self.model.target, strict=True)
         delays = np.array([between[np.ix_(usable[a], usable[b])].min(initial=np.inf) for a, b in ends])
         return np.where(np.isfinite(delays), delays, 0.0)
-
-
-def _split(window: Window, use: Values, model: Model) -> Iterator[Window]:
-    """Parts of a window around what the relaxation uses, but for those whose supervisors are too small in sum."""
-    for part in _parts(window, use):
-        if not part.empty and _enough(part, model):
-            yield part
-
-
-def _enough(window: Window, model: Model) -> bool:
-    """Whether the largest supervisors that a window allows have as much of each resource as all instances need."""
-    lowest, highest = np.array(window.class_least), np.array(window.class_most)
-    for m in range(model.demand.shape[1]):
-        capacity = np.array([each.capacity[m] for each in model.classes])
-        total, left = float(lowest @ capacity), window.most - int(lowest.sum())
-        for c in np.argsort(-capacity, kind="stable"):
-            taken = min(left, int(highest[c] - lowest[c]))
-            total += taken * float(capacity[c])
-            left -= taken
-        if total < float(model.instances @ model.demand[:, m]):
-            return False
-    return True
-
-
-def _parts(window: Window, use: Values) -> Iterator[Window]:
-    """By the number of supervisors first, then by that of the class that is furthest from a whole number."""
-    if window.least < window.most:
-        for least, most in _around(window.least, window.most, float(use.sum())):
-            yield replace(window, least=least, most=most)
-        return
-    fraction = np.abs(use - np.round(use))
-    open_classes = [c for c in range(use.size) if window.class_least[c] < window.class_most[c]]
-    if open_classes:
-        c = max(open_classes, key=lambda each: (round(float(fraction[each]), 6), window.class_most[each] - window.class_least[each]))
-        for least, most in _around(window.class_least[c], window.class_most[c], float(use[c])):
-            lowest, highest = list(window.class_least), list(window.class_most)
-            lowest[c], highest[c] = least, most
-            yield replace(window, class_least=tuple(lowest), class_most=tuple(highest))
-
-
-def _around(least: int, most: int, value: float) -> list[tuple[int, int]]:
-    """Split a range at a value: on both sides of a broken one, and apart from a whole one."""
-    whole = round(value)
-    if abs(value - whole) > WHOLE:
-        parts = [(least, int(np.floor(value))), (int(np.ceil(value)), most)]
-    else:
-        parts = [(least, whole - 1), (whole, whole), (whole + 1, most)]
-    kept = [(max(a, least), min(b, most)) for a, b in parts if max(a, least) <= min(b, most)]
-    return kept if len(kept) > 1 else [(least, least), (least + 1, most)]
-
-
-def _fewest_supervisors(model: Model) -> int | None:
-    """Fewest supervisors whose resources together are enough; None where all are too few, or an operator has no room."""
-    if not model.classes:
-        return None
-    sizes = np.array([each.members.size for each in model.classes], np.int64)
-    room = np.array([each.most for each in model.classes]).reshape(sizes.size, model.instances.size)
-    if (sizes @ room < model.instances).any():
-        return None
-    fewest = 1
-    for m in range(model.demand.shape[1]):
-        capacity = np.sort(np.repeat([each.capacity[m] for each in model.classes], sizes))[::-1]
-        enough = np.cumsum(capacity) >= float(model.instances @ model.demand[:, m])
-        if not enough.any():
-            return None
-        fewest = max(fewest, int(np.argmax(enough)) + 1)
-    return fewest

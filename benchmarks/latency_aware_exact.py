@@ -1,0 +1,131 @@
+"""Column generation on latency-aware placement: agreement, proofs and times; run from anywhere after `make test`.
+
+    python benchmarks/latency_aware_exact.py brute-force   # 200 small problems against plain enumeration: a minute
+    python benchmarks/latency_aware_exact.py straight      # 50 of up to 20 operators against the compact program
+    python benchmarks/latency_aware_exact.py optima        # Table 1's topologies and 60 operators, all proven
+    python benchmarks/latency_aware_exact.py optima --write datasets/reference/latency_aware_optima.json
+
+Times are of one core (processor seconds), kernels loaded before.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from time import process_time
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import edrp
+from edrp.datasets.continuum import LOADS, OPERATIONS, random_problem
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.validation.latency_aware_optima import described_problem
+from edrp.validation.random_score_problems import random_score_problem
+from edrp.validation.score_brute_force import brute_force_score
+
+METHOD = "column-generation"
+SAME = 1e-9
+SIXTY = 31
+"""Operations that run as 60 instances."""
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+console = Console(width=110)
+
+
+def _measured(problem: LatencyAwareProblem, **options: Any) -> tuple[Any, float]:
+    start = process_time()
+    solution = edrp.solve(problem, METHOD, **options)
+    return solution, process_time() - start
+
+
+def _warm() -> None:
+    _measured(random_problem(0, operations=6, load=0.7))
+
+
+@app.command()
+def brute_force(count: int = 200) -> None:
+    """Optimum or infeasibility of small problems, against plain enumeration."""
+    _warm()
+    wrong, infeasible, slowest = [], 0, 0.0
+    for seed in range(count):
+        problem = random_score_problem(seed)
+        best, _ = brute_force_score(problem)
+        solution, seconds = _measured(problem)
+        slowest, infeasible = max(slowest, seconds), infeasible + (best is None)
+        expected = "infeasible" if best is None else "optimal"
+        if solution.status != expected or (best is not None and abs(solution.objective - best) > SAME):
+            wrong.append(seed)
+    console.print(f"{count} problems, {infeasible} of them infeasible: {len(wrong)} disagree {wrong or ''}")
+    console.print(f"slowest {slowest:.2f} s")
+    sys.exit(bool(wrong))
+
+
+def _small() -> Iterator[tuple[str, LatencyAwareProblem]]:
+    """Up to 20 operators that the compact program proves: on few supervisors, or few operations on the paper's network."""
+    for seed in range(35):
+        few = random_score_problem(seed, operators=(8, 20), nodes=(2, 3), most_instances=1, combinations_limit=float("inf"))
+        yield f"small {seed}", few
+    for seed in range(15):
+        yield f"seed {seed}", random_problem(seed, operations=3 + seed % 5, load=LOADS[seed % 3])
+
+
+@app.command()
+def straight(seconds: Annotated[float, typer.Option(help="Limit of the compact program.")] = 60.0) -> None:
+    """Optimum of up to 20 operators, against the compact program through HiGHS."""
+    _warm()
+    wrong, unproven, largest = [], [], 0
+    for label, problem in _small():
+        ours, own = _measured(problem)
+        program = edrp.solve(problem, "highs", time_limit=seconds)
+        largest = max(largest, sum(operator.instances for operator in problem.application.operators))
+        known = program.status in ("optimal", "infeasible")
+        agrees = (ours.status == program.status) if known else program.bound is None or program.bound <= ours.objective + SAME
+        if known and ours.objective is not None:
+            agrees &= abs(ours.objective - program.objective) <= 1e-8
+        wrong += [] if agrees else [label]
+        unproven += [] if known else [label]
+        console.print(f"{label:9} {ours.status} {ours.objective} {own:.2f} s; program: {program.status} {program.objective}")
+    console.print(f"up to {largest} operators: {len(wrong)} disagree {wrong or ''}")
+    console.print(f"not proven by the program: {unproven or 'none'}")
+    sys.exit(bool(wrong))
+
+
+@app.command()
+def optima(
+    write: Annotated[Path | None, typer.Option(help="Reference data to write.")] = None,
+    seeds: Annotated[int, typer.Option(help="Random topologies of 60 operators.")] = 5,
+) -> None:
+    """Topologies of Table 1 and of 60 operators at all loads: optimum, time, and what was left to choose from."""
+    _warm()
+    table = Table("topology", "load", "operators", "status", "score", "gap", "seconds", "patterns", "listed", "windows")
+    entries, unproven = [], 0
+    wanted: list[tuple[str, int | None]] = [(name, None) for name in OPERATIONS]
+    for name, operations in [*wanted, *((f"seed {seed}", SIXTY) for seed in range(seeds))]:
+        for load in LOADS:
+            problem = described_problem(name, load, operations)
+            solution, seconds = _measured(problem)
+            operators = sum(operator.instances for operator in problem.application.operators)
+            size, proven = solution.size, solution.status == "optimal"
+            unproven += not proven
+            cells = (size["patterns"], size["patterns listed"], size["windows"])
+            numbers = (f"{solution.objective:.9f}", f"{solution.gap:.0e}", f"{seconds:.2f}")
+            table.add_row(name, f"{load}", f"{operators}", solution.status, *numbers, *map(str, cells))
+            if proven:
+                entries.append(
+                    {"name": name, "operations": operations, "load": load, "operators": operators, "optimum": solution.objective,
+                     "deployment": {operator: list(nodes) for operator, nodes in solution.deployment.root.items()}}
+                )  # fmt: skip
+    console.print(table)
+    if write is not None:
+        note = "Proven least scores (latency-aware placement, eq. 1) of problems that edrp.datasets.continuum makes."
+        write.write_text(json.dumps({"note": note, "optima": entries}, indent=1) + "\n")
+    sys.exit(bool(unproven))
+
+
+if __name__ == "__main__":
+    app()

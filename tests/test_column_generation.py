@@ -1,0 +1,286 @@
+"""Column generation on latency-aware placement: optima, infeasibility, bounds at any stop."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.compiled import compile_problem
+from edrp.datasets.continuum import paper_problem, random_problem
+from edrp.formulations.patterns import order as ordering
+from edrp.formulations.patterns.bounds import certificate
+from edrp.formulations.patterns.grid import common_divisor, grid_of
+from edrp.formulations.patterns.method import ColumnGeneration
+from edrp.formulations.patterns.model import model_of
+from edrp.formulations.patterns.order import order_of
+from edrp.formulations.patterns.pricing import Pricer
+from edrp.formulations.patterns.relabel import Relabelling
+from edrp.formulations.patterns.tree import Search
+from edrp.formulations.patterns.windows import Window
+from edrp.methods import Options
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.solve import checked
+from edrp.validation.latency_aware_optima import latency_aware_optima
+from edrp.validation.random_score_problems import random_score_problem
+from edrp.validation.score_brute_force import brute_force_score
+
+METHOD = ColumnGeneration()
+
+
+def proven(problem, **options):
+    """The method's answer, checked by the evaluator, with bound and objective equal."""
+    answer = METHOD.run(problem, Options(**options))
+    assert checked(problem, answer)[1] == ""
+    assert answer.status == "optimal"
+    assert answer.objective - answer.bound <= 1e-9 * max(1.0, abs(answer.objective))
+    return answer
+
+
+def agrees_with_brute_force(problem):
+    best, _ = brute_force_score(problem)
+    if best is None:
+        assert METHOD.run(problem, Options()).status == "infeasible"
+    else:
+        assert proven(problem).objective == pytest.approx(best, abs=1e-9)
+    return best
+
+
+def line(operators, streams, nodes, weights=None, **fields):
+    """A problem from short descriptions; nodes are 1 ms apart per place between them."""
+    names = [node["name"] for node in nodes]
+    links = [
+        {"source": u, "target": v, "delay": 0.001 * (j - i)} for i, u in enumerate(names) for j, v in enumerate(names) if i < j
+    ]
+    joined = [{"source": source, "target": target, "rate": rate} for source, target, rate in streams]
+    return LatencyAwareProblem(
+        application={"operators": operators, "streams": joined},
+        network={"nodes": nodes, "links": links, "symmetric": True},
+        weights=weights or {},
+        **fields,
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_optimum_of_small_problems(seed):
+    """Cycles, self loops, candidates, instances, one to three resources, zero weights; some have no placement."""
+    agrees_with_brute_force(random_score_problem(seed))
+
+
+def test_the_seeds_above_hold_every_feature():
+    problems = [random_score_problem(seed) for seed in range(40)]
+    operators = [operator for problem in problems for operator in problem.application.operators]
+    assert brute_force_score(problems[12])[0] is None
+    assert any(s.source == s.target for problem in problems for s in problem.application.streams)
+    assert any(problem.application.feedback for problem in problems)
+    assert any(operator.candidates for operator in operators)
+    assert {operator.instances for operator in operators} >= {1, 2, 3}
+    named = [set(operator.resources) for operator in operators if isinstance(operator.resources, dict)]
+    assert {"cpu", "memory", "disk"} in named
+    assert len(named) < len(operators)
+    for weight in ("latency", "supervisors", "colocation", "events"):
+        assert any(getattr(problem.weights, weight) == 0 for problem in problems)
+
+
+def test_a_self_loop_pays_for_instances_apart():
+    """Two instances of one operator fit on one node only where they need no more than it has."""
+    loop = [("a", "a", 1.0)]
+    nodes = [{"name": name, "resources": {"cpu": 1.0}} for name in "xy"]
+    together = line([{"name": "a", "resources": {"cpu": 0.4}, "instances": 2}], loop, nodes)
+    assert agrees_with_brute_force(together) == pytest.approx(0.5)
+    apart = together.replace(utilisation={"cpu": 0.5})
+    # One supervisor more, and two of the four pairs apart, in number and in rate; a loop counts for no path.
+    assert agrees_with_brute_force(apart) == pytest.approx(1.0 + 0.5 + 0.5)
+
+
+def test_latency_decides_between_equal_supervisors():
+    """Both placements use two supervisors of one class; only the near pair is optimal, by 1e-6 per millisecond."""
+    operators = [{"name": name, "resources": {"slots": 1.0}} for name in "ab"]
+    nodes = [{"name": name, "resources": {"slots": 1.0}} for name in ("v", "w", "x", "y")]
+    problem = line(operators, [("a", "b", 1.0)], nodes)
+    near = problem.replace(
+        network={
+            "nodes": nodes,
+            "links": [
+                {"source": u["name"], "target": v["name"], "delay": 0.001 if (i, j) == (2, 3) else 0.004}
+                for i, u in enumerate(nodes)
+                for j, v in enumerate(nodes)
+                if i != j
+            ],
+            "symmetric": False,
+        }
+    )
+    answer = proven(near)
+    assert (answer.decision["a"], answer.decision["b"]) == (("x",), ("y",))
+    assert answer.objective == pytest.approx(0.5 + 1 + 1 + 1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("latency", [0.0, 1e-6, 1e-3, 0.1, 10.0])
+def test_any_weight_of_latency(latency):
+    """Up to where the path counts for more than everything else."""
+    for seed in (2, 7, 11):
+        agrees_with_brute_force(random_score_problem(seed).replace(weights={"latency": latency}))
+
+
+def test_infeasible_in_every_arrangement():
+    """All needs together fit, and each alone, but three of 0.6 do not fit on two of 1."""
+    operators = [{"name": name, "resources": {"disk": 0.6}} for name in "abc"]
+    answer = METHOD.run(line(operators, [], [{"name": n, "resources": {"disk": 1.0}} for n in "xy"]), Options())
+    assert (answer.status, answer.decision) == ("infeasible", None)
+    solution = edrp.solve(line(operators, [], [{"name": n, "resources": {"disk": 0.5}} for n in "xyz"]), METHOD.name)
+    assert solution.status == "infeasible"
+    assert any("0.1 short" in clash for clash in solution.clashes)
+
+
+def test_same_as_the_straight_program():
+    """Through a solver that knows nothing of patterns, up to 16 operators."""
+    for seed, operations, load in ((1, 5, 0.7), (2, 6, 0.7), (3, 5, 0.4), (4, 9, 0.2)):
+        problem = random_problem(seed, operations=operations, load=load)
+        straight = edrp.solve(problem, "highs", time_limit=60)
+        assert straight.status == "optimal"
+        assert proven(problem).objective == pytest.approx(straight.objective, abs=1e-8)
+
+
+def test_streams_beyond_the_memory_are_bounded_instead(monkeypatch):
+    """Nothing is remembered of operators decided before: bounds are weaker, optima the same."""
+    monkeypatch.setattr(ordering, "MOST_STATES", 2)
+    for seed in range(14):
+        agrees_with_brute_force(random_score_problem(seed))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pricing_finds_all_patterns_that_plain_enumeration_finds(seed):
+    problem = random_score_problem(seed)
+    model = model_of(compile_problem(problem))
+    order = order_of(model.together, model.instances)
+    worth = np.random.default_rng(seed).normal(scale=0.3, size=model.instances.size)
+    for each in model.classes:
+        plain = np.array([n for n in product(*(range(most + 1) for most in each.most)) if any(n)])
+        plain = plain[(plain @ model.demand <= each.capacity).all(axis=1)]
+        value = model.saved(plain) + plain @ worth
+        pricer = Pricer(model, order, each)
+        priced = pricer.best(worth, -10.0, np.inf)
+        assert priced.worth[-1] == pytest.approx(value.max())
+        assert value.max() <= priced.at_most + 1e-12
+        threshold = float(np.median(value)) - 1e-9
+        listed = pricer.all_above(worth, threshold, 10**5, 10**6)
+        assert sorted(map(tuple, listed.patterns)) == sorted(map(tuple, plain[value > threshold]))
+        assert pricer.all_above(worth, threshold, int((value > threshold).sum()) - 1, 10**6) is None
+
+
+def test_a_grid_never_forbids_what_fits():
+    random = np.random.default_rng(3)
+    for fineness in (2, 7, 32):
+        demand, most = random.uniform(0.05, 0.5, (6, 3)), np.full(6, 2)
+        capacity = np.array([1.0, 0.7, 1.3])
+        grid = grid_of(demand, capacity, most, fineness)
+        plain = np.array(list(product(range(3), repeat=6)))
+        fits = plain[(plain @ demand <= capacity).all(axis=1)]
+        assert (fits @ grid.need < grid.cells).all()
+    assert common_divisor(np.array([0.3, 0.45, 0.6])) == pytest.approx(0.15)
+
+
+def test_bounds_hold_at_every_window():
+    """Any prices prove a bound; the optimum lies above it."""
+    problem = random_score_problem(3)
+    model = model_of(compile_problem(problem))
+    best, _ = brute_force_score(problem)
+    order = order_of(model.together, model.instances)
+    sizes = tuple(each.members.size for each in model.classes)
+    window = Window(0, sum(sizes), (0,) * len(sizes), sizes)
+    for seed in range(5):
+        worth = np.random.default_rng(seed).uniform(0.0, 0.5, model.instances.size)
+        least = np.array([model.price - Pricer(model, order, each).best(worth, -10.0, np.inf).at_most for each in model.classes])
+        proof = certificate(model.apart + float(worth @ model.instances), worth, least, window)
+        assert proof.bound <= best + 1e-12
+        assert (proof.using >= proof.bound - 1e-12).all()
+
+
+def test_labels_are_the_best_of_all_permutations():
+    """Against every assignment of patterns to the supervisors of their classes."""
+    problem = paper_problem("T-R2", 0.7)
+    compiled = compile_problem(problem)
+    model = model_of(compiled)
+    counts = compiled.counts(proven(problem).decision)
+    used = [(c, u) for c, each in enumerate(model.classes) for u in each.members if counts[:, u].any()]
+    owner, patterns = np.array([c for c, _ in used]), np.array([counts[:, u] for _, u in used])
+    found = Relabelling(model).shortest(owner, patterns)
+    random, shortest = np.random.default_rng(0), np.inf
+    for _ in range(300):
+        labels = [random.permutation(each.members) for each in model.classes]
+        moved = np.zeros_like(counts)
+        for i, c in enumerate(owner):
+            moved[:, labels[c][i - np.flatnonzero(owner == c)[0]]] = patterns[i]
+        shortest = min(shortest, problem.evaluate(compiled.deployment(moved)).metrics["path_latency"])
+    assert found.bound == found.seconds <= shortest + 1e-12
+
+
+def test_no_start_is_needed(monkeypatch):
+    """Without first fits, and from the worst placement as a start."""
+    monkeypatch.setattr("edrp.formulations.patterns.method.first_fits", lambda model: [])
+    for seed in (3, 5, 9):
+        agrees_with_brute_force(random_score_problem(seed))
+    problem = paper_problem("T-R2", 0.4)
+    spread = edrp.solve(problem, "even")
+    best = proven(problem).objective
+    assert spread.objective > 2 * best
+    assert proven(problem, start=spread.deployment).objective == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.3, 1.0])
+def test_honest_bounds_at_a_time_limit(limit):
+    """Eighty operators are not done in a second; what is held is feasible, and the optimum lies within the bounds."""
+    problem = random_problem(3, operations=41, load=0.7)
+    answer = METHOD.run(problem, Options(time_limit=limit))
+    assert (answer.status, answer.stopped_because) == ("feasible", "time_limit")
+    assert checked(problem, answer)[1] == ""
+    assert 0 < answer.bound <= 0.8713907777 <= answer.objective
+
+
+def test_an_interrupt_keeps_the_incumbent(monkeypatch):
+    problem = paper_problem("T-R5", 0.7)
+    optimum = proven(problem).objective
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "_choose", interrupted)
+    answer = METHOD.run(problem, Options())
+    assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
+    assert answer.bound <= optimum <= answer.objective
+
+
+def test_progress_rises_to_the_optimum():
+    seen = []
+    answer = proven(paper_problem("T-R6", 0.7), progress=lambda *report: seen.append(report))
+    bounds = [bound for _, _, bound in seen]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] <= answer.objective + 1e-12
+    assert [seconds for seconds, _, _ in seen] == sorted(seconds for seconds, _, _ in seen)
+
+
+def test_the_rest_of_the_gap_goes_to_the_whole_program(monkeypatch):
+    """Where no patterns may be listed, the bound is the relaxation's, and the compact program finishes."""
+    problem = random_problem(2, operations=4, load=0.7)
+    best = proven(problem).objective
+    monkeypatch.setattr(Search, "_list", lambda *_: None)
+    answer = proven(problem)
+    assert answer.objective == pytest.approx(best, abs=1e-9)
+    assert "compact program" in answer.notes[0]
+
+
+def test_reference_optima_are_reached_by_their_placements():
+    """Every shipped placement scores what is claimed, so that the generator still makes the same problems."""
+    optima = latency_aware_optima()
+    assert {(each.name, each.load) for each in optima} >= {(f"T-R{n}", load) for n in range(1, 10) for load in (0.2, 0.4, 0.7)}
+    assert sum(each.operators == 60 for each in optima) >= 10
+    for each in optima:
+        evaluation = each.problem.evaluate(each.deployment)
+        assert evaluation.feasible, each.name
+        assert evaluation.objective == pytest.approx(each.optimum, abs=1e-12), (each.name, each.load)
+
+
+@pytest.mark.parametrize(("name", "load"), [("T-R1", 0.7), ("T-R4", 0.4), ("T-R7", 0.7), ("T-R8", 0.4), ("T-M2", 0.7)])
+def test_reference_optima_are_proven_again(name, load):
+    (known,) = [each for each in latency_aware_optima() if (each.name, each.load) == (name, load)]
+    assert proven(known.problem).objective == pytest.approx(known.optimum, abs=1e-9)

@@ -1,0 +1,71 @@
+"""Proven optima of latency-aware placements, shipped as reference data.
+
+`benchmarks/latency_aware_exact.py optima` proves them again and writes the file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from edrp.datasets.continuum import paper_problem, random_problem
+from edrp.documents import Deployment
+from edrp.problems.latency_aware import LatencyAwareProblem
+
+NAME = "latency_aware_optima.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceOptimum:
+    """A problem that `edrp.datasets.continuum` makes, its least score, and a placement that reaches it.
+
+    Attributes
+    ----------
+    problem : LatencyAwareProblem
+    name : str
+        Of the topology: "T-R7" as in Table 1, or "seed 3" of `random_problem`.
+    load : float
+        What all instances need together, as a share of the cluster's cores.
+    operators : int
+        All instances, which is what Table 1 counts.
+    optimum : float
+        Proven least score (latency-aware placement, eq. 1) with the paper's weights.
+    deployment : Deployment
+    """
+
+    problem: LatencyAwareProblem
+    name: str
+    load: float
+    operators: int
+    optimum: float
+    deployment: Deployment
+
+
+@cache
+def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
+    """All reference optima.
+
+    Examples
+    --------
+    >>> known = {(each.name, each.load): each for each in latency_aware_optima()}
+    >>> known["T-R7", 0.7].operators
+    42
+    """
+    text = files("edrp.datasets").joinpath("reference", NAME).read_text(encoding="utf-8")
+    return tuple(_read(entry) for entry in json.loads(text)["optima"])
+
+
+def described_problem(name: str, load: float, operations: int | None = None) -> LatencyAwareProblem:
+    """The problem of that name: a topology of Table 1, or "seed N" of `random_problem` with so many operations."""
+    if name.startswith("seed "):
+        return random_problem(int(name.removeprefix("seed ")), operations=operations, load=load)
+    return paper_problem(name, load)
+
+
+def _read(entry: dict[str, Any]) -> ReferenceOptimum:
+    problem = described_problem(entry["name"], entry["load"], entry["operations"])
+    deployment = Deployment({name: tuple(nodes) for name, nodes in entry["deployment"].items()})
+    return ReferenceOptimum(problem, entry["name"], entry["load"], entry["operators"], entry["optimum"], deployment)
