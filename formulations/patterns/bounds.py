@@ -39,6 +39,14 @@ def certificate(fixed: float, worth: Values, least: Values, window: Window) -> C
 
     Covering every instance is dropped and priced instead, so that supervisors are chosen one by one: those that a class
     must have, and then the cheapest while they help or are needed.
+
+    Examples
+    --------
+    Two to three supervisors of two classes, of which there are one and two; those of the second may gain 0.5 each:
+
+    >>> window = Window(least=2, most=3, class_least=(0, 0), class_most=(1, 2))
+    >>> certificate(3.0, np.zeros(2), np.array([0.2, -0.5]), window).bound
+    2.0
     """
     using = np.array([fixed + _cheapest(least, window, c) for c in range(least.size)])
     return Certificate(worth, least, fixed + _cheapest(least, window, None), using)

@@ -161,7 +161,7 @@ def search_patterns(
                 values[values.size - 1] = total[size]
             met += 1
             if improve:
-                threshold = total[size]
+                threshold = float(total[size])
             elif met > values.size:
                 break
     return met, nodes, threshold

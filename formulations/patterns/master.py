@@ -76,7 +76,7 @@ class Master:
         self.operators, self.classes = model.instances.size, len(model.classes)
         self.penalty = 10.0 * (1.0 + model.largest_score)
         self.columns = 0
-        self.solver = highspy.Highs()
+        self.solver: Any = highspy.Highs()
         for name, value in {
             "output_flag": False,
             "threads": 1,

@@ -20,7 +20,24 @@ from edrp.solution import Answer, StoppedBecause
 
 
 class ColumnGeneration:
-    """Exact method for latency-aware placement: any topology, resources, candidates, weights."""
+    """Exact method for latency-aware placement: any topology, resources, candidates, weights.
+
+    Examples
+    --------
+    >>> problem = LatencyAwareProblem(
+    ...     application={
+    ...         "operators": [{"name": name, "resources": {"cpu": 0.5}} for name in ("read", "count", "write")],
+    ...         "streams": [{"source": "read", "target": "count", "rate": 9}, {"source": "count", "target": "write", "rate": 1}],
+    ...     },
+    ...     network={
+    ...         "nodes": [{"name": name, "resources": {"cpu": 1.2}} for name in "ab"],
+    ...         "links": [{"source": "a", "target": "b", "delay": 0.002}],
+    ...     },
+    ... )
+    >>> answer = ColumnGeneration().run(problem, Options())
+    >>> answer.status, round(answer.objective, 6), dict(answer.decision.root)
+    ('optimal', 1.600002, {'read': ('a',), 'count': ('a',), 'write': ('b',)})
+    """
 
     name = "column-generation"
     kinds: tuple[str, ...] = ("latency-aware",)

@@ -294,7 +294,7 @@ class Search:
 
     def _use_by_class(self, relaxation: Relaxation) -> Values:
         owner = np.array(self.pool.owner[: relaxation.use.size], np.int64)
-        return np.bincount(owner, relaxation.use, minlength=len(self.pricers))
+        return np.bincount(owner, relaxation.use, minlength=len(self.pricers)).astype(np.float64)
 
     def _least_delays(self) -> Values:
         """Seconds of each forward stream at least, where its ends are on different supervisors; 0 where they cannot be."""

@@ -38,7 +38,10 @@ class Window:
 
 
 def split(window: Window, use: Values, model: Model) -> Iterator[Window]:
-    """Parts of a window around what the relaxation uses, but for those whose supervisors are too small in sum."""
+    """Parts of a window around what the relaxation uses, but for those whose supervisors are too small in sum.
+
+    Together they hold every placement of the window. None where the window leaves nothing to decide.
+    """
     for part in _parts(window, use):
         if not part.empty and _enough(part, model):
             yield part
