@@ -83,7 +83,7 @@ class CountEngine:
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Climb; then empty up to three nodes, fill anew and climb, again and again."""
-        random = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+        random = _stream(seed)
         yield from self._search(Taste.greedy(self._tables, random), "repaired", parameters.kicks, parameters.tolerance)
 
     def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
@@ -96,7 +96,7 @@ class CountEngine:
         """
         best, ants = self._memory, Trails(self._tables, parameters)
         ants.deposit(best.best, float(best.best_value[OBJECTIVE]), parameters.current_deposits)
-        random = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+        random = _stream(seed)
         stagnant = 0
         for _ in range(parameters.iterations):
             before, built = self.value(), []
@@ -146,3 +146,8 @@ class CountEngine:
             arguments = (taste, rule == "repaired", kicks, tolerance, WORK)
             done = search_on(self._tables, self._now, self._paths, memory, *arguments)
             yield self.value()
+
+
+def _stream(seed: int) -> NDArray[np.uint64]:
+    """State of the random numbers inside kernels."""
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.heuristics.search.count_paths import EVERYBODY, NOBODY, Paths, path_latency
-from edrp.heuristics.search.count_state import CLOCK, CURSOR, OPEN, SLACK, SWEEP, WORK, Counts, add, room, strain
+from edrp.heuristics.search.count_state import BEGAN, CLOCK, CURSOR, OPEN, SLACK, SWEEP, TURN, WORK, Counts, add, room, strain
 from edrp.heuristics.search.count_tables import CountTables
 from edrp.kernels import inlined, inner_loop
 
@@ -19,7 +19,7 @@ STRAIN = 1e6
 """Weight of overload beside the score in the choice among trades that relieve it."""
 
 WORTH = 1e-5
-"""The same for all that replacing a node might gain, below which it is not worth trying."""
+"""The same for all that latency might gain, below which a climb does not look at it; the value of a placement does."""
 
 
 @inlined
@@ -64,6 +64,12 @@ def _target(t: CountTables, c: Counts, k: int) -> int:
 
 
 @inlined
+def _span(t: CountTables, p: Paths) -> float:
+    """By how much latency may change the score, as far as a climb looks at it."""
+    return p.span if p.span > WORTH * t.everything else 0.0
+
+
+@inlined
 def _list_recent(t: CountTables, c: Counts, a: int) -> int:
     """List the places to go that have changed since operator a last looked; how many there are."""
     count = 0
@@ -81,7 +87,8 @@ def _move(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int, repa
 
     Where s has not changed since a last looked, it goes to one of the `recent` nodes or stays.
     """
-    best, number, fewer, less, most = -1, 0, 0, 0.0, -p.span
+    span = _span(t, p)
+    best, number, fewer, less, most = -1, 0, 0, 0.0, -span
     held, everywhere = c.held[a, s], c.changed[s] > c.looked[a]
     violations, _ = strain(t.capacity, c.used, s)
     for k in range(c.tally[OPEN] + c.spare.size if everywhere else recent):
@@ -109,7 +116,7 @@ def _move(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int, repa
     if best < 0:
         return False
     if fewer == 0 and less <= LEAST:
-        if p.price > 0 and most <= p.span:
+        if span > 0 and most <= span:
             most += p.price * path_latency(p, c.held, c.opened, c.tally[OPEN], NOBODY, 0, s, best)
             most -= p.price * path_latency(p, c.held, c.opened, c.tally[OPEN], a, number, s, best)
         if most <= LEAST * t.everything:
@@ -150,16 +157,16 @@ def _swap(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int) -> b
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
     strained = strain(t.capacity, c.used, s)[0] > 0
-    most, best, other, number, number_back = p.span + LEAST * t.everything, -1, -1, 0, 0
+    most, best, other, number, number_back = _span(t, p) + LEAST * t.everything, -1, -1, 0, 0
     everywhere = c.changed[s] > c.looked[a]
     for k in range(c.tally[OPEN] if everywhere else recent):
         d = c.opened[k] if everywhere else c.recent[k]
         if d == s or c.total[d] == 0 or not t.candidate[a, d] or (c.joined[a, d] <= c.joined[a, s] and not strained):
             continue
         for b in range(c.held.shape[0]):
+            c.tally[WORK] += 1
             if b == a or c.held[b, d] == 0 or not t.candidate[b, s]:
                 continue
-            c.tally[WORK] += 1
             q, back = _counterpart(t.demand, t.capacity, c.used, c.held, a, b, s, d)
             if q == 0 and not strained:
                 continue
@@ -181,16 +188,23 @@ def _swap(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int) -> b
 
 
 @inlined
-def _look(t: CountTables, c: Counts, p: Paths, a: int, repaired: bool) -> None:
-    """Compare the changes of operator a that may have become better, and make those that are."""
-    began, recent, k = c.tally[CLOCK], _list_recent(t, c, a), 0
-    while k < c.tally[OPEN]:
+def _look(t: CountTables, c: Counts, p: Paths, a: int, repaired: bool, work: int) -> bool:
+    """Compare the changes of operator a that may have become better, and make those that are; whether all were."""
+    if c.tally[TURN] == 0:
+        c.tally[BEGAN] = c.tally[CLOCK]
+    recent = _list_recent(t, c, a)
+    while c.tally[TURN] < c.tally[OPEN]:
+        if c.tally[WORK] >= work:
+            return False
+        k = c.tally[TURN]
         s = c.opened[k]
         while c.held[a, s] > 0 and (_move(t, c, p, a, s, recent, repaired) or _swap(t, c, p, a, s, recent)):
             pass
         if k < c.tally[OPEN] and c.opened[k] == s:
-            k += 1
-    c.looked[a] = began
+            c.tally[TURN] += 1
+    c.tally[TURN] = 0
+    c.looked[a] = c.tally[BEGAN]
+    return True
 
 
 @inlined
@@ -236,8 +250,8 @@ def climb(t: CountTables, c: Counts, p: Paths, repaired: bool, work: int) -> boo
     idle = 0
     while c.tally[WORK] < work:
         a, before = c.tally[CURSOR], c.tally[CLOCK]
-        if c.looked[a] < before:
-            _look(t, c, p, a, repaired)
+        if (c.looked[a] < before or c.tally[TURN] > 0) and not _look(t, c, p, a, repaired, work):
+            return False
         idle = idle + 1 if c.tally[CLOCK] == before else 0
         c.tally[CURSOR] = (a + 1) % c.looked.size
         if idle == c.looked.size:

@@ -126,7 +126,7 @@ def path_latency(p: Paths, held: np.ndarray, opened: np.ndarray, count: int, mov
         for z in range(p.number.shape[1]):
             p.number[a, z], p.sum[a, z] = 0, 0
         p.finish[a] = 0.0
-        moves = mover == a or mover == EVERYBODY
+        moves = mover in (a, EVERYBODY)
         for k in range(count):
             u = opened[k]
             there = held[a, u]

@@ -16,9 +16,9 @@ from edrp.kernels import inlined, inner_loop
 SLACK = 5e-10
 """Relative overload that rounding may leave; half of what the evaluation allows."""
 
-OPEN, CLOCK, CURSOR, SWEEP, WORK = range(5)
-"""Places in `Counts.tally`: nodes in use, changes so far, the operator and the place of the node
-whose turn it is, places compared."""
+OPEN, CLOCK, CURSOR, TURN, BEGAN, SWEEP, WORK = range(7)
+"""Places in `Counts.tally`: nodes in use, changes so far, the operator whose turn it is, the place of its node whose turn
+it is and when the first had its, the place of the node that is to be replaced next, places compared."""
 
 
 class Counts(NamedTuple):
@@ -69,7 +69,7 @@ class Counts(NamedTuple):
             changed=np.ones(nodes, np.int64),
             looked=np.zeros(operators, np.int64),
             recent=np.zeros(nodes, np.int64),
-            tally=np.array([0, 1, 0, 0, 0]),
+            tally=np.array([0, 1, 0, 0, 0, 0, 0]),
         )
 
 

@@ -1,0 +1,86 @@
+"""What no placement of a topology can do better: the fewest nodes in use, and the least traffic between nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.compiled import Compiled
+
+SLACK = 1e-9
+"""Relative difference of resources that is rounding."""
+
+
+def fewest_nodes(compiled: Compiled) -> int:
+    """A lower bound on the nodes in use, for operators whose number of replicas is fixed.
+
+    The larger of two: of each resource, as many of the nodes that have most of it as add up to all that is needed; and
+    the number of replicas that need more than half of what any node has of some resource, as no two of them share one.
+
+    Examples
+    --------
+    >>> from edrp.compiled import compile_problem
+    >>> from edrp.problems.latency_aware import LatencyAwareProblem
+    >>> hosts = [{"name": name, "resources": {"cpu": cores}} for name, cores in (("a", 8), ("b", 4), ("c", 4))]
+    >>> operators = [{"name": "small", "instances": 9, "resources": {"cpu": 1}}]
+    >>> problem = LatencyAwareProblem(
+    ...     application={"operators": operators},
+    ...     network={"nodes": hosts, "between_zones": {"delay": 0.001}},
+    ...     utilisation={"cpu": 1.0},
+    ... )
+    >>> fewest_nodes(compile_problem(problem))
+    2
+    """
+    replicas = compiled.max_replicas
+    fewest = 1
+    for demand, capacity in zip(compiled.demand.T, compiled.capacity.T, strict=True):
+        needed = float(replicas @ demand) * (1 - SLACK)
+        largest_first = np.cumsum(np.sort(capacity)[::-1])
+        alone = replicas[2 * demand > capacity.max() * (1 + SLACK)].sum()
+        fewest = max(fewest, int(np.searchsorted(largest_first, needed)) + 1, int(alone))
+    return fewest
+
+
+def least_cut(compiled: Compiled) -> float:
+    """A lower bound on the share of tuples that go from one node to another, for fixed numbers of replicas.
+
+    Of a stream, each replica of the sender shares its node with at most as many receivers as fit beside it on some
+    node, and the other way round; so that a share of the stream's pairs, at least, is between nodes. Where the bound is
+    met, nothing else can do better.
+
+    Examples
+    --------
+    >>> from edrp.compiled import compile_problem
+    >>> from edrp.problems.latency_aware import LatencyAwareProblem
+    >>> operators = [{"name": name, "instances": 3, "resources": {"cpu": 1}} for name in ("read", "write")]
+    >>> problem = LatencyAwareProblem(
+    ...     application={"operators": operators, "streams": [{"source": "read", "target": "write", "rate": 6.0}]},
+    ...     network={"nodes": [{"name": n, "resources": {"cpu": 2}} for n in "abc"], "between_zones": {"delay": 0.001}},
+    ...     utilisation={"cpu": 1.0},
+    ... )
+    >>> round(least_cut(compile_problem(problem)), 4)
+    0.6667
+    """
+    application = compiled.problem.application
+    index = {name: i for i, name in enumerate(compiled.operators)}
+    cut = total = 0.0
+    for stream in application.streams:
+        i, j = index[stream.source], index[stream.target]
+        rate = application.rate(stream.source, stream.target)
+        senders, receivers = int(compiled.max_replicas[i]), int(compiled.max_replicas[j])
+        most = min(senders * _beside(compiled, i, j), receivers * _beside(compiled, j, i))
+        cut += rate * (1 - min(1.0, most / (senders * receivers)))
+        total += rate
+    return cut / total if total else 0.0
+
+
+def _beside(compiled: Compiled, i: int, j: int) -> int:
+    """Most replicas of operator j that fit on a node beside one of operator i, itself among them where i is j."""
+    nodes = compiled.candidate[i] & compiled.candidate[j]
+    left: NDArray[np.float64] = compiled.capacity[nodes] * (1 + SLACK) - compiled.demand[i] * (i != j)
+    left = left[(left >= 0).all(axis=1)]
+    needed = compiled.demand[j] > 0
+    most = int(compiled.max_replicas[j])
+    if not left.size:
+        return 0
+    return int(np.minimum(left[:, needed] / compiled.demand[j, needed], most).min(axis=1, initial=most).max())
