@@ -99,7 +99,7 @@ def cells(
     loads: Sequence[float] = LOADS,
     seeds: int = SEEDS,
     methods: Sequence[str] = METHODS,
-    told: Callable[[str], None] = str,
+    told: Callable[[str], object] = str,
 ) -> list[Cell]:
     """Every method with every seed on topologies of Table 1; the optimum is proven by column generation.
 
@@ -126,7 +126,7 @@ def fresh_cells(
     loads: Sequence[float] = LOADS,
     methods: Sequence[str] = METHODS,
     operations: int = FRESH_OPERATIONS,
-    told: Callable[[str], None] = str,
+    told: Callable[[str], object] = str,
 ) -> list[Cell]:
     """Every method once on each of many generated topologies."""
     found = []

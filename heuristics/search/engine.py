@@ -12,8 +12,8 @@ from edrp.compiled import Compiled
 from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.start import Placement
 
-MANY_INSTANCES = 1_000
-"""Instances of a topology from which they are counted per operator and node instead of placed one by one."""
+LARGEST_SCAN = 1_000_000
+"""Changes of single instances from which a look at all of them takes too long (several ms)."""
 
 
 class Value(NamedTuple):
@@ -67,15 +67,14 @@ class Engine(Protocol):
 
 
 def engine_of(compiled: Compiled) -> Engine:
-    """The engine for a problem: by counts for topologies of many instances, one by one for others, EDRP's own for EDRP."""
+    """The engine for a problem: EDRP's own for EDRP, counts where there are many instances or nodes, else one by one."""
     if compiled.problem.kind == "edrp":
         from edrp.heuristics.search.replica_engine import ReplicaEngine
 
         return ReplicaEngine(compiled)
-    if int(compiled.max_replicas.sum()) >= MANY_INSTANCES:
-        from edrp.heuristics.search.count_engine import CountEngine
+    from edrp.heuristics.search.count_engine import CountEngine, crowded
+    from edrp.heuristics.search.score_engine import ScoreEngine, scan_size
 
+    if crowded(compiled) or scan_size(compiled) > LARGEST_SCAN:
         return CountEngine(compiled)
-    from edrp.heuristics.search.score_engine import ScoreEngine
-
     return ScoreEngine(compiled)

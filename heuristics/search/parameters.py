@@ -78,5 +78,5 @@ class KickParameters:
     tolerance : how much worse than the best, in units of the objective, a placement may be to go on from.
     """
 
-    kicks: Count = 1000
+    kicks: Count = 2000
     tolerance: AtLeastZero = 0.01

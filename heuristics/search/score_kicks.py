@@ -13,10 +13,10 @@ from edrp.heuristics.search.score_state import copy_state, fits, settle
 from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
 from edrp.kernels import inlined, inner_loop
 
-DISSOLVE = 0.5
-"""Share of kicks that dissolve a node; the others carry a chain of operators to one."""
+DISSOLVE, CARRY, SHUFFLE, EXCHANGE = 0, 1, 2, 3
+"""Kinds of a kick; one is as likely as the other."""
 
-SHORTEST, LONGEST = 6, 12
+SHORTEST, LONGEST = 4, 8
 """Steps along streams of a chain; steps that come back to an operator carry another of its instances, or none."""
 
 TRIES = 8
@@ -30,10 +30,15 @@ SPREAD = 2.0
 def kick(t: ScoreTables, s: ScoreState, random: np.ndarray) -> None:
     """Disturb a placement by a change that climbing does not make in one; crowded nodes are hit more often."""
     u = s.place[below(random, s.place.size)]
-    if uniform(random) < DISSOLVE:
+    kind = below(random, 4)
+    if kind == DISSOLVE:
         dissolve(t, s, random, u)
-    else:
+    elif kind == CARRY:
         carry(t, s, random, u, SHORTEST + below(random, LONGEST - SHORTEST + 1))
+    elif kind == SHUFFLE:
+        trade(t, s, random, u, s.place[below(random, s.place.size)], 0.5)
+    else:
+        trade(t, s, random, u, below(random, s.crowd.size), 1.0)
 
 
 @inlined
@@ -64,6 +69,16 @@ def carry(t: ScoreTables, s: ScoreState, random: np.ndarray, v: int, steps: int)
         partners = t.partner_start[o + 1] - t.partner_start[o]
         if partners > 0:
             o = t.partner[t.partner_start[o] + below(random, partners)]
+
+
+@inlined
+def trade(t: ScoreTables, s: ScoreState, random: np.ndarray, u: int, v: int, share: float) -> None:
+    """Each instance on one of two nodes goes to the other with this probability."""
+    for p in range(s.place.size):
+        if (s.place[p] == u or s.place[p] == v) and uniform(random) < share:
+            w = v if s.place[p] == u else u
+            if t.candidate[t.operator[p], w]:
+                shift(t, s, p, w)
 
 
 @inlined

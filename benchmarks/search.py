@@ -1,0 +1,99 @@
+"""The searches on latency-aware placement: time, gap to the proven optimum, and hill climbing against plain Python.
+
+    python benchmarks/search.py twin                # the compiled climb against its plain-Python twin, step by step
+    python benchmarks/search.py table               # Table 4 beside ours
+    python benchmarks/search.py fresh --first 100   # 42 operators on generated topologies, nothing tuned on these seeds
+    python benchmarks/search.py limit               # by how much a time limit is missed
+
+Kernels are warm. Times are medians, so that other work on the machine counts little; `twin` takes processor time.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from time import perf_counter, process_time
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import edrp
+from edrp.compiled import compile_problem
+from edrp.datasets.continuum import LOADS, paper_problem
+from edrp.heuristics.search.score_engine import ScoreEngine
+from edrp.validation import table_4
+from edrp.validation.plain_climbing import PlainClimbing
+from edrp.validation.tables import claim_in_words
+
+app = typer.Typer(add_completion=False, help=__doc__)
+console = Console()
+REPEATS = 50
+ENDLESS = {
+    "ant-system": {"iterations": 10**9, "stagnation": 10**9},
+    "hybrid": {"iterations": 10**9, "stagnation": 10**9},
+    "iterated-local-search": {"kicks": 10**9},
+}
+
+
+@app.command()
+def twin(topology: str = table_4.LARGEST) -> None:
+    """Both climb from first fit and from everything on one node, and must end in the same placement."""
+    table = Table("load", "start", "steps", "compiled", "plain Python", "times", title=f"hill climbing, {topology}")
+    for load in LOADS:
+        problem = paper_problem(topology, load)
+        engine = ScoreEngine(compile_problem(problem))
+        for name in ("first fit", "one node"):
+            engine.reset(None, np.random.default_rng(0))
+            start = engine.best.copy() if name == "first fit" else np.zeros_like(engine.best)
+            seconds = []
+            for _ in range(REPEATS):
+                engine.best[:] = start
+                begin = process_time()
+                for _value in engine.climb("repaired"):
+                    pass
+                seconds.append(process_time() - begin)
+            begin = process_time()
+            steps = list(PlainClimbing(problem).climb(start.tolist()))
+            plain = process_time() - begin
+            assert (steps[-1] if steps else start.tolist()) == engine.best.tolist(), "the twins part"
+            ours = median(seconds)
+            cells = (f"{1e3 * ours:.3f} ms", f"{1e3 * plain:.0f} ms", f"{plain / ours:,.0f}")
+            table.add_row(f"{load:g}", name, str(len(steps)), *cells)
+    console.print(table)
+
+
+@app.command()
+def table(seeds: int = table_4.SEEDS, topologies: str = ",".join(table_4.TOPOLOGIES)) -> None:
+    """Every method on every topology at every load."""
+    table_4.run(console, topologies=topologies.split(","), seeds=seeds)
+
+
+@app.command()
+def fresh(first: int = 100, count: int = 30, loads: str = "0.2,0.4,0.7") -> None:
+    """Generated topologies; most of the time goes into the proofs."""
+    chosen = [float(load) for load in loads.split(",")]
+    found = table_4.fresh_cells(range(first, first + count), loads=chosen)
+    console.print(table_4.table_4(found))
+    for claim in table_4.claims_4(found):
+        console.print(claim_in_words(claim))
+
+
+@app.command()
+def limit(seconds: Annotated[float, typer.Option(help="time limit")] = 0.05, topology: str = table_4.LARGEST) -> None:
+    """How long a method that would never end takes beyond its limit, with everything from compiling to checking."""
+    table = Table("method", "median", "worst of 20", title=f"beyond a limit of {1e3 * seconds:g} ms, {topology}")
+    problem = paper_problem(topology, 0.7)
+    for method, parameters in ENDLESS.items():
+        late = []
+        for seed in range(21):
+            begin = perf_counter()
+            edrp.solve(problem, method, seed=seed, time_limit=seconds, **parameters)
+            late.append(perf_counter() - begin - seconds)
+        table.add_row(method, *(f"{1e3 * value:.1f} ms" for value in (median(late[1:]), max(late[1:]))))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    app()
