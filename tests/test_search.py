@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from time import perf_counter
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import edrp
 from edrp.compiled import compile_problem
@@ -36,6 +38,7 @@ from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
 from edrp.heuristics.start import Placement
 from edrp.kernels import inner_loop
 from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.validation import table_4
 from edrp.validation.plain_climbing import PlainClimbing
 from edrp.validation.random_score_problems import random_score_problem
 from edrp.validation.score_brute_force import brute_force_score
@@ -387,3 +390,25 @@ def test_kicks_keep_the_parameters_of_the_engine() -> None:
         list(engine.kicks(KickParameters(100), 5))
         places.append(engine.best.tolist())
     assert places[0] == places[1]
+
+
+def test_table_4_beside_ours() -> None:
+    """Every method is there with its time, the paper's and its gap; the recommended one is optimal on a small topology."""
+    console = Console(file=StringIO(), width=160)
+    found = table_4.run(console, topologies=["T-R2"], loads=[0.4], seeds=2)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert {cell.method for cell in found} == set(table_4.METHODS)
+    assert all(f"({milliseconds:g})" in text for milliseconds in table_4.PAPER["T-R2"].values())
+    ours = next(cell for cell in found if cell.method == table_4.RECOMMENDED)
+    assert ours.optimal == 1.0
+    assert "holds: hill climbing always ends feasible" in text
+    assert all(gap >= -1e-9 for cell in found for gap in cell.gaps)
+
+
+def test_claims_of_table_4_can_fail() -> None:
+    """Slow, infeasible and far from optimal runs are told."""
+    cells = [table_4.Cell("T-R7", 42, 0.7, method, (100.0,), (np.inf,)) for method in table_4.METHODS]
+    claims = table_4.claims_4(cells)
+    assert len(claims) == 5
+    assert not any(claim.holds for claim in claims)
+    assert cells[0].quality == "none in 1 of 1"
