@@ -74,7 +74,7 @@ def search(
         for x in range(count):
             refresh(t, now, m.changed[x])
         appraise(t, now, c[CRAMMED] > 0, eye, m.trial)
-        if not last and better(m.trial, m.found):
+        if not last and not kicked and better(m.trial, m.found):
             copy_vector(m.trial, m.found)
             c[CHOSEN] = k
         for x in range(count):
