@@ -1,0 +1,235 @@
+"""Production topologies placed by searches and by schedulers: nodes in use beside the bound, traffic between nodes, seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from edrp.compiled import compile_problem
+from edrp.datasets.production import production_instances
+from edrp.errors import InvalidInstanceError
+from edrp.instances import loads
+from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.solve import solve
+from edrp.validation.claims import Claim
+from edrp.validation.production_bounds import fewest_nodes, least_cut
+from edrp.validation.tables import claim_in_words
+
+TIME_LIMIT = 0.5
+"""Seconds for each method and topology."""
+
+CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hill climbing": ("hill-climbing", {}),
+    "iterated local search": ("iterated-local-search", {}),
+    "resource-aware": ("resource-aware", {}),
+    "by proximity": ("resource-aware", {"order": "proximity"}),
+    "first fit": ("first-fit", {}),
+    "largest node": ("largest-node", {}),
+    "even": ("even", {}),
+}
+"""Methods of the registry with their parameters, by the names in the table."""
+
+FIRST, RECOMMENDED, SCHEDULER = "hill climbing", "iterated local search", "resource-aware"
+"""The method that answers first, the one we recommend, and the one to compare with."""
+
+SAME = 1e-9
+"""Difference of two shares that is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a method makes of a topology; without nodes where it holds nothing, and then why."""
+
+    nodes: int | None
+    cut: float | None
+    seconds: float
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A topology with what nothing can beat, and what each contender makes of it.
+
+    Attributes
+    ----------
+    name : of the topology.
+    refused : why it is no problem; then there is nothing else.
+    instances, cyclic : executors, and whether its streams form cycles.
+    bound, least : nodes in use and share of tuples between nodes, at least.
+    compiling : seconds to make arrays of it, which the contenders' seconds contain.
+    outcomes : by contender.
+    """
+
+    name: str
+    refused: str = ""
+    instances: int = 0
+    cyclic: bool = False
+    bound: int = 0
+    least: float = 0.0
+    compiling: float = 0.0
+    outcomes: dict[str, Outcome] | None = None
+
+
+def run(
+    console: Console, *, data: Path, time_limit: float = TIME_LIMIT, contenders: Sequence[str] = tuple(CONTENDERS)
+) -> list[Row]:
+    """Place all production topologies; print those that need several nodes, what was refused and why, and what holds.
+
+    Parameters
+    ----------
+    console
+        Where everything is printed.
+    data
+        Folder of `storm_production_topologies.json`.
+    time_limit
+        Seconds for each method and topology.
+    contenders
+        Names in `CONTENDERS`.
+
+    Returns
+    -------
+    list
+        All rows, those of topologies that fit on one node and those that are refused among them.
+    """
+    rows: list[Row] = []
+    with console.status("placing") as status:
+        for row in production_rows(data, time_limit=time_limit, contenders=contenders):
+            status.update(f"placing {row.name}")
+            rows.append(row)
+    console.print(production_table(rows))
+    for row in rows:
+        if row.refused:
+            console.print(f"{row.name} is refused: {row.refused}")
+        for name, outcome in (row.outcomes or {}).items():
+            if outcome.why:
+                console.print(f"[dim]{row.name}: {name} holds nothing: {outcome.why}[/dim]")
+    for claim in production_claims(rows):
+        console.print(claim_in_words(claim))
+    return rows
+
+
+def production_rows(
+    data: Path, *, time_limit: float = TIME_LIMIT, contenders: Sequence[str] = tuple(CONTENDERS)
+) -> Iterator[Row]:
+    """One row per topology, as they come; compiled code is loaded before anything is timed."""
+    warm = True
+    for name, text in production_instances(data, kind="latency-aware"):
+        try:
+            problem = loads(text)
+        except InvalidInstanceError as error:
+            yield Row(name, refused="; ".join(str(fault) for fault in error.faults))
+            continue
+        if warm:
+            for contender in contenders:
+                _outcome(problem, contender, time_limit)
+        warm = False
+        started = perf_counter()
+        compiled = compile_problem(problem)
+        yield Row(
+            name=name,
+            instances=int(compiled.max_replicas.sum()),
+            cyclic=bool(problem.application.feedback),
+            bound=fewest_nodes(compiled),
+            least=least_cut(compiled),
+            compiling=perf_counter() - started,
+            outcomes={contender: _outcome(problem, contender, time_limit) for contender in contenders},
+        )
+
+
+def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) -> Outcome:
+    method, parameters = CONTENDERS[contender]
+    started = perf_counter()
+    found = solve(problem, method, time_limit=time_limit, **parameters)
+    seconds = perf_counter() - started
+    if found.deployment is None:
+        return Outcome(None, None, seconds, "; ".join(found.notes))
+    used = {node for operator in found.deployment for node in found.deployment[operator]}
+    return Outcome(len(used), found.metrics["events"], seconds)
+
+
+def production_table(rows: Sequence[Row]) -> Table:
+    """Topologies that need several nodes: per contender the nodes in use and the share of tuples between nodes."""
+    table = Table(title="Production topologies on several nodes", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    table.caption = (
+        "Nodes in use, and share of tuples between nodes in %; ∗ where nothing can do better; – where it holds nothing"
+    )
+    contenders = next((list(row.outcomes) for row in rows if row.outcomes), [])
+    table.add_column("Topology", no_wrap=True)
+    for heading in ("Executors", "Bound"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for contender in contenders:
+        table.add_column(contender, justify="right")
+    for row in several(rows):
+        cells = [_cell(row, outcome) for outcome in (row.outcomes or {}).values()]
+        table.add_row(row.name.removeprefix("largeCluster"), str(row.instances), str(row.bound), *cells)
+    return table
+
+
+def _cell(row: Row, outcome: Outcome) -> str:
+    if outcome.nodes is None or outcome.cut is None:
+        return "–"
+    mark = "∗" if outcome.cut <= row.least + SAME else ""
+    return f"{outcome.nodes} {100 * outcome.cut:.1f}{mark}"
+
+
+def several(rows: Sequence[Row]) -> list[Row]:
+    """Topologies that the contenders place on several nodes."""
+    placed = [(row, [o.nodes for o in (row.outcomes or {}).values() if o.nodes is not None]) for row in rows]
+    return [row for row, nodes in placed if nodes and min(nodes) > 1]
+
+
+def production_claims(rows: Sequence[Row]) -> list[Claim]:
+    """What the searches are to show on these topologies, and whether they do."""
+    placed = [row for row in rows if row.outcomes]
+    if not placed or not {FIRST, RECOMMENDED, SCHEDULER} <= set(placed[0].outcomes or {}):
+        return []
+    compared = several(rows)
+    return [_quick(placed), _all_in_time(placed), _few_nodes(placed), *([_less_cut(compared)] if compared else [])]
+
+
+def _quick(rows: Sequence[Row]) -> Claim:
+    largest = max(rows, key=lambda row: row.instances)
+    seconds = _of(largest, FIRST).seconds
+    found = f"{seconds:.3f} s for {largest.instances} executors, of which {largest.compiling:.3f} s to make arrays"
+    return Claim("the largest topology has an answer in 0.1 s", seconds <= 0.1, found)
+
+
+def _all_in_time(rows: Sequence[Row]) -> Claim:
+    seconds = [_of(row, FIRST).seconds for row in rows]
+    placed = sum(_of(row, name).nodes is not None for row in rows for name in (FIRST, RECOMMENDED))
+    found = f"{sum(seconds):.2f} s for {len(rows)}, the slowest {max(seconds):.3f} s; {2 * len(rows) - placed} without answer"
+    return Claim("all topologies have an answer in 5 s", sum(seconds) <= 5 and placed == 2 * len(rows), found)
+
+
+def _few_nodes(rows: Sequence[Row]) -> Claim:
+    ratio = sorted((_of(row, RECOMMENDED).nodes or np.inf) / row.bound for row in rows)
+    share = ratio[math.ceil(0.9 * len(ratio)) - 1]
+    return Claim("at most 1.05 times the fewest nodes, of nine in ten", share <= 1.05, f"{share:.3f}; at worst {ratio[-1]:.3f}")
+
+
+def _less_cut(rows: Sequence[Row]) -> Claim:
+    cuts = [(_of(row, RECOMMENDED).cut, _of(row, SCHEDULER).cut, row.least) for row in rows]
+    known = [(1.0 if ours is None else ours, 1.0 if theirs is None else theirs, least) for ours, theirs, least in cuts]
+    below = sum(ours < theirs - SAME for ours, theirs, _ in known)
+    above = sum(ours > theirs + SAME for ours, theirs, _ in known)
+    least = sum(ours > theirs - SAME and theirs <= least + SAME for ours, theirs, least in known)
+    found = (
+        f"below on {below} of {len(rows)}, the same on {len(rows) - below - above} (on {least} of them nothing can be below), "
+        f"above on {above}; on average {np.mean([ours for ours, _, _ in known]):.3f} against "
+        f"{np.mean([theirs for _, theirs, _ in known]):.3f}"
+    )
+    sentence = "less between nodes than the resource-aware scheduler, on nine in ten of those where it leaves any to gain"
+    return Claim(sentence, below >= 0.9 * (len(rows) - least), found)
+
+
+def _of(row: Row, contender: str) -> Outcome:
+    return (row.outcomes or {})[contender]
