@@ -35,7 +35,7 @@ from edrp.heuristics.search.score_moves import (
 )
 from edrp.heuristics.search.score_state import lift, settle, stand
 from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.heuristics.start import Placement
+from edrp.heuristics.start import Placement, first_fit
 from edrp.kernels import inner_loop
 from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.validation import table_4
@@ -412,3 +412,17 @@ def test_claims_of_table_4_can_fail() -> None:
     assert len(claims) == 5
     assert not any(claim.holds for claim in claims)
     assert cells[0].quality == "none in 1 of 1"
+
+
+def test_searches_open_with_first_fit_along_the_streams() -> None:
+    """What starts a search is what the baseline of that name finds, wherever that finds room for everything."""
+    compared = 0
+    for seed in range(20):
+        problem = random_problem(seed, load=0.4)
+        compiled = compile_problem(problem)
+        engine = ScoreEngine(compiled)
+        engine.reset(None, np.random.default_rng(0))
+        if engine.value().violations == 0:
+            assert (engine.counts() == first_fit(compiled).counts(compiled)).all(), seed
+            compared += 1
+    assert compared > 10

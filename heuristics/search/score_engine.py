@@ -13,9 +13,10 @@ from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, 
 from edrp.heuristics.search.score_ants import Pheromone, forage, mark
 from edrp.heuristics.search.score_climb import climb
 from edrp.heuristics.search.score_kicks import iterate
+from edrp.heuristics.search.score_opening import open_by_first_fit
 from edrp.heuristics.search.score_state import stand
 from edrp.heuristics.search.score_tables import ScoreState, score_tables
-from edrp.heuristics.start import Placement, first_fit
+from edrp.heuristics.start import Placement
 
 WORK = 100_000
 """Changes looked at between two looks at the clock: below 1 ms."""
@@ -38,9 +39,12 @@ class ScoreEngine:
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
         """Stand on a given placement, or on first fit in topological order."""
         self.given = start is not None
-        placement = first_fit(self.compiled) if start is None else start
-        self.best[:] = np.concatenate([row[:degree] for row, degree in zip(placement.place, placement.degree, strict=True)])
-        self._stand(1.0)
+        if start is None:
+            open_by_first_fit(self.tables, self.now)
+            self.best[:] = self.now.place
+        else:
+            self.best[:] = np.concatenate([row[:degree] for row, degree in zip(start.place, start.degree, strict=True)])
+            self._stand(1.0)
         self.best_value = value_of(self.now.value)
 
     def climb(self, rule: Rule) -> Iterator[Value]:
