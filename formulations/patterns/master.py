@@ -77,13 +77,14 @@ class Master:
         self.penalty = 10.0 * (1.0 + model.largest_score)
         self.columns = 0
         self.solver: Any = highspy.Highs()
-        for name, value in {
+        settings: dict[str, Any] = {
             "output_flag": False,
             "threads": 1,
             "presolve": "off",
             "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
             "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-        }.items():
+        }
+        for name, value in settings.items():
             self.solver.setOptionValue(name, value)
         rows = self.operators + self.classes + 1
         covered = np.concatenate([model.instances, np.zeros(self.classes + 1)]).astype(float)

@@ -66,7 +66,8 @@ class ColumnGeneration:
         try:
             for counts in _starts(problem, compiled, model, options):
                 search.offer(counts)
-            search.run()
+            if model.price > 0 or model.together.any():  # otherwise patterns do not matter, only where they are
+                search.run()
         except KeyboardInterrupt:
             interrupted = True
         answer = _answer(problem, search, interrupted, build_seconds, options)
