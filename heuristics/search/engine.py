@@ -24,6 +24,11 @@ class Value(NamedTuple):
     violations : limits broken, one per node and resource overloaded.
     overload : sum over these of the excess relative to the capacity.
     objective : as the problem's evaluation has it, but for rounding.
+
+    Examples
+    --------
+    >>> Value(1, 0.2, 5.0) < Value(1, 0.3, 1.0) < Value(2, 0.1, 0.0)
+    True
     """
 
     violations: int
@@ -67,7 +72,18 @@ class Engine(Protocol):
 
 
 def engine_of(compiled: Compiled) -> Engine:
-    """The engine for a problem: EDRP's own for EDRP, counts where there are many instances or nodes, else one by one."""
+    """The engine for a problem: EDRP's own for EDRP, counts where there are many instances or nodes, else one by one.
+
+    Examples
+    --------
+    >>> from edrp.compiled import compile_problem
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> engine = engine_of(compile_problem(paper_problem("T-R7", 0.7)))
+    >>> engine.reset(None, np.random.default_rng(0))
+    >>> opening = engine.value()
+    >>> [*engine.climb("repaired")][-1] < opening
+    True
+    """
     if compiled.problem.kind == "edrp":
         from edrp.heuristics.search.replica_engine import ReplicaEngine
 

@@ -83,7 +83,14 @@ class Search(ABC):
 
 
 def starts(compiled: Compiled, options: Options) -> list[Placement]:
-    """The given and the current placement, where there are such and this problem allows them."""
+    """The given and the current placement, where there are such and this problem allows them.
+
+    Examples
+    --------
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> starts(compile_problem(paper_problem("T-M3", 0.2)), Options())
+    []
+    """
     given = [start for start in (options.start, compiled.problem.current) if start is not None]
     placements = [placement_of(compiled, deployment) for deployment in given]
     return [placement for placement in placements if placement is not None]
@@ -101,7 +108,14 @@ def begin(engine: Engine, placements: list[Placement], random: np.random.Generat
 
 
 class HillClimbing(Search):
-    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better."""
+    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better.
+
+    Examples
+    --------
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> HillClimbing().run(paper_problem("T-R7", 0.7), Options()).status
+    'feasible'
+    """
 
     name = "hill-climbing"
     summary = "move, swap, move all of a node (replicate, retire) while that is better; the fastest answer"
@@ -113,7 +127,15 @@ class HillClimbing(Search):
 
 
 class AntSystem(Search):
-    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones."""
+    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones.
+
+    Examples
+    --------
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> few = Options(parameters={"iterations": 20})
+    >>> AntSystem().run(paper_problem("T-M3", 0.2), few).status
+    'feasible'
+    """
 
     name = "ant-system"
     summary = "placements drawn by pheromone and co-location, eqs. 2 to 5 of latency-aware placement"
@@ -125,7 +147,15 @@ class AntSystem(Search):
 
 
 class Hybrid(Search):
-    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each."""
+    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each.
+
+    Examples
+    --------
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> problem, few = paper_problem("T-R7", 0.7), Options(parameters={"iterations": 20})
+    >>> Hybrid().run(problem, few).objective <= AntSystem().run(problem, few).objective
+    True
+    """
 
     name = "hybrid"
     summary = "ant system, then hill climbing from its best placement"
@@ -139,7 +169,15 @@ class Hybrid(Search):
 
 
 class IteratedLocalSearch(Search):
-    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best."""
+    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best.
+
+    Examples
+    --------
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> problem = paper_problem("T-R7", 0.7)
+    >>> IteratedLocalSearch().run(problem, Options()).objective < HillClimbing().run(problem, Options()).objective
+    True
+    """
 
     name = "iterated-local-search"
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"

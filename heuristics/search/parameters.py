@@ -28,6 +28,11 @@ class ClimbingParameters:
     Attributes
     ----------
     rule : which of two placements is better.
+
+    Examples
+    --------
+    >>> ClimbingParameters().rule
+    'repaired'
     """
 
     rule: Rule = "repaired"
@@ -50,7 +55,12 @@ class ColonyParameters:
     current_deposits : how often the current placement deposits pheromone before the first iteration, p_c.
     elitist_deposits : how often the best placement met deposits pheromone in each iteration.
     restrict_above : load, as share of all nodes' capacity, from which ants choose among nodes that still fit, and
-        among all only where none does.
+        among all only where none does; 0 for always, which is best at all loads that we tried.
+
+    Examples
+    --------
+    >>> ColonyParameters(ants=5).persistence
+    0.9
     """
 
     rule: Rule = "repaired"
@@ -75,7 +85,13 @@ class KickParameters:
     Attributes
     ----------
     kicks : how often the placement is disturbed and climbed again.
-    tolerance : how much worse than the best, in units of the objective, a placement may be to go on from.
+    tolerance : how much worse, in units of the objective, a placement may be to go on from; where instances are placed
+        one by one it is drawn for each kick, around this and mostly below.
+
+    Examples
+    --------
+    >>> KickParameters(kicks=100)
+    KickParameters(kicks=100, tolerance=0.01)
     """
 
     kicks: Count = 2000

@@ -26,7 +26,19 @@ STEP = 4
 
 
 class ScoreEngine:
-    """A latency-aware problem under search (see `Engine`)."""
+    """A latency-aware problem under search (see `Engine`).
+
+    Examples
+    --------
+    >>> from edrp.compiled import compile_problem
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> engine = ScoreEngine(compile_problem(paper_problem("T-M3", 0.2)))
+    >>> engine.reset(None, np.random.default_rng(0))
+    >>> [*engine.kicks(KickParameters(kicks=10), seed=0)][-1].violations
+    0
+    >>> engine.counts().sum(axis=1).tolist()
+    [1, 1, 1]
+    """
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
@@ -103,17 +115,37 @@ class ScoreEngine:
 
 
 def scan_size(compiled: Compiled) -> int:
-    """How many changes there are: moves of an instance, swaps of two, moves of all on a node."""
+    """How many changes there are: moves of an instance, swaps of two, moves of all on a node.
+
+    Examples
+    --------
+    >>> from edrp.compiled import compile_problem
+    >>> from edrp.datasets.continuum import paper_problem
+    >>> scan_size(compile_problem(paper_problem("T-R7", 0.7)))
+    1465
+    """
     instances, nodes = int(compiled.max_replicas.sum()), len(compiled.nodes)
     return instances * (nodes + instances // 2) + nodes * nodes
 
 
 def value_of(numbers: NDArray[np.float64]) -> Value:
-    """From the three numbers that kernels work with."""
+    """From the three numbers that kernels work with.
+
+    Examples
+    --------
+    >>> value_of(np.array([1.0, 0.5, 2.0]))
+    Value(violations=1, overload=0.5, objective=2.0)
+    """
     violations, overload, objective = numbers.tolist()
     return Value(int(violations), overload, objective)
 
 
 def seeded(seed: int) -> NDArray[np.uint64]:
-    """A stream of random numbers for kernels."""
+    """A stream of random numbers for kernels.
+
+    Examples
+    --------
+    >>> (seeded(3) == seeded(3)).all() and (seeded(3) != seeded(4)).all()
+    np.True_
+    """
     return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
