@@ -173,7 +173,7 @@ def test_a_grid_never_forbids_what_fits():
     for fineness in (2, 7, 32):
         demand, most = random.uniform(0.05, 0.5, (6, 3)), np.full(6, 2)
         capacity = np.array([1.0, 0.7, 1.3])
-        grid = grid_of(demand, capacity, most, fineness)
+        grid = grid_of(demand, capacity, most, (fineness, 2 * fineness))
         plain = np.array(list(product(range(3), repeat=6)))
         fits = plain[(plain @ demand <= capacity).all(axis=1)]
         assert (fits @ grid.need < grid.cells).all()

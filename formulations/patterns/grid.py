@@ -43,8 +43,8 @@ class Grid:
     exact: bool
 
 
-def grid_of(demand: Values, capacity: Values, most: Index, fineness: int) -> Grid:
-    """A grid over the (at most two) resources that are shortest, with about `fineness` cells per axis.
+def grid_of(demand: Values, capacity: Values, most: Index, fineness: tuple[int, int]) -> Grid:
+    """A grid over the (at most two) resources that are shortest, the shortest first.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def grid_of(demand: Values, capacity: Values, most: Index, fineness: int) -> Gri
     most
         Most instances of each operator, shape (operators,).
     fineness
-        Cells per axis; up to twice as many where all needs are then whole numbers of cells.
+        Cells of each axis; up to twice as many where all needs are then whole numbers of cells.
     """
     usable = most > 0
     wanted = (most[:, None] * demand).sum(axis=0)
@@ -66,9 +66,9 @@ def grid_of(demand: Values, capacity: Values, most: Index, fineness: int) -> Gri
     for side, m in enumerate(short[:2]):
         axis[side] = m
         divisor = common_divisor(demand[usable & (demand[:, m] > 0), m])
-        whole = capacity[m] / divisor <= 2 * fineness
+        whole = capacity[m] / divisor <= 2 * fineness[side]
         exact &= whole
-        unit[side] = divisor if whole else capacity[m] / fineness
+        unit[side] = divisor if whole else capacity[m] / fineness[side]
         cells[side] = int(capacity[m] / unit[side] + 1e-6) + 1
         # The margin is far below what `kernels._bound_after` adds to the room that is left.
         need[:, side] = np.where(usable, np.floor(demand[:, m] / unit[side] + 1e-7 / most.sum()), 0)

@@ -21,7 +21,7 @@ COARSEST, FINEST = 32, 1024
 KEPT = 24
 """Patterns that one pricing returns at most."""
 
-PATIENCE, MOST_PATIENCE = 30_000, 8_000_000
+PATIENCE, MOST_PATIENCE = 30_000, 1_500_000
 """Nodes of a search that may find nothing before the grid is refined, and before the search is given up."""
 
 NODES_PER_SECOND = 1_000_000
@@ -58,26 +58,29 @@ class Pricer:
         self.counts = model.instances[steps] + 1
         self.correction = _correction(model, order)
         self.nodes = 0
-        self._grid(COARSEST)
+        self.fineness = (2 * COARSEST, 2 * COARSEST)
+        while not self._grid((self.fineness[0] // 2, self.fineness[1] // 2)):
+            self.fineness = (self.fineness[0] // 2, self.fineness[1] // 2)
 
-    def _grid(self, fineness: int) -> bool:
-        """Take a grid of that fineness; whether the tables on it are not too large."""
+    def _grid(self, fineness: tuple[int, int]) -> bool:
+        """Take a grid of that fineness, unless its tables were too large."""
         grid = grid_of(self.demand, self.capacity, self.most, fineness)
-        entries = int(self.order.states.sum()) * int(grid.cells.prod())
-        if entries > MOST_ENTRIES and fineness > 1:
-            return fineness == COARSEST and self._coarser(fineness)
+        cells = int(grid.cells.prod())
+        entries = int(self.order.states.sum()) * cells
+        if entries > MOST_ENTRIES and min(fineness) > 1:
+            return False
         self.fineness, self.grid = fineness, grid
-        self.start = np.cumsum([0, *(self.order.states * int(grid.cells.prod()))])
+        self.start = np.cumsum([0, *(self.order.states * cells)])
         self.table = np.empty(entries)
         self.filled: bytes | None = None
         return True
 
-    def _coarser(self, fineness: int) -> bool:
-        return self._grid(fineness // 2)
-
     def refine(self) -> bool:
-        """Tell apart twice as many amounts of each resource, if that helps and memory allows."""
-        return not self.grid.exact and self.fineness < FINEST and self._grid(2 * self.fineness)
+        """Tell apart twice as many amounts of both resources, or of one, if that helps and memory allows."""
+        first, second = self.fineness
+        if self.grid.exact or max(first, second) >= FINEST:
+            return False
+        return self._grid((2 * first, 2 * second)) or self._grid((2 * first, second)) or self._grid((first, 2 * second))
 
     def bound(self, worth: Values) -> float:
         """What no pattern is worth more than, from the grid alone; `worth` of an instance, shape (operators,)."""
