@@ -250,12 +250,17 @@ def test_an_interrupt_keeps_the_incumbent(monkeypatch):
     assert answer.bound <= optimum <= answer.objective
 
 
-def test_progress_rises_to_the_optimum():
+def test_progress_closes_in_on_the_optimum():
+    """Bounds only rise, incumbents only fall, and both end at the optimum."""
     seen = []
     answer = proven(paper_problem("T-R6", 0.7), progress=lambda *report: seen.append(report))
-    bounds = [bound for _, _, bound in seen]
+    incumbents = [incumbent for _, incumbent, _ in seen if incumbent is not None]
+    bounds = [bound for _, _, bound in seen if bound is not None]
+    assert incumbents == sorted(incumbents, reverse=True)
     assert bounds == sorted(bounds)
-    assert bounds[-1] <= answer.objective + 1e-12
+    assert len(set(incumbents)) > 1
+    assert bounds[-1] == pytest.approx(incumbents[-1], abs=1e-9)
+    assert incumbents[-1] == pytest.approx(answer.objective, abs=1e-12)
     assert [seconds for seconds, _, _ in seen] == sorted(seconds for seconds, _, _ in seen)
 
 

@@ -14,6 +14,9 @@ Index = NDArray[np.int64]
 MOST_ENTRIES = 6_000_000
 """Entries of all tables of a class."""
 
+MOST_UPDATES = 60_000_000
+"""Of entries, when all tables of a class are filled once: some tenths of a second."""
+
 SAME = 1e-9
 """Relative difference below which two amounts count as equal."""
 

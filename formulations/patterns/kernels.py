@@ -111,8 +111,8 @@ def search_patterns(
     Returns
     -------
     tuple
-        Patterns met (more than there is room for: the list is not complete), nodes searched, final threshold; nodes
-        beyond `most_nodes` say that the search was given up.
+        Patterns met (more than there is room for: the list is not complete), nodes searched (more for those with many counts),
+        final threshold; nodes beyond `most_nodes` say that the search was given up.
     """
     size, resources = demand.shape
     widest = counts.max()
@@ -125,7 +125,7 @@ def search_patterns(
     met, nodes, k, opened = 0, 0, 0, False
     while k >= 0:
         if not opened:
-            nodes += 1
+            nodes += 1 + counts[k] // 8
             if nodes > most_nodes:
                 break
             for n in range(counts[k]):

@@ -76,8 +76,8 @@ class ColumnGeneration:
 
 def _reporter(options: Options) -> Callable[[float | None, float], None]:
     def report(incumbent: float | None, bound: float) -> None:
-        if options.progress is not None and np.isfinite(bound):
-            options.progress(options.elapsed, incumbent, bound)
+        if options.progress is not None:
+            options.progress(options.elapsed, incumbent, bound if np.isfinite(bound) else None)
 
     return report
 

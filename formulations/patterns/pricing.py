@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.grid import MOST_ENTRIES, grid_of
+from edrp.formulations.patterns.grid import MOST_ENTRIES, MOST_UPDATES, grid_of
 from edrp.formulations.patterns.kernels import fill_bounds, search_patterns
 from edrp.formulations.patterns.model import Model, SupervisorClass
 from edrp.formulations.patterns.order import Order
@@ -60,14 +60,15 @@ class Pricer:
         self.nodes = 0
         self.fineness = (2 * COARSEST, 2 * COARSEST)
         while not self._grid((self.fineness[0] // 2, self.fineness[1] // 2)):
-            self.fineness = (self.fineness[0] // 2, self.fineness[1] // 2)
+            self.fineness = (max(2, self.fineness[0] // 2), max(2, self.fineness[1] // 2))
 
     def _grid(self, fineness: tuple[int, int]) -> bool:
         """Take a grid of that fineness, unless its tables were too large."""
         grid = grid_of(self.demand, self.capacity, self.most, fineness)
         cells = int(grid.cells.prod())
         entries = int(self.order.states.sum()) * cells
-        if entries > MOST_ENTRIES and min(fineness) > 1:
+        updates = int((self.order.states[:-1] * self.counts).sum()) * cells
+        if (entries > MOST_ENTRIES or updates > MOST_UPDATES) and max(fineness) > 1:
             return False
         self.fineness, self.grid = fineness, grid
         self.start = np.cumsum([0, *(self.order.states * cells)])

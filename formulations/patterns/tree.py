@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -23,7 +23,7 @@ from edrp.formulations.patterns.windows import WHOLE, Window, fewest_supervisors
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]
 Report = Callable[[float | None, float], None]
-"""Called with the incumbent's score, where there is one, and the bound."""
+"""Called with the incumbent's score, where there is one, and the bound, which is infinite where nothing is proven."""
 
 SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 10_000
 """Patterns that may be left at first, where the numbers of supervisors can still be branched on, and where they cannot."""
@@ -109,7 +109,7 @@ class Search:
             if not parts and bound < self.target:
                 self.stuck = min(self.stuck, bound)
             self.current = np.inf
-            self.report(None if self.incumbent.counts is None else self.incumbent.objective, self.bound)
+            self._tell(self.bound)
             if self.remaining() <= 0:
                 return
 
@@ -176,7 +176,7 @@ class Search:
             proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least, window)
             if best is None or proof.bound > best.bound:
                 best = proof
-                self.report(None, max(min(self.bound, proof.bound), self.current))
+                self._tell(max(min(self.bound, proof.bound), self.current))
             if best.bound >= self.target or self.remaining() <= 0:
                 return best, relaxation
             if len(self.pool.cost) == known:
@@ -288,9 +288,13 @@ class Search:
         if labelled.node is not None:
             counts = np.zeros(model.compiled.candidate.shape, np.int64)
             counts[:, labelled.node] = patterns.T
-            self.incumbent = replace(self.incumbent, objective=score + model.second * labelled.seconds, counts=counts)
+            self.incumbent = Incumbent(score + model.second * labelled.seconds, counts)
+            self._tell(self.bound)
         self.seen[key] = score + model.second * labelled.bound
         return self.seen[key]
+
+    def _tell(self, bound: float) -> None:
+        self.report(None if self.incumbent.counts is None else self.incumbent.objective, bound)
 
     def _use_by_class(self, relaxation: Relaxation) -> Values:
         owner = np.array(self.pool.owner[: relaxation.use.size], np.int64)
