@@ -426,3 +426,15 @@ def test_searches_open_with_first_fit_along_the_streams() -> None:
             assert (engine.counts() == first_fit(compiled).counts(compiled)).all(), seed
             compared += 1
     assert compared > 10
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_better_than_the_answer_is_reported(method: str) -> None:
+    """Also where a colony ends worse than first fit, which it knows nothing of."""
+    for load in (0.2, 0.4):
+        told: list[float] = []
+        few = {"ants": 1, "iterations": 3} if method in ("ant-system", "hybrid") else FEW.get(method, {})
+        problem = paper_problem("T-R7", load)
+        solution = edrp.solve(problem, method, progress=lambda s, o, b, told=told: told.append(o), **few)
+        assert solution.status == "feasible"
+        assert told[-1] == pytest.approx(solution.objective, abs=1e-9)

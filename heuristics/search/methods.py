@@ -29,7 +29,6 @@ class Run:
     def drive(self, steps: Iterator[Value], seconds: float) -> StoppedBecause:
         """Take the steps of a search until it ends or its seconds do; an interrupt ends the whole run."""
         until = perf_counter() + seconds
-        self.report(self.engine.value())
         for value in steps:
             self.report(value)
             if perf_counter() >= until:

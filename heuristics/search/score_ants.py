@@ -159,26 +159,30 @@ def forage(
     best: np.ndarray,
     best_value: np.ndarray,
     random: np.ndarray,
-    iterations: int,
-    idle: int,
+    colony: np.ndarray,
+    ants: int,
     stagnation: int,
-) -> int:
-    """Run iterations of the colony; for how many the best has stood, `stagnation` where that ends it."""
-    for _ in range(iterations):
-        for p in range(f.trail.shape[0]):
-            for u in range(f.trail.shape[1]):
-                f.pull[p, u] = f.trail[p, u] if f.power == 1.0 else f.trail[p, u] ** f.power
-        idle += 1
-        for _ant in range(f.ants):
-            walk(t, s, f, random)
-            leave(f, f.fresh, s.place, combined(s.value), 1.0)
-            if combined(s.value) < combined(best_value) - NOISE:
-                copy_vector(s.place, best)
-                copy_vector(s.value, best_value)
-                idle = 0
-        if f.elitist > 0:
+) -> bool:
+    """Let so many more ants walk; whether the best has now stood for `stagnation` iterations.
+
+    `colony` holds how many have walked, and for how many iterations the best has stood.
+    """
+    for _ in range(ants):
+        if colony[0] % f.ants == 0:
+            colony[1] += 1
+            for p in range(f.trail.shape[0]):
+                for u in range(f.trail.shape[1]):
+                    f.pull[p, u] = f.trail[p, u] if f.power == 1.0 else f.trail[p, u] ** f.power
+        walk(t, s, f, random)
+        colony[0] += 1
+        leave(f, f.fresh, s.place, combined(s.value), 1.0)
+        if combined(s.value) < combined(best_value) - NOISE:
+            copy_vector(s.place, best)
+            copy_vector(s.value, best_value)
+            colony[1] = 0
+        if colony[0] % f.ants == 0:
             leave(f, f.fresh, best, combined(best_value), f.elitist)
-        evaporate(f)
-        if idle >= stagnation:
-            break
-    return idle
+            evaporate(f)
+            if colony[1] >= stagnation:
+                return True
+    return False

@@ -46,6 +46,7 @@ class ScoreEngine:
         self.now = ScoreState.empty(self.tables)
         self.best = self.now.place.copy()
         self.best_value = Value(0, 0.0, np.inf)
+        self.given = False
         self.scan_size = scan_size(compiled)
 
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
@@ -80,12 +81,13 @@ class ScoreEngine:
         if self.given:
             best_value[:] = self.now.value
             mark(pheromone, self.best, best_value, parameters.current_deposits)
-        left, idle = parameters.iterations, 0
-        chunk = max(1, WORK // (STEP * parameters.ants * self.now.place.size * self.now.crowd.size))
-        while left > 0 and idle < parameters.stagnation:
-            count = min(chunk, left)
-            idle = forage(self.tables, self.now, pheromone, self.best, best_value, random, count, idle, parameters.stagnation)
-            left -= count
+        colony = np.zeros(2, np.int64)
+        chunk = max(1, WORK // (STEP * self.now.place.size * self.now.crowd.size))
+        left, stagnant = parameters.iterations * parameters.ants, False
+        while left > 0 and not stagnant:
+            arguments = (self.best, best_value, random, colony, min(chunk, left), parameters.stagnation)
+            stagnant = forage(self.tables, self.now, pheromone, *arguments)
+            left -= chunk
             self.best_value = value_of(best_value)
             yield self.best_value
 
