@@ -117,5 +117,5 @@ def test_report_draws_and_judges(tmp_path):
     text = console.export_text()
     assert "Table 2" in text
     assert "Table 3" in text
-    assert "holds: every scheduler that knows resources" in text
+    assert "every scheduler that knows resources" in text
     assert {path.name for path in tmp_path.iterdir()} == set(FIGURES)
