@@ -82,7 +82,7 @@ class CountEngine:
         yield from self._search(Taste.greedy(self._tables, np.zeros(1, np.uint64)), rule, 0, np.inf)
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
-        """Climb; then empty up to three nodes, fill anew and climb, again and again."""
+        """Climb; then place anew what up to three nodes run, or two operators that belong together, and climb again."""
         random = _stream(seed)
         yield from self._search(Taste.greedy(self._tables, random), "repaired", parameters.kicks, parameters.tolerance)
 

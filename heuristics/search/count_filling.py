@@ -115,18 +115,18 @@ def _squeeze(t: CountTables, c: Counts) -> None:
     """Place what finds no room where it overloads least."""
     for a in range(c.left.size):
         while c.left[a] > 0:
-            best, fewest, least = -1, 0, np.inf
+            q, best, fewest, least = max(1, c.left[a] // PARTS), -1, 0, np.inf
             for d in range(c.total.size):
                 if not t.candidate[a, d]:
                     continue
                 for m in range(c.used.shape[1]):
-                    c.used[d, m] += t.demand[a, m]
+                    c.used[d, m] += q * t.demand[a, m]
                 violations, overload = strain(t.capacity, c.used, d)
                 for m in range(c.used.shape[1]):
-                    c.used[d, m] -= t.demand[a, m]
+                    c.used[d, m] -= q * t.demand[a, m]
                 if best < 0 or violations < fewest or (violations == fewest and overload < least):
                     best, fewest, least = d, violations, overload
-            add(t, c, a, best, 1)
+            add(t, c, a, best, q)
 
 
 @inner_loop
