@@ -27,12 +27,12 @@ PLACEMENT = ("eliminate", "highs", "annealing", "greedy", "random", "first-fit",
 """Methods for deployments: proofs, searches, and what a user would pick instead."""
 
 SEARCHES = (
-    "eliminate:time_limit=20",
     "hill-climbing",
     "ant-system:iterations=1e6,stagnation=1e6",
     "hybrid:iterations=1e6,stagnation=1e6",
     "iterated-local-search:kicks=1e9",
     "annealing:anneals=1e6",
+    "eliminate:time_limit=20",
     "highs:program=restricted",
     "greedy",
     "random",
