@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.configurations import NO_NODE
-from edrp.documents import Deployment, Network
+from edrp.documents import Deployment
 from edrp.errors import Fault, InvalidInstanceError
+from edrp.link_tables import LinkTables
 from edrp.memory import refuse_beyond_memory
 from edrp.metrics import METRICS, SCORE_METRICS
 from edrp.problems.edrp import EdrpProblem
@@ -50,9 +51,10 @@ class Compiled:
         Of one replica.
     capacity : shape (nodes, resources)
         Infinite where a node has no limit.
-    delay, link_cost, link_availability : shape (nodes, nodes)
-        Seconds (infinite without link), money/h per tuple/s, probability.
-    node_availability : shape (nodes,)
+    links
+        Delay, price and availability of all pairs of nodes, as tables that are made when first asked for.
+    node_loss : shape (nodes,)
+        −ln of the availability.
     current : shape (operators, nodes) or None
         Replicas now.
     synchronisation_time : float
@@ -84,10 +86,8 @@ class Compiled:
     replica_cost: Values
     demand: Values
     capacity: Values
-    delay: Values
-    link_cost: Values
-    link_availability: Values
-    node_availability: Values
+    links: LinkTables
+    node_loss: Values
     current: NDArray[np.int64] | None
     synchronisation_time: float
     state_size: Values
@@ -99,6 +99,21 @@ class Compiled:
     storm: bool
     weight: dict[str, float]
     limit: dict[str, float]
+
+    @property
+    def delay(self) -> Values:
+        """Seconds between nodes, shape (nodes, nodes); infinite without link."""
+        return self.links.delay
+
+    @property
+    def link_cost(self) -> Values:
+        """Money/h per tuple/s between nodes, shape (nodes, nodes)."""
+        return self.links.cost
+
+    @property
+    def link_availability(self) -> Values:
+        """Probability that a link works, shape (nodes, nodes)."""
+        return self.links.availability
 
     @property
     def forward(self) -> NDArray[np.bool_]:
@@ -160,7 +175,6 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         3 * 8 * len(nodes) ** 2, f"tables over the pairs of {len(nodes)} nodes", "narrow the operators' candidates"
     )
     position = {name: i for i, name in enumerate(order)}
-    node_index = {name: u for u, name in enumerate(nodes)}
     described = [network.by_name[name] for name in nodes]
     resources = tuple(sorted({name for operator in operators for name in named_resources(operator.resources)}))
     load = np.array([application.load(name) for name in order])
@@ -168,7 +182,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
     for i, operator in enumerate(operators):
         if operator.candidates is not None:
             candidate[i] = [name in set(operator.candidates) for name in nodes]
-    store, delay, link_cost, link_availability = network.store, *_link_tables(network, node_index)
+    store = network.store
     capacity = np.full((len(nodes), len(resources)), np.inf)
     for u, node in enumerate(described):
         if node.resources is not None:
@@ -193,10 +207,8 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
             len(order), len(resources)
         ),
         capacity=capacity,
-        delay=delay,
-        link_cost=link_cost,
-        link_availability=link_availability,
-        node_availability=np.array([node.availability for node in described]),
+        links=LinkTables(network, nodes),
+        node_loss=-np.log([node.availability for node in described]),
         current=None,
         synchronisation_time=0.0,
         state_size=np.array([operator.state_size for operator in operators]),
@@ -243,14 +255,11 @@ def _score_terms(problem: LatencyAwareProblem, compiled: Compiled) -> dict[str, 
     for weight, carried in ((weights.colocation, pairs), (weights.events, compiled.stream_rate)):
         if carried.sum() > 0:
             stream_rate = stream_rate + weight * carried / carried.sum()
-    apart = np.ones_like(compiled.delay)
-    np.fill_diagonal(apart, 0.0)
     price = weights.supervisors / len(problem.network.nodes)
     return {
         "stream_rate": stream_rate,
-        "link_cost": apart,
-        "link_availability": np.ones_like(compiled.delay),
-        "node_availability": np.full(len(compiled.nodes), np.exp(-price)),
+        "links": compiled.links.replace(price=1.0),
+        "node_loss": np.full(len(compiled.nodes), price),
         "speedup": np.ones(len(compiled.nodes)),
         "weight": {
             **dict.fromkeys(METRICS, 0.0),
@@ -268,30 +277,6 @@ def _used_nodes(problem: PlacementProblem, operators: list[Any]) -> tuple[str, .
     if problem.current is not None:
         used |= {node for name in problem.current for node in problem.current[name]}
     return tuple(node.name for node in problem.network.nodes if node.name in used)
-
-
-def _link_tables(network: Network, index: dict[str, int]) -> tuple[Values, Values, Values]:
-    """Delay, cost and availability between all pairs of nodes; listed links stand above those described by zones."""
-    size = len(index)
-    delay, cost, availability = np.full((size, size), np.inf), np.zeros((size, size)), np.ones((size, size))
-    if network.classes:
-        numbers: dict[str, int] = {}
-        zones = [network.by_name[name].zone for name in index]
-        # A node without a zone gets a number of its own: it shares none.
-        zone = np.array([-1 - u if z is None else numbers.setdefault(z, len(numbers)) for u, z in enumerate(zones)])
-        together = zone[:, None] == zone
-        for described, where in ((network.within_zone, together), (network.between_zones, ~together)):
-            if described is not None:
-                delay[where], cost[where], availability[where] = described.delay, described.cost, described.availability
-    found = [(index[u], index[v], link) for (u, v), link in network._links.items() if u in index and v in index]
-    rows, columns = np.array([u for u, _, _ in found], np.int64), np.array([v for _, v, _ in found], np.int64)
-    delay[rows, columns] = [link.delay for _, _, link in found]
-    cost[rows, columns] = [link.cost for _, _, link in found]
-    availability[rows, columns] = [link.availability for _, _, link in found]
-    np.fill_diagonal(delay, 0.0)
-    np.fill_diagonal(cost, 0.0)
-    np.fill_diagonal(availability, 1.0)
-    return delay, cost, availability
 
 
 def _latency_table(problem: PlacementProblem, operators: list[Any], load: Values) -> Values:

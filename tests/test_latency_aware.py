@@ -123,7 +123,7 @@ def test_the_arrays_say_what_the_evaluator_says(seed):
         for e in np.flatnonzero((compiled.stream_target == i) & compiled.forward):
             ends = np.ix_(np.flatnonzero(counts[compiled.stream_source[e]]), np.flatnonzero(counts[i]))
             arrival[i] = max(arrival[i], arrival[compiled.stream_source[e]] + compiled.delay[ends].max())
-    score = compiled.stream_rate @ apart - np.log(compiled.node_availability[used]).sum()
+    score = compiled.stream_rate @ apart + compiled.node_loss[used].sum()
     score += compiled.weight["response_time"] * arrival.max()
     assert problem.evaluate(deployment).objective == pytest.approx(score, rel=1e-9, abs=1e-12)
 

@@ -46,8 +46,8 @@ class Availability:
         """−ln(availability) over the nodes and links in use."""
         compiled = expressions.compiled
         total = Linear.zero()
-        if (compiled.node_availability < 1).any():
-            total += Linear.of(expressions.node_in_use(), -np.log(compiled.node_availability))
+        if compiled.node_loss.any():
+            total += Linear.of(expressions.node_in_use(), compiled.node_loss)
         if (compiled.link_availability < 1).any():
             columns = expressions.link_in_use()
             used = columns >= 0

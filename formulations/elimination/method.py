@@ -135,7 +135,7 @@ def _largest_objective(compiled: Compiled) -> float:
     return sum(
         weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else most[name])
         for name, weight in compiled.weight.items()
-        if weight and not (name == "availability" and (compiled.node_availability == 1).all())
+        if weight and not (name == "availability" and not compiled.node_loss.any())
     )
 
 

@@ -99,7 +99,7 @@ def model_of(compiled: Compiled) -> Model:
         together=together,
         demand=compiled.demand[:, scarce],
         classes=_classes(compiled.candidate, capacity[:, scarce], compiled.demand[:, scarce], instances),
-        price=-float(np.log(compiled.node_availability).min(initial=0.0)) * compiled.weight["availability"],
+        price=float(compiled.node_loss.max(initial=0.0)) * compiled.weight["availability"],
         apart=float(compiled.stream_rate.sum()),
         second=compiled.weight["response_time"],
         source=compiled.stream_source[forward],

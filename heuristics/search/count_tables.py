@@ -63,7 +63,7 @@ def count_tables(compiled: Compiled, paths: Paths) -> CountTables:
         demand=compiled.demand,
         capacity=compiled.capacity,
         candidate=compiled.candidate,
-        node_price=-np.log(compiled.node_availability) * compiled.weight["availability"],
+        node_price=compiled.node_loss * compiled.weight["availability"],
         zone=paths.zone,
         class_of=class_of,
         members=members,

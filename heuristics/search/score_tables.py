@@ -160,7 +160,7 @@ def score_tables(compiled: Compiled) -> ScoreTables:
         limit=compiled.capacity * (1 + LIMIT_SLACK) + ROUNDING * compiled.demand.sum(axis=0),
         scale=np.where(compiled.capacity > 0, compiled.capacity, 1e-3 * (1e-300 + compiled.demand.max(axis=0, initial=0.0))),
         apart=float(compiled.stream_rate.sum()) - alone,
-        price=compiled.weight["availability"] * -np.log(compiled.node_availability),
+        price=compiled.weight["availability"] * compiled.node_loss,
         pace=compiled.weight["response_time"],
         span=compiled.weight["response_time"] * most_streams(compiled, forward) * float(delay.max()) + 2 * NOISE,
     )

@@ -1,0 +1,47 @@
+"""Compiled kernels are kept between processes, and thrown away when anything that they are made of changes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HELPER = """
+from edrp.kernels import inlined
+
+@inlined
+def step(x):
+    return x + {step}
+"""
+KERNEL = """
+from edrp.kernels import kernel
+from pack.helper import step
+
+@kernel
+def twice(x):
+    return step(step(x))
+"""
+MAIN = """
+import edrp.kernels
+edrp.kernels.ROOMS += ("pack",)
+edrp.kernels._fingerprint.cache_clear()
+from pack.main import twice
+print(int(twice(0)), sum(twice.stats.cache_hits.values()))
+"""
+
+
+def run(folder: Path) -> list[int]:
+    found = subprocess.run([sys.executable, "-c", MAIN], cwd=folder, capture_output=True, text=True, check=True)
+    return [int(word) for word in found.stdout.split()]
+
+
+def test_a_changed_helper_is_compiled_into_the_kernel(tmp_path):
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "main.py").write_text(KERNEL, encoding="utf-8")
+    (package / "helper.py").write_text(HELPER.format(step=1), encoding="utf-8")
+    assert run(tmp_path) == [2, 0]
+    assert run(tmp_path) == [2, 1]  # from the cache
+    (package / "helper.py").write_text(HELPER.format(step=20), encoding="utf-8")
+    assert run(tmp_path) == [40, 0]
