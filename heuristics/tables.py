@@ -68,11 +68,11 @@ def tables_of(compiled: Compiled) -> Tables:
     n, nodes = compiled.candidate.shape
     streams = len(compiled.stream_rate)
     forward = np.flatnonzero(compiled.forward)
-    incoming, incoming_start = _grouped(compiled.stream_target[forward], forward, n)
+    incoming, incoming_start = grouped(compiled.stream_target[forward], forward, n)
     both = np.concatenate([compiled.stream_source, compiled.stream_target])
-    adjacent, adjacent_start = _grouped(both, np.tile(np.arange(streams), 2), n)
+    adjacent, adjacent_start = grouped(both, np.tile(np.arange(streams), 2), n)
     allowed, places = np.nonzero(compiled.candidate)
-    candidate_list, candidate_start = _grouped(allowed, places, n)
+    candidate_list, candidate_start = grouped(allowed, places, n)
     finite = np.where(np.isfinite(compiled.delay), compiled.delay, 1e9)
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
@@ -123,7 +123,7 @@ def _nearest(delay: Floats) -> Integers:
     return np.column_stack(columns).astype(np.int64)
 
 
-def _grouped(keys: Integers, values: Integers, groups: int) -> tuple[Integers, Integers]:
+def grouped(keys: Integers, values: Integers, groups: int) -> tuple[Integers, Integers]:
     """Values sorted by key, and where each key's run starts, shape (groups + 1,)."""
     order = np.argsort(keys, kind="stable")
     return values[order].astype(np.int64), np.searchsorted(keys[order], np.arange(groups + 1)).astype(np.int64)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.heuristics.search.count_paths import Paths
-from edrp.heuristics.tables import _grouped as grouped
+from edrp.heuristics.tables import grouped as grouped
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
