@@ -30,14 +30,20 @@ LARGEST_PROGRAM = 1_000_000
 
 
 def _choose_for_deployment(problem: EdrpProblem) -> Method:
-    """`eliminate` where it can express the problem, else `highs`; `annealing` beyond what either can hold."""
+    """`eliminate` where it can express the problem, else `highs`; a search beyond what either can hold."""
     if len(problem.application.operators) * len(problem.network.nodes) > LARGEST_PROOF:
-        return get_method("annealing", problem.kind)
+        return _search(problem)
     eliminate = get_method("eliminate", problem.kind)
     if eliminate.refusal(problem) is None:
         return eliminate
     proof = estimated_columns(compile_problem(problem)) <= LARGEST_PROGRAM
-    return get_method("highs" if proof else "annealing", problem.kind)
+    return get_method("highs", problem.kind) if proof else _search(problem)
+
+
+def _search(problem: EdrpProblem) -> Method:
+    """`iterated-local-search`, or `annealing` where there are too many replicas to be looked at one by one."""
+    best = get_method("iterated-local-search", problem.kind)
+    return best if best.refusal(problem) is None else get_method("annealing", problem.kind)
 
 
 def _choose_for_score(problem: LatencyAwareProblem) -> Method:
@@ -70,7 +76,7 @@ class Auto:
     kinds: tuple[str, ...] = tuple(CHOICES)
     exact = True
     summary = (
-        "eliminate, highs or annealing; column-generation or iterated-local-search for latency-aware placement; "
+        "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
         "ssm, oms, pmc for migrations"
     )
 

@@ -4,24 +4,9 @@ Searches add these terms to the objective; they lie far below any difference tha
 every objective and bound that is reported.
 """
 
-from __future__ import annotations
-
-import numpy as np
-
-from edrp.compiled import Compiled
-
 TIE_COST = 5e-10
 """Objective per unit of cost over its scale: among equal objectives the cheapest is taken."""
 TIE_MOVE = 2e-12
 """Objective per moved replica: among equal objectives and costs the fewest moves are taken."""
 TIE_NODE = 1e-13
 """Objective of the last node for the last operator: among all else equal, early nodes are taken."""
-
-
-def cost_scale(compiled: Compiled) -> float:
-    """Cost to which TIE_COST belongs: the limit, or else about the most that a deployment costs; 1 where nothing does."""
-    limit = compiled.limit["cost"]
-    if np.isfinite(limit):
-        return limit
-    replicas = float(compiled.replica_cost @ compiled.max_replicas)
-    return replicas + float(compiled.stream_rate.sum() * compiled.link_cost.max(initial=0.0)) or 1.0

@@ -164,7 +164,9 @@ class PairSums:
         compiled = self.compiled
         limited = np.isfinite(compiled.capacity) & (compiled.capacity > 0)
         for j, own in enumerate(self.operators):
-            around = [stay for stay in self.stays.values() if j in (stay.giver, stay.taker) and stay.giver != stay.taker]
+            joined = [stay for stay in self.stays.values() if j in (stay.giver, stay.taker) and stay.giver != stay.taker]
+            # Streams both ways between two operators keep the same replicas together: these count once.
+            around = list({frozenset((stay.giver, stay.taker)): stay for stay in joined}.values())
             for resource in np.flatnonzero(compiled.demand[j]) if around else ():
                 row = np.full(len(compiled.nodes), -1)
                 here = own.nodes[limited[own.nodes, resource]]

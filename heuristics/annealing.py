@@ -199,7 +199,7 @@ def annealed(
         except KeyboardInterrupt:
             return Placement(best_place, best_degree), best, "interrupted"
         if options.progress is not None and best < INFEASIBLE:
-            options.progress(0.0 if options.time_limit is None else options.time_limit - options.remaining, best, None)
+            options.progress(options.elapsed, best * tables.scale, None)
     return Placement(best_place, best_degree), best, "finished"
 
 

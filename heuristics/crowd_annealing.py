@@ -295,14 +295,14 @@ def annealed_crowd(
             for done in range(0, steps, CHUNK):
                 if options.remaining <= 0:
                     return best.counts(), "time_limit"
-                _report(options, least)
+                _report(options, least * tables.scale)
                 temperature = scale * schedule.hot * cooling**done
                 least = anneal_crowd(tables, now, best, least, random, min(CHUNK, steps - done), temperature, cooling)
             if feasible and (least <= 0 or (share == 1 and before - least <= ENOUGH * before)):
                 break
     except KeyboardInterrupt:
         return best.counts(), "interrupted"
-    _report(options, least)
+    _report(options, least * tables.scale)
     return best.counts(), "finished"
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.reconfiguration import downtime_floor
-from edrp.ties import TIE_COST, cost_scale
+from edrp.scales import cost_scale, largest_objective
+from edrp.ties import TIE_COST
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -25,7 +26,8 @@ class Tables(NamedTuple):
     it. `near[u]` lists u and the nodes nearest to it by delay. `candidate_list[candidate_start[i]:...]` are the nodes of
     operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability
     (the latter as −ln). `store` has the rows 2 × delay, bandwidth and spawn time by node. Metrics weigh in
-    the objective, `tie_cost` and TIE_MOVE break ties.
+    the objective, `tie_cost` and TIE_MOVE break ties. The problem's objective is `scale` times the one here, which is
+    at most about 1, as penalties and temperatures suppose.
     """
 
     source: Integers
@@ -61,6 +63,7 @@ class Tables(NamedTuple):
     weights: Floats
     limits: Floats
     tie_cost: float
+    scale: float
 
 
 def tables_of(compiled: Compiled) -> Tables:
@@ -75,6 +78,7 @@ def tables_of(compiled: Compiled) -> Tables:
     candidate_list, candidate_start = grouped(allowed, places, n)
     finite = np.where(np.isfinite(compiled.delay), compiled.delay, 1e9)
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
+    scale = max(1.0, round(largest_objective(compiled), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
     return Tables(
         source=compiled.stream_source,
@@ -107,9 +111,10 @@ def tables_of(compiled: Compiled) -> Tables:
         code=compiled.code_size,
         store=np.array([2 * compiled.store_delay, compiled.store_bandwidth, compiled.spawn_time]),
         storm=compiled.storm,
-        weights=np.array([compiled.weight[name] for name in metrics]),
+        weights=np.array([compiled.weight[name] for name in metrics]) / scale,
         limits=np.array([compiled.limit[name] for name in metrics]),
         tie_cost=TIE_COST / cost_scale(compiled),
+        scale=scale,
     )
 
 

@@ -49,6 +49,7 @@ def test_annealing_repeats_with_its_seed() -> None:
 
 def test_annealing_honours_its_time_limit() -> None:
     """A budget for minutes stops after the limit."""
+    edrp.solve(layered(20, seed=3), "annealing", anneals=1, steps=10)  # compiles
     solution = edrp.solve(layered(20, seed=3), "annealing", time_limit=0.2, steps=500_000_000)
     assert solution.stopped_because == "time_limit"
     assert solution.seconds["solve"] < 1.5

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from edrp.datasets import layered
+from edrp.datasets.continuum import random_problem as continuum_problem
 from edrp.documents import Deployment
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
@@ -132,8 +133,8 @@ class ScoreProblems(ContractProblems):
         }
 
     def large(self) -> Any:
-        """Thirty operators on ten nodes."""
-        return random_score_problem(7, operators=(30, 30), nodes=(10, 10), combinations_limit=float("inf"))
+        """Eighty instances on the test bed of the paper."""
+        return continuum_problem(3, operations=41, load=0.7)
 
     def optimum(self, problem: LatencyAwareProblem) -> float | None:
         """Least score over all deployments."""

@@ -21,6 +21,7 @@ from edrp.methods import Method, Options, get_method
 from edrp.parameters import read_parameters
 from edrp.problems.placement import PlacementProblem
 from edrp.reconfiguration import downtime_floor
+from edrp.scales import largest_objective
 from edrp.solution import Answer, StoppedBecause
 from edrp.ties import TIE_MOVE
 
@@ -116,27 +117,13 @@ def _incumbent(
         sub = replace(options.within(0.5 * options.remaining), parameters=steps)
         found = heuristic.run(problem, sub).decision
         known += [found] if found is not None else []
-    best = Incumbent(_largest_objective(compiled) + 1e-6)
+    best = Incumbent(largest_objective(compiled) + 1e-6)
     for deployment in known:
         if problem.evaluate(deployment).feasible:
             members, objective = _measured(problem, compiled, model, deployment)
             if objective < best.objective:
                 best = Incumbent(objective, members)
     return best
-
-
-def _largest_objective(compiled: Compiled) -> float:
-    """What no feasible deployment exceeds: limits where there are any, else longest ways and dearest links everywhere."""
-    delay = float(np.where(np.isfinite(compiled.delay), compiled.delay, 0.0).max())
-    most = {
-        "response_time": len(compiled.operators) * delay,
-        "cost": float(compiled.stream_rate.sum() * compiled.link_cost.max()),
-    }
-    return sum(
-        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else most[name])
-        for name, weight in compiled.weight.items()
-        if weight and not (name == "availability" and not compiled.node_loss.any())
-    )
 
 
 def _measured(

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from edrp.compiled import Compiled
 from edrp.reconfiguration import downtime_floor
-from edrp.ties import TIE_COST, TIE_NODE, cost_scale
+from edrp.scales import cost_scale
+from edrp.ties import TIE_COST, TIE_NODE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

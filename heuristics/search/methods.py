@@ -59,8 +59,12 @@ class Search(ABC):
     parameters: type[Any]
 
     def refusal(self, problem: Any) -> str | None:
-        """Takes every problem."""
-        return None
+        """Takes all problems but deployments of very many replicas."""
+        if problem.kind != "edrp":
+            return None
+        from edrp.heuristics.search.replica_engine import too_many_pairs
+
+        return too_many_pairs(compile_problem(problem))
 
     def run(self, problem: Any, options: Options) -> Answer:
         """Search; the answer is the best placement met, as the problem evaluates it."""

@@ -30,6 +30,17 @@ TOO_MANY_PAIRS = 10_000
 """Pairs of replicas per operator, over its streams, from which looking at them one by one is hopeless."""
 
 
+def too_many_pairs(compiled: Compiled) -> str | None:
+    """Why a problem is too large for this engine; None if it is not."""
+    pairs = pairs_per_operator(compiled)
+    if pairs <= TOO_MANY_PAIRS:
+        return None
+    return (
+        f"replicas are looked at one by one, and operators need {pairs:,.0f} pairs of them on average, "
+        f"more than {TOO_MANY_PAIRS:,}; annealing counts them by node"
+    )
+
+
 class ReplicaEngine:
     """An EDRP problem under search (see `Engine`).
 
@@ -50,12 +61,8 @@ class ReplicaEngine:
     """
 
     def __init__(self, compiled: Compiled) -> None:
-        pairs = pairs_per_operator(compiled)
-        if pairs > TOO_MANY_PAIRS:
-            raise UnsupportedProblemError(
-                f"replicas are looked at one by one, and operators need {pairs:,.0f} pairs of them on average, "
-                f"more than {TOO_MANY_PAIRS:,}; annealing counts them by node"
-            )
+        if (why := too_many_pairs(compiled)) is not None:
+            raise UnsupportedProblemError(why)
         self.compiled = compiled
         self.tables = tables_of(compiled)
         self.now, self.old = State.empty(self.tables), State.empty(self.tables)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from edrp.datasets.continuum import LOADS, OPERATIONS, paper_problem
 from edrp.datasets.debs2015 import debs2015
 from edrp.datasets.families import generate
 from edrp.datasets.geometric import geometric
@@ -42,6 +44,12 @@ SEARCHES = (
     "ds2",
 )
 """Searches until their time is over, the proof (or bound) that they are measured against, restricted EDRP, and the baselines."""
+
+SCORED = (
+    "column-generation", "highs", "iterated-local-search", "hybrid", "ant-system", "hill-climbing", "annealing",
+    "resource-aware", "greedy", "first-fit", "largest-node", "even", "random",
+)  # fmt: skip
+"""Methods for latency-aware placement."""
 
 MIGRATION = ("ssm", "oms", "highs", "balanced", "even-split", "consistent-hashing")
 """Methods for single migrations and sequences of them."""
@@ -124,9 +132,19 @@ def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
             yield f"{name}-operators-{seed}", layered(operators, seed)
 
 
-def _production(data: Path | None) -> Iterator[tuple[str, str]]:
+def _latency_aware(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """The paper's random topologies at three loads, and every family in two sizes."""
+    for name in (each for each in OPERATIONS if each.startswith("T-R")):
+        for load in LOADS:
+            yield f"{name.lower()}-{round(100 * load)}", paper_problem(name, load)
+    for name, operators in {"small": 8, "large": 20}.items():
+        for identifier, problem in generate("latency-aware", 28, 11, size=operators):
+            yield f"{name}-{identifier.removeprefix('latency-aware-')}", problem
+
+
+def _production(data: Path | None, kind: str = "edrp") -> Iterator[tuple[str, str]]:
     assert data is not None, "suites that need data are not run without"
-    return production_instances(data)
+    return production_instances(data, kind=kind)
 
 
 SUITES = (
@@ -161,6 +179,21 @@ SUITES = (
         SEARCHES,
         seeds=3,
         time_limit=1.0,
+    ),
+    Suite(
+        "latency-aware",
+        "latency-aware placement: the topologies of its paper at three loads, random ones on real and random networks",
+        _latency_aware,
+        SCORED,
+        time_limit=10.0,
+    ),
+    Suite(
+        "production-latency-aware",
+        "136 Storm topologies that were in production, as latency-aware placement, from the folder given",
+        partial(_production, kind="latency-aware"),
+        tuple(name for name in SCORED if name not in ("highs", "column-generation", "annealing", "random")),
+        time_limit=1.0,
+        needs_data=True,
     ),
 )
 """Our own."""
