@@ -16,6 +16,7 @@ from edrp.formulations.elimination.box import Box, Prices
 from edrp.formulations.elimination.model import Model, model_of
 from edrp.formulations.elimination.seats import seats_of
 from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
+from edrp.formulations.proof import answer_with_bound
 from edrp.memory import amount
 from edrp.methods import Method, Options, get_method
 from edrp.parameters import read_parameters
@@ -49,14 +50,14 @@ class Eliminate:
         Configurations are listed once elimination has left few enough of them; beyond all bounds it never does.
         """
         everywhere = len(problem.network.nodes)
-        for operator in problem.application.operators:
+        operators = problem.application.by_name.values()
+        for operator in operators:
             nodes = everywhere if operator.candidates is None else len(operator.candidates)
             found = count_configurations(nodes, operator.max_replicas)
             if operator.min_replicas > 1:
                 found -= count_configurations(nodes, operator.min_replicas - 1)
             if found > MOST_CONFIGURATIONS:
                 return f"{operator.name} has {amount(found)} configurations, too many for eliminate; {INSTEAD}"
-        operators = problem.application.operators
         seats = len(operators) * everywhere * (1 + max(operator.max_replicas for operator in operators))
         if seats > MOST_SEATS:
             return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate; {INSTEAD}"
@@ -188,20 +189,9 @@ def _answer(
     counts = np.zeros(compiled.candidate.shape, np.int64)
     for i, members in zip(model.order, found.members, strict=True):
         np.add.at(counts[i], members[members >= 0], 1)
-    deployment = compiled.deployment(counts)
-    objective = problem.evaluate(deployment).objective
     # Bounds include the tie terms, which are below anything that counts.
-    gap = max(0.0, found.objective - bound)
-    proven = gap <= max(options.gap * abs(objective), 1e-12)
-    return Answer(
-        status="optimal" if proven else "feasible",
-        stopped_because="finished" if proven else stopped,
-        decision=deployment,
-        objective=objective,
-        bound=objective - gap if np.isfinite(gap) else None,
-        size=size,
-        build_seconds=build_seconds,
-    )
+    left = found.objective - bound
+    return answer_with_bound(problem, compiled.deployment(counts), left, options.gap, stopped, size, build_seconds)
 
 
 METHODS = (Eliminate(),)

@@ -13,6 +13,7 @@ from edrp.compiled import Compiled, compile_problem
 from edrp.formulations.patterns.model import Model, model_of
 from edrp.formulations.patterns.starts import first_fits
 from edrp.formulations.patterns.tree import Incumbent, Search
+from edrp.formulations.proof import answer_with_bound
 from edrp.methods import Method, Options, get_method
 from edrp.parameters import NoParameters, read_parameters
 from edrp.problems.latency_aware import LatencyAwareProblem
@@ -103,18 +104,7 @@ def _answer(problem: LatencyAwareProblem, search: Search, interrupted: bool, bui
             return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
         return Answer("none", stopped, bound=bound if np.isfinite(bound) else None, size=size, build_seconds=build_seconds)
     deployment = search.model.compiled.deployment(found.counts)
-    objective = problem.evaluate(deployment).objective
-    gap = max(0.0, found.objective - bound)
-    proven = gap <= _slack(objective, options)
-    return Answer(
-        status="optimal" if proven else "feasible",
-        stopped_because="finished" if proven else stopped,
-        decision=deployment,
-        objective=objective,
-        bound=objective - gap if np.isfinite(gap) else None,
-        size=size,
-        build_seconds=build_seconds,
-    )
+    return answer_with_bound(problem, deployment, found.objective - bound, options.gap, stopped, size, build_seconds)
 
 
 def _finished(problem: LatencyAwareProblem, answer: Answer, options: Options) -> Answer:

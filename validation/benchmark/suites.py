@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from edrp.datasets.continuum import LOADS, OPERATIONS, paper_problem
 from edrp.datasets.debs2015 import debs2015
@@ -142,7 +143,7 @@ def _latency_aware(data: Path | None) -> Iterator[tuple[str, Problem]]:
             yield f"{name}-{identifier.removeprefix('latency-aware-')}", problem
 
 
-def _production(data: Path | None, kind: str = "edrp") -> Iterator[tuple[str, str]]:
+def _production(data: Path | None, kind: Literal["edrp", "latency-aware"] = "edrp") -> Iterator[tuple[str, str]]:
     assert data is not None, "suites that need data are not run without"
     return production_instances(data, kind=kind)
 

@@ -1,0 +1,49 @@
+"""What a search for a proof hands back: optimal where its bound reaches its incumbent, else feasible with the gap that is left."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.documents import Deployment
+from edrp.problems.placement import PlacementProblem
+from edrp.solution import Answer, StoppedBecause
+
+
+def answer_with_bound(
+    problem: PlacementProblem,
+    deployment: Deployment,
+    gap: float,
+    allowed: float,
+    stopped: StoppedBecause,
+    size: dict[str, int],
+    build_seconds: float,
+) -> Answer:
+    """The answer that an incumbent and its distance to the bound make.
+
+    Parameters
+    ----------
+    problem
+        What was decided.
+    deployment
+        The incumbent.
+    gap
+        Incumbent minus bound, both as the search sees them; below 0 counts as 0.
+    allowed
+        Relative gap at which the incumbent counts as optimal.
+    stopped
+        Why the search stopped, where it did not come to its end.
+    size, build_seconds
+        As in `Answer`.
+    """
+    objective = problem.evaluate(deployment).objective
+    gap = max(0.0, gap)
+    proven = gap <= max(allowed * abs(objective), 1e-12)
+    return Answer(
+        status="optimal" if proven else "feasible",
+        stopped_because="finished" if proven else stopped,
+        decision=deployment,
+        objective=objective,
+        bound=objective - gap if np.isfinite(gap) else None,
+        size=size,
+        build_seconds=build_seconds,
+    )
