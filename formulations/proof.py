@@ -1,4 +1,4 @@
-"""What a search for a proof hands back: optimal where its bound reaches its incumbent, else feasible with the gap that is left."""
+"""What a search for a proof hands back: optimal where its bound reaches its incumbent, else feasible with a gap."""
 
 from __future__ import annotations
 
