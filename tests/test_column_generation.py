@@ -232,7 +232,7 @@ def test_no_start_is_needed(monkeypatch):
 def test_honest_bounds_at_a_time_limit(limit):
     """Eighty operators are not done in a second; what is held is feasible, and the optimum lies within the bounds."""
     problem = random_problem(3, operations=41, load=0.7)
-    answer = METHOD.run(problem, Options(time_limit=limit))
+    answer = METHOD.run(problem, Options(time_limit=limit, parameters={"search": False}))
     assert (answer.status, answer.stopped_because) == ("feasible", "time_limit")
     assert checked(problem, answer)[1] == ""
     assert 0 < answer.bound <= 0.8713907777 <= answer.objective
