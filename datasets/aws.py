@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from xml.etree.ElementTree import ParseError
 
@@ -10,6 +9,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.datasets.data_folder import data_file
 from edrp.errors import Fault, InvalidInstanceError
 
 AWS_FILE = "aws_regions_latency_2020.graphml"
@@ -39,12 +39,7 @@ def aws_delays(data: str | Path | None = None) -> tuple[tuple[str, ...], NDArray
     InvalidInstanceError
         No folder given, no such file in it, or pairs of regions without a latency.
     """
-    folder = data if data is not None else os.environ.get("EDRP_DATA")
-    if folder is None:
-        raise InvalidInstanceError([Fault("data", "", f"name the folder that holds {AWS_FILE} (--data DIR, or EDRP_DATA)")])
-    path = Path(folder) / AWS_FILE
-    if not path.is_file():
-        raise InvalidInstanceError([Fault("data", str(path), f"there is no such file; give the folder that holds {AWS_FILE}")])
+    path = data_file(AWS_FILE, data)
     try:
         graph = nx.read_graphml(path)
     except (ParseError, nx.NetworkXError, ValueError, KeyError) as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.datasets.data_folder import data_file
 from edrp.errors import Fault, InvalidInstanceError
 
 TAXI_FILE = "nyc_taxi_2013_trips_per_minute.txt"
@@ -52,12 +52,7 @@ def taxi_rates(data: str | Path | None = None) -> NDArray[np.float64]:
     InvalidInstanceError
         No folder given, no such file in it, or a line that is no count.
     """
-    folder = data if data is not None else os.environ.get("EDRP_DATA")
-    if folder is None:
-        raise InvalidInstanceError([Fault("data", "", f"name the folder that holds {TAXI_FILE} (--data DIR, or EDRP_DATA)")])
-    path = Path(folder) / TAXI_FILE
-    if not path.is_file():
-        raise InvalidInstanceError([Fault("data", str(path), f"there is no such file; give the folder that holds {TAXI_FILE}")])
+    path = data_file(TAXI_FILE, data)
     lines = path.read_text(encoding="ascii", errors="replace").split()
     for number, line in enumerate(lines, start=1):
         if not line.isdigit():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
+from edrp.datasets.data_folder import data_file
 from edrp.datasets.node_counts import NodeRule
 from edrp.datasets.rates import taxi_rates
 from edrp.datasets.zipf_stream import EVENTS_PER_PARTITION, uniform_column, zipf_key
@@ -119,12 +119,7 @@ def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
     if company not in COMPANIES:
         raise InvalidInstanceError([Fault("company", company, f"must be one of {', '.join(COMPANIES)}")])
     name = f"twitter_volume_{company}.csv"
-    folder = data if data is not None else os.environ.get("EDRP_DATA")
-    if folder is None:
-        raise InvalidInstanceError([Fault("data", "", f"name the folder that holds {name} (--data DIR, or EDRP_DATA)")])
-    path = Path(folder) / name
-    if not path.is_file():
-        raise InvalidInstanceError([Fault("data", str(path), f"there is no such file; give the folder that holds {name}")])
+    path = data_file(name, data)
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
     rows = [_count_at(number, line, path) for number, line in enumerate(lines, start=2)]
     if not rows:

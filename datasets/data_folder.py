@@ -1,0 +1,39 @@
+"""Where a user keeps large files of data: a folder that is given, or the one that EDRP_DATA names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from edrp.errors import Fault, InvalidInstanceError
+
+
+def data_file(name: str, data: str | Path | None = None) -> Path:
+    """A file in the folder of data.
+
+    Parameters
+    ----------
+    name
+        Of the file.
+    data
+        Folder; default: the environment variable `EDRP_DATA`.
+
+    Raises
+    ------
+    InvalidInstanceError
+        No folder given, or no such file in it.
+
+    Examples
+    --------
+    >>> data_file("trips.txt", "/nowhere")
+    Traceback (most recent call last):
+    edrp.errors.InvalidInstanceError: 1 fault in the input
+      data: there is no such file; give the folder that holds trips.txt (got /nowhere/trips.txt)
+    """
+    folder = data if data is not None else os.environ.get("EDRP_DATA")
+    if folder is None:
+        raise InvalidInstanceError([Fault("data", "", f"name the folder that holds {name} (--data DIR, or EDRP_DATA)")])
+    path = Path(folder) / name
+    if not path.is_file():
+        raise InvalidInstanceError([Fault("data", str(path), f"there is no such file; give the folder that holds {name}")])
+    return path
