@@ -10,6 +10,7 @@ import typer
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output
 from edrp.validation import (
+    coordinates_report,
     demo,
     latency_report,
     migration_report,
@@ -104,3 +105,12 @@ def run_production(
 ) -> None:
     """Place 136 production topologies of Storm on their clusters: hosts, bound, traffic between hosts, seconds."""
     production_table.run(output(), data=data, time_limit=time_limit)
+
+
+@validate.command("coordinates")
+def run_coordinates(
+    data: Annotated[Path | None, typer.Option("--data", help="Folder of the latencies between AWS regions.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Simulations of each.")] = 10,
+) -> None:
+    """Estimate latencies from few measurements: median error by round, in milliseconds and seconds."""
+    coordinates_report.run(output(), data=data, seeds=seeds)

@@ -1,0 +1,97 @@
+"""How near latency coordinates come to latencies that were not given to them, round by round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from edrp.datasets.aws import aws_delays
+from edrp.datasets.coordinates import estimation_rounds
+from edrp.datasets.coordinates_simulation import SpringParameters
+from edrp.datasets.geometric import geometric
+from edrp.validation.claims import Claim
+from edrp.validation.tables import claim_in_words
+
+Values = NDArray[np.float64]
+
+NETWORK_NODES, NETWORK_SEED = 100, 7
+UNITS = {"seconds": 1.0, "milliseconds": 1e3}
+
+
+def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[str, Values]:
+    """Print median errors by round: nodes in the plane, and, where there is data, AWS regions.
+
+    Parameters
+    ----------
+    console
+        Where everything is printed.
+    data
+        Folder of the latencies between AWS regions; without it (and without `EDRP_DATA`) they are left out.
+    seeds
+        Simulations of each.
+
+    Returns
+    -------
+    dict
+        By what was estimated and the unit of the input, shape (seeds, rounds).
+    """
+    found: dict[str, Values] = {}
+    for name, (names, truth, parameters) in _subjects(data).items():
+        for unit, scale in UNITS.items():
+            found[f"{name}, {unit}"] = round_errors(names, truth * scale, parameters, seeds)
+    console.print(_table(found))
+    for claim in coordinate_claims(found):
+        console.print(claim_in_words(claim))
+    return found
+
+
+def round_errors(names: list[str], truth: Values, parameters: SpringParameters, seeds: int) -> Values:
+    """Median over all pairs of the relative error of distances, shape (seeds, rounds)."""
+    pairs = np.triu_indices(len(names), 1)
+
+    def error(distance: Values) -> float:
+        return float(np.median(np.abs(distance - truth)[pairs] / truth[pairs]))
+
+    runs = (estimation_rounds(names, truth, parameters, seed=seed) for seed in range(seeds))
+    return np.array([[error(estimate.distance) for estimate in rounds] for rounds in runs])
+
+
+def coordinate_claims(found: dict[str, Values]) -> tuple[Claim, ...]:
+    """Whether errors are as small as they should be, in any unit."""
+    claims = []
+    for subject, most in (("AWS", 0.10), ("plane", 0.05)):
+        rows = {name: errors for name, errors in found.items() if name.startswith(subject)}
+        if not rows:
+            continue
+        worst = max(float(np.median(errors[:, -1])) for errors in rows.values())
+        first, second = rows.values()
+        same = float(np.abs(first - second).max())
+        claims.append(Claim(f"{subject}: median error at most {most:.0%} after the last round", worst <= most, f"{worst:.1%}"))
+        claims.append(Claim(f"{subject}: the same in milliseconds and seconds", same < 1e-6, f"largest difference {same:.0e}"))
+    return tuple(claims)
+
+
+def _subjects(data: Path | None) -> dict[str, tuple[list[str], Values, SpringParameters]]:
+    network = geometric(NETWORK_NODES, seed=NETWORK_SEED)
+    nodes = [node.name for node in network.nodes]
+    plane = np.array([[network.delay(u, v) for v in nodes] for u in nodes])
+    subjects = {"plane of 100 nodes, 16 peers": (nodes, plane, SpringParameters(peers=16, kept=8, rounds=10))}
+    if data is not None:
+        regions, delays = aws_delays(data)
+        subjects["AWS, 20 regions, 8 peers"] = (list(regions), delays, SpringParameters(peers=8, kept=4, rounds=5))
+    return subjects
+
+
+def _table(found: dict[str, Values]) -> Table:
+    rounds = max(errors.shape[1] for errors in found.values())
+    columns = [str(each + 1) for each in range(rounds)]
+    table = Table("median error in % after round", *columns, "worst seed", box=SIMPLE_HEAD)
+    for name, errors in found.items():
+        cells = [f"{100 * value:.2g}" for value in np.median(errors, axis=0)]
+        table.add_row(name, *cells, *[""] * (rounds - len(cells)), f"{100 * errors[:, -1].max():.2g}")
+    return table
