@@ -27,6 +27,8 @@ from edrp.heuristics.start import Placement
 from edrp.instances import loads
 from edrp.problems.latency_aware import LatencyAwareProblem
 
+pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
+
 Fields = dict[str, Any]
 
 

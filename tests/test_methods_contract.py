@@ -13,8 +13,9 @@ from edrp.testing import CHECKS, check_method
 from edrp.validation.contract_problems import CONTRACT_PROBLEMS
 
 
+# The clauses of one method in one worker, which compiles its kernels once.
 @pytest.mark.parametrize("clause", CHECKS)
-@pytest.mark.parametrize("name", methods())
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()])
 def test_method_keeps_the_contract(name, clause):
     CHECKS[clause](methods()[name])
 

@@ -19,6 +19,8 @@ from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.validation.production_bounds import fewest_nodes, least_cut
 from edrp.validation.production_table import CONTENDERS, Outcome, Row, production_claims, production_rows, run, several
 
+pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
+
 SEARCHES = ("hill climbing", "iterated local search", "resource-aware")
 
 

@@ -25,6 +25,8 @@ from edrp.validation.scenario import (
     run_hour,
 )
 
+pytestmark = pytest.mark.xdist_group("hour")  # computed once, not once per worker
+
 
 @pytest.fixture(scope="module")
 def hours():
