@@ -11,7 +11,7 @@ from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import Shape
 from edrp.documents import Deployment, Network, Topology
 from edrp.documents.base import Resources
-from edrp.problems.placement import named_resources
+from edrp.documents.base import named_resources
 
 Floats = NDArray[np.float64]
 

@@ -76,8 +76,7 @@ class Auto:
     kinds: tuple[str, ...] = tuple(CHOICES)
     exact = True
     summary = (
-        "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
-        "ssm, oms, pmc for migrations"
+        "eliminate, highs or column-generation for deployments, a search where no proof is in reach; ssm, oms, pmc for migrations"
     )
 
     def refusal(self, problem: Any) -> str | None:

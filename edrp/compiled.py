@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from edrp.configurations import NO_NODE
 from edrp.documents import Deployment
+from edrp.documents.base import named_resources
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.link_tables import LinkTables
 from edrp.memory import refuse_beyond_memory
 from edrp.metrics import METRICS, SCORE_METRICS
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.problems.placement import PlacementProblem, named_resources
+from edrp.problems.placement import PlacementProblem
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

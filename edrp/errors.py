@@ -77,3 +77,23 @@ class VerificationError(EdrpError):
         self.claimed = claimed
         self.evaluated = evaluated
         super().__init__(message)
+
+
+class PolicyError(EdrpError):
+    """A policy of enactment asks for what cannot be done.
+
+    Parameters
+    ----------
+    message
+        What it asked for, why that cannot be, and the hosts at that moment.
+    state, action
+        What it saw, and what it wanted.
+    """
+
+    def __init__(self, message: str, state: object = None, action: object = None) -> None:
+        self.state = state
+        self.action = action
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.state, self.action)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edrp.documents import Action, Deployment
+from edrp.documents.base import named_resources
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.metrics import Cost, Downtime, ResponseTime
 from edrp.metrics.response_time import PathPart
@@ -12,7 +13,7 @@ from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.edrp_solution import EdrpSolution
 from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
-from edrp.problems.placement import PlacementProblem, named_resources
+from edrp.problems.placement import PlacementProblem
 from edrp.second_best import SecondBest, second_best
 from edrp.wording import suggestion
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from edrp.documents import Deployment, Operator
+from edrp.documents.base import named_resources
 from edrp.errors import InvalidInstanceError, ProblemTooLargeError
 from edrp.methods import Options, methods
 from edrp.metrics import METRICS
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.edrp import EdrpProblem, Weights
-from edrp.problems.placement import named_resources
 
 TIME_LIMIT = 20.0
 """Seconds that the whole explanation may take."""

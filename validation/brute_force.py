@@ -17,7 +17,7 @@ from edrp.documents import Deployment
 from edrp.metrics import METRICS, ResponseTime
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.edrp import EdrpProblem
-from edrp.problems.placement import named_resources
+from edrp.documents.base import named_resources
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -12,7 +12,7 @@ from itertools import pairwise
 from edrp.documents import Deployment
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.problems.placement import named_resources
+from edrp.documents.base import named_resources
 
 Places = list[int]
 """Node of each instance, operator by operator."""

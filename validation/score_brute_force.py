@@ -14,7 +14,7 @@ from typing import Any
 from edrp.documents import Deployment
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.problems.placement import named_resources
+from edrp.documents.base import named_resources
 
 TIE = 1e-12
 """Scores closer than this count as equal."""

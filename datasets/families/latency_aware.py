@@ -17,7 +17,7 @@ from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import SHAPES, ShapeMaker
 from edrp.documents import Network, Topology
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.problems.placement import named_resources
+from edrp.documents.base import named_resources
 
 Fields = dict[str, Any]
 

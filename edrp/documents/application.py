@@ -249,7 +249,26 @@ class StreamGraph(Document):
         return graph
 
 
-class Application(StreamGraph):
+class AcyclicGraph(StreamGraph):
+    """A stream graph without cycles."""
+
+    @model_validator(mode="after")
+    def _check_acyclic(self) -> Self:
+        faults = Faults("application")
+        try:
+            cycle = nx.find_cycle(self._graph)
+        except nx.NetworkXNoCycle:
+            return self
+        path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
+        why = "form a cycle; this model needs an acyclic application, remove one of these streams"
+        if len(cycle) == 1:
+            why = "joins an operator to itself; this model needs an acyclic application, remove this stream"
+        faults.add(("streams",), path, why)
+        faults.raise_if_any()
+        return self
+
+
+class Application(AcyclicGraph):
     """A directed acyclic graph of operators and streams.
 
     Raises
@@ -269,21 +288,6 @@ class Application(StreamGraph):
 
     operators: Annotated[tuple[Operator, ...], Field(min_length=1)] = Field(description="in any order")
     streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another, no cycles")
-
-    @model_validator(mode="after")
-    def _check_acyclic(self) -> Self:
-        faults = Faults("application")
-        try:
-            cycle = nx.find_cycle(self._graph)
-        except nx.NetworkXNoCycle:
-            return self
-        path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
-        why = "form a cycle; this model needs an acyclic application, remove one of these streams"
-        if len(cycle) == 1:
-            why = "joins an operator to itself; this model needs an acyclic application, remove this stream"
-        faults.add(("streams",), path, why)
-        faults.raise_if_any()
-        return self
 
 
 class Topology(StreamGraph):

@@ -17,6 +17,11 @@ Amount = Annotated[float, Field(ge=0)]
 Resources = Amount | dict[Name, Amount]
 
 
+def named_resources(resources: float | dict[str, float]) -> dict[str, float]:
+    """Resources by name; a plain number is the single resource called `resources`."""
+    return resources if isinstance(resources, dict) else {"resources": resources}
+
+
 if TYPE_CHECKING:
     from pydantic.root_model import _RootModelMetaclass as ModelMetaclass
 else:

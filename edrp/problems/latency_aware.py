@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from edrp.documents import Action, Deployment, Network, Topology
-from edrp.documents.base import Document, Faults, Name, NonNegative
+from edrp.documents.base import Document, Faults, Name, NonNegative, named_resources
 from edrp.metrics import SCORE_METRICS, Metric
 from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.placement import PlacementProblem, Term, named_resources
+from edrp.problems.placement import PlacementProblem, Term
 from edrp.solution import Solution
 
 UsableShare = Annotated[float, Field(gt=0, le=1)]

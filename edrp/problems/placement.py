@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from edrp.documents import Deployment, Network, StreamGraph
-from edrp.documents.base import Faults
+from edrp.documents.base import Faults, named_resources
 from edrp.metrics import Metric
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.base import Evaluation, Problem
@@ -184,8 +184,3 @@ class PlacementProblem(Problem):
             allowed = set(operator.candidates)
             broken += [f"candidates of {operator.name}: {node}" for node in replicas if node not in allowed]
         return broken
-
-
-def named_resources(resources: float | dict[str, float]) -> dict[str, float]:
-    """Resources by name; a plain number is the single resource called `resources`."""
-    return resources if isinstance(resources, dict) else {"resources": resources}

@@ -1,0 +1,200 @@
+"""Applications in containers on leased hosts (cost-efficient enactment, section "System model and notation")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.application import AcyclicGraph, OperatorBase
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, duplicates, named_resources
+
+MOST_INSTANCES = 100_000
+"""Instances of one operator that a document may ask for."""
+
+AMOUNT_SLACK = 1e-9
+"""Relative excess over a host's resources that counts as rounding."""
+
+
+class ContainerOperator(OperatorBase):
+    """An operator of which any number of instances run, each in a container (cost-efficient enactment, Table 2).
+
+    `code_size` is the container image, `selectivity` the outgoing ratio, `candidates` the host types that may run it.
+
+    Examples
+    --------
+    >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5, occupancy=0.2, resources={"cpu": 660, "memory": 452e6})
+    >>> round(ocr.occupied, 3)
+    0.3
+    """
+
+    candidates: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
+        None, description="host types that may run the operator; null for all"
+    )
+    processing_duration: Positive = Field(
+        description="service level objective: mean time that an item takes which need not wait, messaging included",
+        json_schema_extra={"unit": "s"},
+    )
+    occupancy: Probability = Field(
+        1.0,
+        description="share of the processing duration in which the item occupies its instance; the rest is messaging",
+        json_schema_extra={"unit": "1"},
+    )
+    min_instances: Annotated[int, Field(ge=1, le=MOST_INSTANCES)] = Field(
+        1, description="fewest instances", json_schema_extra={"unit": "1"}
+    )
+    max_instances: Annotated[int, Field(ge=1, le=MOST_INSTANCES)] | None = Field(
+        None, description="most instances; null for as many as find room", json_schema_extra={"unit": "1"}
+    )
+
+    @model_validator(mode="after")
+    def _check_instances(self) -> Self:
+        faults = Faults("operator")
+        if self.max_instances is not None and self.min_instances > self.max_instances:
+            faults.add(("min_instances",), self.min_instances, f"must be at most max_instances, which is {self.max_instances}")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def occupied(self) -> float:
+        """Mean seconds for which an item occupies an instance: an instance serves 1/occupied items per second."""
+        return self.processing_duration * self.occupancy
+
+
+class ContainerApplication(AcyclicGraph):
+    """Operators in containers and the streams between them; external rates are those at load 1.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate or unknown names, a stream given twice, or a cycle (which is named).
+
+    Examples
+    --------
+    >>> application = ContainerApplication(
+    ...     operators=[
+    ...         {"name": "filter", "processing_duration": 0.6, "external_rate": 10.0, "selectivity": 0.02},
+    ...         {"name": "inform", "processing_duration": 0.5},
+    ...     ],
+    ...     streams=[{"source": "filter", "target": "inform"}],
+    ... )
+    >>> application.load("inform")
+    0.2
+    """
+
+    operators: Annotated[tuple[ContainerOperator, ...], Field(min_length=1)] = Field(description="in any order")
+
+
+class HostType(Document):
+    """A kind of host that can be leased, paid by billing time units (BTU): every started one in full.
+
+    Examples
+    --------
+    >>> HostType(name="small", resources={"cpu": 4096, "memory": 7e9}, price=1.0, billing_time=600.0).start_up
+    (30.0, 60.0)
+    """
+
+    name: Name = Field(description="unique among the host types")
+    resources: Resources = Field(
+        description="of one host: a number, or amounts by name", json_schema_extra={"unit": "as the operators' needs"}
+    )
+    price: NonNegative = Field(description="of one billing time unit", json_schema_extra={"unit": "money"})
+    billing_time: Positive = Field(description="billing time unit (BTU)", json_schema_extra={"unit": "s"})
+    start_up: tuple[NonNegative, NonNegative] = Field(
+        (30.0, 60.0), description="least and most time from lease to readiness", json_schema_extra={"unit": "s"}
+    )
+    limit: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="most hosts of the type at a time; null for any number", json_schema_extra={"unit": "1"}
+    )
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        faults = Faults("host type")
+        if self.start_up[0] > self.start_up[1]:
+            faults.add(("start_up",), list(self.start_up), "must be the least time, then the most")
+        if self.billing_time < self.start_up[1]:
+            why = f"is shorter than the start-up time of up to {self.start_up[1]:g} s: it could end before the host serves"
+            faults.add(("billing_time",), self.billing_time, why)
+        faults.raise_if_any()
+        return self
+
+    @property
+    def capacity(self) -> dict[str, float]:
+        """Resources by name."""
+        return dict(named_resources(self.resources))
+
+
+class Host(Document):
+    """One leased host with what runs on it."""
+
+    name: Name = Field(description="unique among the hosts")
+    type: Name = Field(description="host type")
+    instances: dict[Name, Annotated[int, Field(ge=0)]] = Field(
+        {}, description="number of instances by operator", json_schema_extra={"unit": "1"}
+    )
+    images: tuple[Name, ...] = Field((), description="operators whose container image is on the host")
+
+
+def fits(operator: ContainerOperator, host_type: HostType) -> bool:
+    """Whether an empty host of the type can run an instance of the operator."""
+    if operator.candidates is not None and host_type.name not in operator.candidates:
+        return False
+    capacity = host_type.capacity
+    needs = named_resources(operator.resources).items()
+    return all(amount <= capacity.get(name, 0.0) * (1 + AMOUNT_SLACK) for name, amount in needs)
+
+
+def check_hosting(application: ContainerApplication, host_types: tuple[HostType, ...], faults: Faults) -> None:
+    """Note host types that share a name, candidates that are none, and operators that no host type can run."""
+    names = [each.name for each in host_types]
+    for index, first in duplicates(names).items():
+        faults.add(("host_types", index, "name"), names[index], f"already the name of host_types[{first}]; names must be unique")
+    for index, operator in enumerate(application.operators):
+        place = ("application", "operators", index)
+        for position, name in enumerate(operator.candidates or ()):
+            if name not in names:
+                faults.add((*place, "candidates", position), name, f"is no host type; there are {', '.join(names)}")
+        if not any(fits(operator, each) for each in host_types):
+            sizes = "; ".join(f"{each.name} {_amounts(each.capacity)}" for each in host_types)
+            why = f"an instance of {operator.name} fits on no host that may run it, not even an empty one (hosts: {sizes})"
+            faults.add((*place, "resources"), operator.resources, why)
+
+
+def check_hosts(
+    hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: Faults, place: str
+) -> None:
+    """Note hosts of equal names, unknown types and unknown operators."""
+    names = [host.name for host in hosts]
+    for index, first in duplicates(names).items():
+        faults.add((place, index, "name"), names[index], f"already the name of {place}[{first}]; names must be unique")
+    for index, host in enumerate(hosts):
+        if host.type not in types:
+            faults.add((place, index, "type"), host.type, f"is no host type; there are {', '.join(types)}")
+        for operator in host.instances:
+            if operator not in application.by_name:
+                faults.add(
+                    (place, index, "instances", operator), host.instances[operator], "counts no operator of the application"
+                )
+        for position, operator in enumerate(host.images):
+            if operator not in application.by_name:
+                faults.add((place, index, "images", position), operator, "is no operator of the application")
+
+
+def overfull(instances: dict[str, int], host_type: HostType, application: ContainerApplication) -> Iterator[str]:
+    """What is wrong with these instances on one host of the type, in words."""
+    used: dict[str, float] = {}
+    for name, count in instances.items():
+        operator = application.by_name[name]
+        if count and operator.candidates is not None and host_type.name not in operator.candidates:
+            yield f"{name} may not run on hosts of type {host_type.name}"
+        for resource, amount in named_resources(operator.resources).items():
+            used[resource] = used.get(resource, 0.0) + count * amount
+    capacity = host_type.capacity
+    for resource, amount in used.items():
+        if amount > capacity.get(resource, 0.0) * (1 + AMOUNT_SLACK):
+            yield f"{resource}: {amount:.6g} used of {capacity.get(resource, 0.0):.6g}"
+
+
+def _amounts(amounts: dict[str, float]) -> str:
+    return ", ".join(f"{name} {amount:.6g}" for name, amount in amounts.items())

@@ -1,0 +1,235 @@
+"""A copy of a state on which actions are tried one by one; what cannot be done is refused with the state that shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from edrp.documents.base import named_resources
+from edrp.documents.enactment import HostType
+from edrp.enactment.actions import Action, Lease, Migrate, Place, Release, Remove
+from edrp.enactment.state import EnactmentState, has_room
+from edrp.errors import PolicyError
+
+
+class _DraftHost:
+    """A host as it will be once the actions are done."""
+
+    __slots__ = ("free", "images", "instances", "leaving", "paid_until", "releasing", "type")
+
+    def __init__(self, host_type: HostType, paid_until: float, free: dict[str, float]) -> None:
+        self.type = host_type
+        self.paid_until = paid_until
+        self.free = free
+        self.images: set[str] = set()
+        self.instances: Counter[str] = Counter()
+        self.leaving: Counter[str] = Counter()
+        self.releasing = False
+
+
+class Draft:
+    """A mutable copy of a state; `actions` is what was done to it.
+
+    A policy plans on it and returns its actions; the simulator checks actions on it before it carries them out.
+
+    Raises
+    ------
+    PolicyError
+        From every method that changes the draft: an unknown name, a host that is full or given back, the last instance
+        of an operator, the release of a host with instances that stay, more hosts of a type than there may be.
+
+    Examples
+    --------
+    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.state import OperatorState
+    >>> work = ContainerOperator(name="work", processing_duration=0.5, resources={"cpu": 3})
+    >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)
+    >>> draft = Draft(EnactmentState(0.0, 60.0, {"work": OperatorState(work, running=0)}, {}, {"small": small}))
+    >>> host = draft.lease("small")
+    >>> draft.place("work", host)
+    >>> draft.fits(host, "work"), [str(action) for action in draft.actions]
+    (False, ['lease host-1 of type small', 'place work on host-1'])
+    >>> draft.remove("work", host)
+    Traceback (most recent call last):
+    edrp.errors.PolicyError: remove work from host-1: it is the last instance of work; at 0 s, host-1 (small): 1 work
+    """
+
+    def __init__(self, state: EnactmentState) -> None:
+        self.state = state
+        self._needs = {name: named_resources(each.operator.resources) for name, each in state.operators.items()}
+        self._instances = {name: each.instances for name, each in state.operators.items()}
+        self._hosts: dict[str, _DraftHost] = {}
+        self._done: list[Action] = []
+        for name, host in state.hosts.items():
+            copy = _DraftHost(host.type, host.paid_until, state.free(name))
+            copy.images = set(host.images)
+            copy.instances.update(host.instances)
+            copy.leaving.update(host.leaving)
+            copy.releasing = host.releasing
+            self._hosts[name] = copy
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What was done so far, in order."""
+        return tuple(self._done)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts that are leased and not given back, in the order in which they were leased."""
+        return tuple(name for name, host in self._hosts.items() if not host.releasing)
+
+    def type(self, host: str) -> HostType:
+        """Type of a host."""
+        return self._hosts[host].type
+
+    def paid_until(self, host: str) -> float:
+        """Seconds: end of the billing time unit (BTU) that is paid."""
+        return self._hosts[host].paid_until
+
+    def free(self, host: str) -> dict[str, float]:
+        """Resources that are left on a host."""
+        return dict(self._hosts[host].free)
+
+    def has_image(self, host: str, operator: str) -> bool:
+        """Whether the operator's container image is on the host, or will be."""
+        return operator in self._hosts[host].images
+
+    def on(self, host: str) -> dict[str, int]:
+        """Instances on a host, by operator, that are not about to leave it."""
+        described = self._hosts[host]
+        return {name: count for name, count in (described.instances - described.leaving).items() if count}
+
+    def instances(self, operator: str) -> int:
+        """Instances of an operator, running and starting."""
+        return self._instances[operator]
+
+    def fits(self, host: str, operator: str) -> bool:
+        """Whether one more instance of the operator finds room on a host."""
+        described = self._hosts[host]
+        return not described.releasing and has_room(self.state.operators[operator].operator, described.type, described.free)
+
+    def lease(self, host_type: str, name: str | None = None) -> str:
+        """Lease a host; returns its name, the next free one unless given."""
+        given = name or self._next_name()
+        self.apply(Lease(given, host_type))
+        return given
+
+    def place(self, operator: str, host: str) -> None:
+        """Start one more instance."""
+        self.apply(Place(operator, host))
+
+    def remove(self, operator: str, host: str) -> None:
+        """Stop one instance."""
+        self.apply(Remove(operator, host))
+
+    def migrate(self, operator: str, source: str, target: str) -> None:
+        """Move one instance; it holds resources on both hosts until its successor is up."""
+        self.apply(Migrate(operator, source, target))
+
+    def release(self, host: str) -> None:
+        """Give a host back."""
+        self.apply(Release(host))
+
+    def apply(self, action: Action) -> None:
+        """Do any action."""
+        why = self._refusal(action)
+        if why:
+            raise PolicyError(f"{action}: {why}; {self.describe()}", self.state, action)
+        match action:
+            case Lease(host, host_type):
+                described = self.state.host_types[host_type]
+                self._hosts[host] = _DraftHost(described, self.state.time + described.billing_time, described.capacity)
+            case Release(host):
+                self._hosts[host].releasing = True
+            case Place(operator, host):
+                self._put(operator, host, 1)
+                self._instances[operator] += 1
+            case Remove(operator, host):
+                self._put(operator, host, -1)
+                self._instances[operator] -= 1
+            case Migrate(operator, source, target):
+                self._put(operator, target, 1)
+                self._hosts[source].leaving[operator] += 1
+        self._done.append(action)
+
+    def describe(self) -> str:
+        """The draft in one line, for messages."""
+        hosts = []
+        for name, host in self._hosts.items():
+            inside = ", ".join(f"{count} {operator}" for operator, count in host.instances.items() if count) or "empty"
+            hosts.append(f"{name} ({host.type.name}{', given back' if host.releasing else ''}): {inside}")
+        return f"at {self.state.time:g} s, {'; '.join(hosts) or 'no hosts'}"
+
+    def _put(self, operator: str, host: str, count: int) -> None:
+        described = self._hosts[host]
+        described.instances[operator] += count
+        described.images.add(operator)
+        for resource, amount in self._needs[operator].items():
+            described.free[resource] = described.free.get(resource, 0.0) - count * amount
+
+    def _next_name(self) -> str:
+        index = len(self._hosts) + 1
+        while f"host-{index}" in self._hosts:
+            index += 1
+        return f"host-{index}"
+
+    def _refusal(self, action: Action) -> str:
+        match action:
+            case Lease(host, host_type):
+                return self._lease_refusal(host, host_type)
+            case Release(host):
+                return self._known(host) or self._release_refusal(host)
+            case Place(operator, host):
+                return self._known(host, operator) or self._room_refusal(operator, host)
+            case Remove(operator, host):
+                return self._known(host, operator) or self._leave_refusal(operator, host, last=True)
+            case Migrate(operator, source, target):
+                if source == target:
+                    return "source and target are the same host"
+                found = self._known(source, operator) or self._known(target)
+                return found or self._leave_refusal(operator, source, last=False) or self._room_refusal(operator, target)
+
+    def _known(self, host: str, operator: str | None = None) -> str:
+        if host not in self._hosts:
+            return f"there is no host {host!r}"
+        if operator is not None and operator not in self._instances:
+            return f"there is no operator {operator!r}"
+        return ""
+
+    def _lease_refusal(self, host: str, host_type: str) -> str:
+        if host in self._hosts:
+            return f"there is a host {host!r} already"
+        if host_type not in self.state.host_types:
+            return f"there is no host type {host_type!r}; there are {', '.join(self.state.host_types)}"
+        limit = self.state.host_types[host_type].limit
+        leased = sum(each.type.name == host_type for each in self._hosts.values())
+        return f"no more than {limit} hosts of type {host_type} may be leased" if limit is not None and leased >= limit else ""
+
+    def _release_refusal(self, host: str) -> str:
+        if self._hosts[host].releasing:
+            return "it has been given back already"
+        staying = self.on(host)
+        if staying:
+            return f"{', '.join(f'{count} {name}' for name, count in staying.items())} would stay; remove or migrate them first"
+        return ""
+
+    def _room_refusal(self, operator: str, host: str) -> str:
+        described = self._hosts[host]
+        if described.releasing:
+            return f"{host} has been given back"
+        if has_room(self.state.operators[operator].operator, described.type, described.free):
+            return ""
+        short = [
+            f"{name} {amount:.6g} needed, {described.free.get(name, 0.0):.6g} left"
+            for name, amount in self._needs[operator].items()
+            if amount > described.free.get(name, 0.0)
+        ]
+        return (
+            f"{host} has no room: {'; '.join(short)}"
+            if short
+            else f"{operator} may not run on hosts of type {described.type.name}"
+        )
+
+    def _leave_refusal(self, operator: str, host: str, *, last: bool) -> str:
+        if not self.on(host).get(operator, 0):
+            return f"no instance of {operator} on {host} is there to stop"
+        return f"it is the last instance of {operator}" if last and self._instances[operator] < 2 else ""

@@ -1,0 +1,234 @@
+"""Which instances run on which leased hosts at one moment (cost-efficient enactment, eq. 1)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
+from edrp.documents.enactment import (
+    ContainerApplication,
+    ContainerOperator,
+    Host,
+    HostType,
+    check_hosting,
+    check_hosts,
+    overfull,
+)
+from edrp.problems.base import Evaluation, Problem
+from edrp.solution import Solution
+
+ROUNDING = 1e-9
+"""Instances by which a load may exceed what they serve: rounding of rates."""
+
+
+class EnactmentWeights(Document):
+    """Weights of the terms of eq. 1; the paper's are all 1."""
+
+    host_cost: NonNegative = Field(1.0, description="of the price of all leased hosts", json_schema_extra={"unit": "1/money"})
+    free_resources: NonNegative = Field(
+        1.0, description="of the free share of each resource on all leased hosts", json_schema_extra={"unit": "1"}
+    )
+    violations: NonNegative = Field(1.0, description="of the penalties that are expected", json_schema_extra={"unit": "1/money"})
+
+
+class EnactmentSolution(Solution):
+    """What a method found for a problem of kind `enactment`, and what it proved."""
+
+    kind: Literal["enactment-solution"] = Field("enactment-solution", description="says what the document is")
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated", json_schema_extra={"unit": "host_cost money, the others 1"}
+    )
+    hosts: tuple[Host, ...] | None = Field(description="hosts leased, and what runs on each")
+
+    @property
+    def decision(self) -> tuple[Host, ...] | None:
+        """The hosts."""
+        return self.hosts
+
+
+class EnactmentProblem(Problem):
+    """How many instances of each operator, and on which leased hosts, at the rates of the moment.
+
+    An operator needs the instances that serve its load; what is queued and cannot be served within the horizon is
+    expected to be late. With a weight on free resources, room that is paid for is worth filling, as in the paper.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place; an operator that fits on no host among them.
+
+    Examples
+    --------
+    >>> problem = EnactmentProblem(
+    ...     application={"operators": [
+    ...         {"name": "filter", "processing_duration": 0.5, "external_rate": 6.0, "resources": {"cpu": 1, "memory": 2}}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 4}, "price": 1.0, "billing_time": 600.0}],
+    ... )
+    >>> problem.minimum_instances
+    {'filter': 3}
+    >>> found = problem.evaluate((Host(name="a", type="small", instances={"filter": 2}),
+    ...                           Host(name="b", type="small", instances={"filter": 1})))
+    >>> found.objective, found.metrics["free_memory"]
+    (2.875, 0.25)
+    """
+
+    kind: Literal["enactment"] = Field("enactment", description="says what the document is")
+    application: ContainerApplication = Field(description="what runs; external rates are those of the moment")
+    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="what can be leased")
+    queues: dict[Name, NonNegative] = Field({}, description="items that wait, by operator", json_schema_extra={"unit": "1"})
+    horizon: Positive = Field(
+        60.0, description="time within which what is queued must be served", json_schema_extra={"unit": "s"}
+    )
+    utilisation: Probability | None = Field(
+        1.0,
+        description="share of its time that an instance may be occupied by the load; null asks for no instances beyond the fewest",
+        json_schema_extra={"unit": "1"},
+    )
+    penalty: NonNegative = Field(1e-4, description="P, for each item that is late", json_schema_extra={"unit": "money"})
+    weights: EnactmentWeights = Field(EnactmentWeights(), description="of the terms of the objective")
+    current: tuple[Host, ...] = Field((), description="what runs now, where methods may start; it plays no part in the objective")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults(self.kind)
+        check_hosting(self.application, self.host_types, faults)
+        check_hosts(self.current, self.application, self.types, faults, "current")
+        for name in self.queues:
+            if name not in self.application.by_name:
+                faults.add(("queues", name), self.queues[name], "is no operator of the application")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def types(self) -> dict[str, HostType]:
+        """Host types by name."""
+        return {each.name: each for each in self.host_types}
+
+    @property
+    def minimum_instances(self) -> dict[str, int]:
+        """Fewest instances of each operator: those that serve its load."""
+        load = self.application.load
+        return {each.name: fewest_instances(each, load(each.name), self.utilisation) for each in self.application.operators}
+
+    def expected_violations(self, operator: str, instances: float) -> float:
+        """Items that so many instances leave unserved at the end of the horizon."""
+        described = self.application.by_name[operator]
+        arriving = self.queues.get(operator, 0.0) + self.application.load(operator) * self.horizon
+        return max(0.0, arriving - instances * self.horizon / described.occupied)
+
+    def evaluate(self, decision: tuple[Host, ...]) -> Evaluation:
+        """Evaluate hosts and what runs on them (cost-efficient enactment, eq. 1).
+
+        Returns
+        -------
+        Evaluation
+            Metrics: `host_cost` (money per billing time unit of each host), `free_<resource>` (share of what is leased),
+            `violations` (items), `hosts` and `instances`.
+        """
+        counts: Counter[str] = Counter()
+        for host in decision:
+            counts.update(host.instances)
+        free = self._free_shares(decision)
+        cost = math.fsum(self.types[host.type].price for host in decision)
+        violations = math.fsum(self.expected_violations(name, counts[name]) for name in self.application.by_name)
+        metrics = {
+            "host_cost": cost,
+            **{f"free_{name}": share for name, share in free.items()},
+            "violations": violations,
+            "hosts": float(len(decision)),
+            "instances": float(sum(counts.values())),
+        }
+        weights = self.weights
+        objective = weights.host_cost * cost + weights.free_resources * math.fsum(free.values())
+        objective += weights.violations * self.penalty * violations
+        return Evaluation(objective, metrics, tuple(self._broken(decision, counts)))
+
+    def _free_shares(self, hosts: tuple[Host, ...]) -> dict[str, float]:
+        names = dict.fromkeys(name for each in self.host_types for name in each.capacity)
+        capacity, used = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+        for host in hosts:
+            for name, amount in self.types[host.type].capacity.items():
+                capacity[name] += amount
+            for operator, count in host.instances.items():
+                for name, amount in named_resources(self.application.by_name[operator].resources).items():
+                    used[name] = used.get(name, 0.0) + count * amount
+        return {name: 1 - used[name] / capacity[name] if capacity[name] else 0.0 for name in names}
+
+    def _broken(self, hosts: tuple[Host, ...], counts: Counter[str]) -> Iterator[str]:
+        for host in hosts:
+            for why in overfull(host.instances, self.types[host.type], self.application):
+                yield f"host {host.name}: {why}"
+        for name, fewest in self.minimum_instances.items():
+            yield from count_faults(self.application.by_name[name], counts[name], fewest)
+        leased = Counter(host.type for host in hosts)
+        for each in self.host_types:
+            if each.limit is not None and leased[each.name] > each.limit:
+                yield f"limit of {each.name}: {leased[each.name]} hosts against {each.limit}"
+
+    def solution(self, decision: tuple[Host, ...] | None, fields: dict[str, Any]) -> EnactmentSolution:
+        """The hosts."""
+        return EnactmentSolution.model_construct(**fields, hosts=decision)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Which limits leave no room for the instances that the load needs."""
+        return hosting_clashes(self.application, self.host_types, self.minimum_instances)
+
+
+def fewest_instances(operator: ContainerOperator, load: float, utilisation: float | None) -> int:
+    """Fewest instances that serve a load (items/s) when each may be occupied for a share `utilisation` of its time.
+
+    >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5, occupancy=0.2)
+    >>> fewest_instances(ocr, 10.0, 1.0), fewest_instances(ocr, 10.0, 0.8), fewest_instances(ocr, 10.0, None)
+    (3, 4, 1)
+    """
+    if utilisation is None:
+        return operator.min_instances
+    return max(operator.min_instances, math.ceil(load * operator.occupied / utilisation - ROUNDING))
+
+
+def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> Iterator[str]:
+    """What is wrong with a number of instances, in words."""
+    if instances < fewest:
+        yield f"instances of {operator.name}: {instances}, but its load needs {fewest}"
+    if operator.max_instances is not None and instances > operator.max_instances:
+        yield f"max_instances of {operator.name}: {instances} against {operator.max_instances}"
+
+
+def hosting_clashes(
+    application: ContainerApplication, host_types: tuple[HostType, ...], instances: dict[str, int]
+) -> tuple[str, ...]:
+    """Which limits leave no room for so many instances of each operator, in words.
+
+    >>> application = ContainerApplication(operators=[{"name": "f", "processing_duration": 1.0, "max_instances": 2}])
+    >>> hosting_clashes(application, (), {"f": 3})
+    ('max_instances of f is 2, but its load needs 3 instances',)
+    """
+    found = [
+        f"max_instances of {each.name} is {each.max_instances}, but its load needs {instances[each.name]} instances"
+        for each in application.operators
+        if each.max_instances is not None and instances[each.name] > each.max_instances
+    ]
+    if found:
+        return tuple(found)
+    needed: dict[str, float] = {}
+    for each in application.operators:
+        for name, amount in named_resources(each.resources).items():
+            needed[name] = needed.get(name, 0.0) + instances[each.name] * amount
+    offered = {name: math.fsum(_all_of(each, name) for each in host_types) for name in needed}
+    found = [
+        f"{name}: the instances that the load needs take {amount:.6g}, all hosts within their limits offer {offered[name]:.6g}"
+        for name, amount in needed.items()
+        if amount > offered[name] * (1 + ROUNDING)
+    ]
+    return tuple(found) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
+
+
+def _all_of(host_type: HostType, resource: str) -> float:
+    if not host_type.capacity.get(resource):
+        return 0.0
+    return math.inf if host_type.limit is None else host_type.limit * host_type.capacity[resource]
