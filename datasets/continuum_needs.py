@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import Shape
 from edrp.documents import Deployment, Network, Topology
-from edrp.documents.base import Resources
-from edrp.documents.base import named_resources
+from edrp.documents.base import Resources, named_resources
 
 Floats = NDArray[np.float64]
 

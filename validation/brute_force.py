@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.documents import Deployment
+from edrp.documents.base import named_resources
 from edrp.metrics import METRICS, ResponseTime
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.edrp import EdrpProblem
-from edrp.documents.base import named_resources
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from edrp.documents import Deployment
+from edrp.documents.base import named_resources
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.documents.base import named_resources
 
 Places = list[int]
 """Node of each instance, operator by operator."""

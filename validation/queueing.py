@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.documents import Deployment
+from edrp.documents.base import named_resources
 from edrp.errors import BackendUnavailableError
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.documents.base import named_resources
 from edrp.validation.throughput import CPU, TRANSFER, cores_per_tuple
 
 Floats = NDArray[np.float64]

@@ -12,9 +12,9 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from edrp.documents import Deployment
+from edrp.documents.base import named_resources
 from edrp.metrics.base import LIMIT_SLACK
 from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.documents.base import named_resources
 
 TIE = 1e-12
 """Scores closer than this count as equal."""

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 from edrp.documents import Deployment
-from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.documents.base import named_resources
+from edrp.problems.latency_aware import LatencyAwareProblem
 
 TRANSFER = 0.2
 """h: cost of sending or of receiving a tuple over the network, relative to processing a mean one."""

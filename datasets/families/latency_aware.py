@@ -16,8 +16,8 @@ from edrp.datasets.networks import NETWORKS, NetworkMaker
 from edrp.datasets.rounding import rounded
 from edrp.datasets.shapes import SHAPES, ShapeMaker
 from edrp.documents import Network, Topology
-from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.documents.base import named_resources
+from edrp.problems.latency_aware import LatencyAwareProblem
 
 Fields = dict[str, Any]
 

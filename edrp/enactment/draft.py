@@ -167,7 +167,8 @@ class Draft:
             described.free[resource] = described.free.get(resource, 0.0) - count * amount
 
     def _next_name(self) -> str:
-        index = len(self._hosts) + 1
+        new = sum(isinstance(action, Lease) for action in self._done)
+        index = max(self.state.leases + new, len(self._hosts)) + 1
         while f"host-{index}" in self._hosts:
             index += 1
         return f"host-{index}"
@@ -223,11 +224,9 @@ class Draft:
             for name, amount in self._needs[operator].items()
             if amount > described.free.get(name, 0.0)
         ]
-        return (
-            f"{host} has no room: {'; '.join(short)}"
-            if short
-            else f"{operator} may not run on hosts of type {described.type.name}"
-        )
+        if short:
+            return f"{host} has no room: {'; '.join(short)}"
+        return f"{operator} may not run on hosts of type {described.type.name}"
 
     def _leave_refusal(self, operator: str, host: str, *, last: bool) -> str:
         if not self.on(host).get(operator, 0):

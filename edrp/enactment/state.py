@@ -100,6 +100,8 @@ class EnactmentState:
         By name, in document order.
     streams
         (source, target) pairs of operators, in document order.
+    leases
+        Hosts leased so far, those gone included.
 
     Examples
     --------
@@ -117,6 +119,7 @@ class EnactmentState:
     hosts: dict[str, HostState]
     host_types: dict[str, HostType]
     streams: tuple[tuple[str, str], ...] = ()
+    leases: int = 0
 
     def free(self, host: str) -> dict[str, float]:
         """Resources that are left on a host."""

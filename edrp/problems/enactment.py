@@ -86,7 +86,7 @@ class EnactmentProblem(Problem):
     )
     utilisation: Probability | None = Field(
         1.0,
-        description="share of its time that an instance may be occupied by the load; null asks for no instances beyond the fewest",
+        description="share of its time that an instance may be occupied by the load; null: the load asks for none",
         json_schema_extra={"unit": "1"},
     )
     penalty: NonNegative = Field(1e-4, description="P, for each item that is late", json_schema_extra={"unit": "money"})
