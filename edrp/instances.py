@@ -16,7 +16,10 @@ from edrp.plugins import added
 from edrp.problems.base import Problem
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.edrp_solution import EdrpSolution
+from edrp.problems.enactment import EnactmentProblem, EnactmentSolution
+from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
+from edrp.problems.leasing import LeasingProblem, LeasingSolution
 from edrp.problems.migration import MigrationProblem, MigrationSolution
 from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.problems.migration_sequence import MigrationSequence, MigrationSequenceSolution
@@ -29,6 +32,9 @@ KINDS: dict[str, type[Problem]] = {
     "migration": MigrationProblem,
     "migration-sequence": MigrationSequence,
     "migration-policy": MigrationPolicyProblem,
+    "enactment": EnactmentProblem,
+    "leasing": LeasingProblem,
+    "enactment-scenario": EnactmentScenario,
 }
 """Problems that a file can hold, by the `kind` it names. Further kinds are added here."""
 
@@ -38,6 +44,9 @@ SOLUTION_KINDS: dict[str, type[Solution]] = {
     "migration-solution": MigrationSolution,
     "migration-sequence-solution": MigrationSequenceSolution,
     "migration-policy-solution": MigrationPolicySolution,
+    "enactment-solution": EnactmentSolution,
+    "leasing-solution": LeasingSolution,
+    "enactment-scenario-solution": EnactmentScenarioSolution,
 }
 """Solution documents by `kind`."""
 

@@ -1,0 +1,163 @@
+"""A run to be simulated; policies are its methods (cost-efficient enactment, section "Evaluation")."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Faults, Name, NonNegative, Positive
+from edrp.documents.enactment import ContainerApplication, HostType, check_hosting
+from edrp.documents.enactment_run import EnactmentRun
+from edrp.problems.base import Evaluation, Problem
+from edrp.problems.enactment_accounts import LEVELS, accounts, run_faults
+from edrp.solution import Solution
+
+Level = Literal["real_time", "near_real_time", "relaxed"]
+
+
+class EnactmentScenarioSolution(Solution):
+    """What became of a run under a policy."""
+
+    kind: Literal["enactment-scenario-solution"] = Field("enactment-scenario-solution", description="says what the document is")
+    objective: float | None = Field(
+        description="resource cost and penalties of the level that counts, as re-evaluated", json_schema_extra={"unit": "money"}
+    )
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated",
+        json_schema_extra={"unit": "resource_cost and <level>_total money, time_to_adapt s, the others 1"},
+    )
+    run: EnactmentRun | None = Field(description="leases, instances, items")
+
+    @property
+    def decision(self) -> EnactmentRun | None:
+        """The run."""
+        return self.run
+
+
+class EnactmentScenario(Problem):
+    """An application, a load over time, and the times of the world in which a policy has to hold its own.
+
+    One queue per operator, first in, first out; every running instance takes one item at a time. An item is processed
+    for X = processing duration × noise of mean 1, occupies its instance for occupancy × X, and then goes on to the next
+    operators; its recorded duration is the time it waited and X.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    >>> scenario = EnactmentScenario(
+    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": {"cpu": 1}}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 4}, "price": 1.0, "billing_time": 600.0}],
+    ...     load=[1, 2, 1], load_step=120.0,
+    ... )
+    >>> scenario.duration
+    360.0
+    """
+
+    kind: Literal["enactment-scenario"] = Field("enactment-scenario", description="says what the document is")
+    application: ContainerApplication = Field(description="what runs; external rates are those of load 1")
+    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="what can be leased")
+    load: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
+        description="load in each step, as a multiple of the external rates", json_schema_extra={"unit": "1"}
+    )
+    load_step: Positive = Field(description="length of a step", json_schema_extra={"unit": "s"})
+    emission_interval: Positive = Field(
+        0.48, description="time between emissions of the sources", json_schema_extra={"unit": "s"}
+    )
+    bursts: Annotated[int, Field(ge=1, le=1000)] = Field(
+        4, description="bursts, evenly spaced, in which the items of one emission arrive", json_schema_extra={"unit": "1"}
+    )
+    arrivals: Literal["regular", "poisson"] = Field(
+        "regular", description="emissions at regular times, or single items at the times of a Poisson process"
+    )
+    service: Literal["lognormal", "exponential", "constant"] = Field("lognormal", description="noise of processing durations")
+    variation: NonNegative = Field(
+        0.41, description="standard deviation of the logarithm of log-normal noise", json_schema_extra={"unit": "1"}
+    )
+    monitoring_interval: Positive = Field(15.0, description="time between samples of the queues", json_schema_extra={"unit": "s"})
+    provisioning_interval: Positive = Field(
+        60.0, description="time between observations of the policy", json_schema_extra={"unit": "s"}
+    )
+    instance_start_up: tuple[NonNegative, NonNegative] = Field(
+        (5.0, 10.0), description="least and most time that an instance takes to start", json_schema_extra={"unit": "s"}
+    )
+    image_bandwidth: Positive = Field(
+        10e6,
+        description="at which a container image comes to a host that does not have it",
+        json_schema_extra={"unit": "bytes/s"},
+    )
+    initial_instances: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        2, description="instances of each operator at the start", json_schema_extra={"unit": "1"}
+    )
+    penalty: NonNegative = Field(1e-4, description="for each late item, at each operator", json_schema_extra={"unit": "money"})
+    compliance_levels: tuple[Positive, Positive, Positive] = Field(
+        (1.0, 2.0, 5.0),
+        description="real-time, near-real-time, relaxed: multiples of the processing duration that count as in time",
+        json_schema_extra={"unit": "1"},
+    )
+    objective_level: Level = Field("near_real_time", description="level whose late items are part of the objective")
+    stall_interval: NonNegative = Field(
+        0.0, description="mean time between stalls of one operator or another; 0 for none", json_schema_extra={"unit": "s"}
+    )
+    stall_duration: NonNegative = Field(
+        0.0, description="time for which a stalled operator begins no item", json_schema_extra={"unit": "s"}
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults(self.kind)
+        check_hosting(self.application, self.host_types, faults)
+        rounds = self.provisioning_interval / self.monitoring_interval
+        if round(rounds) < 1 or abs(rounds - round(rounds)) > 1e-9 * rounds:
+            why = f"must be a whole part of provisioning_interval, which is {self.provisioning_interval:g} s"
+            faults.add(("monitoring_interval",), self.monitoring_interval, why)
+        if self.instance_start_up[0] > self.instance_start_up[1]:
+            faults.add(("instance_start_up",), list(self.instance_start_up), "must be the least time, then the most")
+        if list(self.compliance_levels) != sorted(self.compliance_levels):
+            faults.add(("compliance_levels",), list(self.compliance_levels), "must rise")
+        if self.stall_interval and self.stall_duration >= self.stall_interval:
+            faults.add(
+                ("stall_duration",), self.stall_duration, f"must be below stall_interval, which is {self.stall_interval:g} s"
+            )
+        for index, each in enumerate(self.application.operators):
+            if each.max_instances is not None and each.max_instances < self.initial_instances:
+                why = f"is below initial_instances, which is {self.initial_instances}"
+                faults.add(("application", "operators", index, "max_instances"), each.max_instances, why)
+        faults.raise_if_any()
+        return self
+
+    @property
+    def duration(self) -> float:
+        """Seconds that the run lasts."""
+        return len(self.load) * self.load_step
+
+    @property
+    def types(self) -> dict[str, HostType]:
+        """Host types by name."""
+        return {each.name: each for each in self.host_types}
+
+    def evaluate(self, decision: EnactmentRun) -> Evaluation:
+        """Settle the accounts of a run anew from its leases, instances and items, and check that they are possible.
+
+        Returns
+        -------
+        Evaluation
+            Metrics (cost-efficient enactment, section "Metrics"): `paid_units`, `resource_cost` (money), for each level
+            the share of items in time `<level>_compliance` and the cost with penalties `<level>_total` (money),
+            `upscalings`, `downscalings`, `migrations`, `mean_hosts`, `mean_instances`, `time_to_adapt` (s).
+        """
+        types, end = self.types, self.duration
+        metrics = accounts(decision, types, end, self.penalty)
+        objective = metrics[f"{self.objective_level}_total"]
+        return Evaluation(objective, metrics, tuple(run_faults(decision, self.application, types, end)))
+
+    def solution(self, decision: EnactmentRun | None, fields: dict[str, Any]) -> EnactmentScenarioSolution:
+        """The run."""
+        return EnactmentScenarioSolution.model_construct(**fields, run=decision)
+
+
+__all__ = ["LEVELS", "EnactmentScenario", "EnactmentScenarioSolution", "Level"]

@@ -1,0 +1,256 @@
+"""Which hosts to lease, prolong and release over several periods of a forecast.
+
+What cost-efficient enactment decides moment by moment (Figs. 4 and 5), as one problem over time: billing time units
+(BTU) are bought whole, and what they pay for can be used until they end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
+from edrp.documents.enactment import ContainerApplication, HostType, check_hosting, overfull
+from edrp.problems.base import Evaluation, Problem
+from edrp.problems.enactment import count_faults, fewest_instances, hosting_clashes
+from edrp.solution import Solution
+
+MOST_PERIODS = 100_000
+"""Periods that a forecast may have."""
+
+Instances = dict[Name, Annotated[int, Field(ge=0)]]
+
+
+class PaidHost(Document):
+    """A host that is leased already."""
+
+    name: Name = Field(description="unique among the hosts")
+    type: Name = Field(description="host type")
+    paid_periods: Annotated[int, Field(ge=0)] = Field(
+        description="first periods that are paid already", json_schema_extra={"unit": "1"}
+    )
+
+
+class PlannedHost(Document):
+    """One host over the horizon: the units bought, and what runs on it in each period."""
+
+    name: Name = Field(description="of a paid host, or another one for a new lease")
+    type: Name = Field(description="host type")
+    first: Annotated[int, Field(ge=0)] = Field(
+        0, description="period in which the first unit bought begins", json_schema_extra={"unit": "1"}
+    )
+    units: Annotated[int, Field(ge=0)] = Field(
+        description="billing time units bought, one after the other", json_schema_extra={"unit": "1"}
+    )
+    instances: tuple[Instances, ...] = Field(
+        description="number of instances by operator, in each period", json_schema_extra={"unit": "1"}
+    )
+
+
+class LeasingSolution(Solution):
+    """What a method found for a problem of kind `leasing`, and what it proved."""
+
+    kind: Literal["leasing-solution"] = Field("leasing-solution", description="says what the document is")
+    objective: float | None = Field(
+        description="price of all units and expected penalties, as re-evaluated", json_schema_extra={"unit": "money"}
+    )
+    bound: float | None = Field(description="proven: nothing costs less than this", json_schema_extra={"unit": "money"})
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated", json_schema_extra={"unit": "lease_cost money, the others 1"}
+    )
+    hosts: tuple[PlannedHost, ...] | None = Field(description="hosts in use, with what is bought and what runs")
+
+    @property
+    def decision(self) -> tuple[PlannedHost, ...] | None:
+        """The hosts."""
+        return self.hosts
+
+
+class LeasingProblem(Problem):
+    """Lease hosts over a horizon so that they carry what the forecast needs, at the least price and penalty.
+
+    Leases begin at the start of a period and are paid by whole billing time units; instances move between periods
+    free of charge. Hosts are taken to be ready when their lease begins: order them a start-up time earlier.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    Two periods of little load around one of much; a unit lasts two periods:
+
+    >>> problem = LeasingProblem(
+    ...     application={"operators": [{"name": "f", "processing_duration": 1.0, "external_rate": 1.0, "resources": {"cpu": 1}}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 2}, "price": 1.0, "billing_time": 600.0}],
+    ...     period=300.0, forecast=[2, 4, 2],
+    ... )
+    >>> first = PlannedHost(name="a", type="small", first=0, units=2, instances=({"f": 2}, {"f": 2}, {"f": 2}))
+    >>> second = PlannedHost(name="b", type="small", first=1, units=1, instances=({}, {"f": 2}, {}))
+    >>> problem.evaluate((first, second)).objective
+    3.0
+    """
+
+    kind: Literal["leasing"] = Field("leasing", description="says what the document is")
+    application: ContainerApplication = Field(description="what runs; external rates are those of forecast 1")
+    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="what can be leased")
+    period: Positive = Field(description="length of a period", json_schema_extra={"unit": "s"})
+    forecast: Annotated[tuple[NonNegative, ...], Field(min_length=1, max_length=MOST_PERIODS)] = Field(
+        description="load in each period, as a multiple of the external rates", json_schema_extra={"unit": "1"}
+    )
+    queues: dict[Name, NonNegative] = Field(
+        {}, description="items that wait at the start, by operator", json_schema_extra={"unit": "1"}
+    )
+    utilisation: Probability | None = Field(
+        1.0,
+        description="share of its time that an instance may be occupied by the load; null: the load asks for none",
+        json_schema_extra={"unit": "1"},
+    )
+    penalty: NonNegative = Field(
+        1e-4, description="for each item that a period leaves unserved, in each period anew", json_schema_extra={"unit": "money"}
+    )
+    leased: tuple[PaidHost, ...] = Field((), description="hosts that are leased already")
+    prorate: bool = Field(False, description="of a unit that reaches beyond the horizon, charge only the share within")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults(self.kind)
+        check_hosting(self.application, self.host_types, faults)
+        for index, each in enumerate(self.host_types):
+            periods = each.billing_time / self.period
+            if round(periods) < 1 or abs(periods - round(periods)) > 1e-9 * periods:
+                why = f"must be a whole number of periods of {self.period:g} s"
+                faults.add(("host_types", index, "billing_time"), each.billing_time, why)
+        names = [host.name for host in self.leased]
+        for index, first in duplicates(names).items():
+            faults.add(("leased", index, "name"), names[index], f"already the name of leased[{first}]; names must be unique")
+        for index, host in enumerate(self.leased):
+            if host.type not in self.types:
+                faults.add(("leased", index, "type"), host.type, f"is no host type; there are {', '.join(self.types)}")
+        for name in self.queues:
+            if name not in self.application.by_name:
+                faults.add(("queues", name), self.queues[name], "is no operator of the application")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def types(self) -> dict[str, HostType]:
+        """Host types by name."""
+        return {each.name: each for each in self.host_types}
+
+    def unit_periods(self, host_type: str) -> int:
+        """Periods that one billing time unit lasts."""
+        return round(self.types[host_type].billing_time / self.period)
+
+    @property
+    def minimum_instances(self) -> tuple[dict[str, int], ...]:
+        """Fewest instances of each operator, in each period: those that serve its load."""
+        load = self.application.load
+        return tuple(
+            {each.name: fewest_instances(each, factor * load(each.name), self.utilisation) for each in self.application.operators}
+            for factor in self.forecast
+        )
+
+    def paid(self, host: PlannedHost) -> frozenset[int]:
+        """Periods in which a host is paid, by earlier leases and by the units bought."""
+        before = {each.name: each.paid_periods for each in self.leased}.get(host.name, 0)
+        bought = range(host.first, host.first + host.units * self.unit_periods(host.type))
+        return frozenset(p for p in range(len(self.forecast)) if p < before or p in bought)
+
+    def price(self, host: PlannedHost) -> float:
+        """Money for the units bought of one host."""
+        length = self.unit_periods(host.type)
+        ends = (host.first + (index + 1) * length for index in range(host.units))
+        beyond = (max(0, end - len(self.forecast)) / length if self.prorate else 0.0 for end in ends)
+        return self.types[host.type].price * math.fsum(max(0.0, 1 - share) for share in beyond)
+
+    def unserved(self, operator: str, instances: tuple[int, ...]) -> tuple[float, ...]:
+        """Items left at the end of each period when so many instances run in it."""
+        described, rate = self.application.by_name[operator], self.application.load(operator)
+        left, found = self.queues.get(operator, 0.0), []
+        for factor, count in zip(self.forecast, instances, strict=True):
+            left = max(0.0, left + factor * rate * self.period - count * self.period / described.occupied)
+            found.append(left)
+        return tuple(found)
+
+    def evaluate(self, decision: tuple[PlannedHost, ...]) -> Evaluation:
+        """Evaluate leases and what runs on them.
+
+        Returns
+        -------
+        Evaluation
+            Metrics: `lease_cost` (money), `violations` (items, in each period anew), `units` bought, and `hosts`, the most
+            that are leased at a time.
+        """
+        counts = [Counter[str]() for _ in self.forecast]
+        leased: list[Counter[str]] = [Counter() for _ in self.forecast]
+        for host in self._all(decision):
+            for period in self.paid(host):
+                leased[period][host.type] += 1
+        for host in decision:
+            for period, instances in enumerate(host.instances[: len(counts)]):
+                counts[period].update(instances)
+        operators = self.application.by_name
+        violations = math.fsum(left for name in operators for left in self.unserved(name, tuple(each[name] for each in counts)))
+        cost = math.fsum(self.price(host) for host in decision)
+        metrics = {
+            "lease_cost": cost,
+            "violations": violations,
+            "units": float(sum(host.units for host in decision)),
+            "hosts": float(max(sum(each.values()) for each in leased)),
+        }
+        broken = (*self._broken_hosts(decision), *self._broken_counts(counts, leased))
+        return Evaluation(cost + self.penalty * violations, metrics, broken)
+
+    def _all(self, decision: tuple[PlannedHost, ...]) -> Iterator[PlannedHost]:
+        """The hosts of a decision, and those that are paid but not mentioned."""
+        yield from decision
+        named = {host.name for host in decision}
+        for each in self.leased:
+            if each.name not in named:
+                yield PlannedHost(name=each.name, type=each.type, units=0, instances=({},) * len(self.forecast))
+
+    def _broken_hosts(self, decision: tuple[PlannedHost, ...]) -> Iterator[str]:
+        before = {each.name: each for each in self.leased}
+        for index in duplicates([host.name for host in decision]):
+            yield f"host {decision[index].name}: is there twice"
+        for host in decision:
+            if len(host.instances) != len(self.forecast):
+                yield f"host {host.name}: instances of {len(host.instances)} periods against {len(self.forecast)}"
+            known = before.get(host.name)
+            if known is not None and known.type != host.type:
+                yield f"host {host.name}: is of type {known.type}, not {host.type}"
+            if known is not None and host.units and host.first < known.paid_periods:
+                yield f"host {host.name}: a unit begins in period {host.first}, but it is paid until {known.paid_periods}"
+            paid = self.paid(host)
+            for period, instances in enumerate(host.instances):
+                if any(instances.values()) and period not in paid:
+                    yield f"host {host.name}: carries instances in period {period}, which is not paid"
+                for why in overfull(instances, self.types[host.type], self.application):
+                    yield f"host {host.name} in period {period}: {why}"
+
+    def _broken_counts(self, counts: list[Counter[str]], leased: list[Counter[str]]) -> Iterator[str]:
+        for period, fewest in enumerate(self.minimum_instances):
+            for name, needed in fewest.items():
+                for why in count_faults(self.application.by_name[name], counts[period][name], needed):
+                    yield f"period {period}: {why}"
+            for each in self.host_types:
+                if each.limit is not None and leased[period][each.name] > each.limit:
+                    yield f"period {period}: limit of {each.name}: {leased[period][each.name]} hosts against {each.limit}"
+
+    def solution(self, decision: tuple[PlannedHost, ...] | None, fields: dict[str, Any]) -> LeasingSolution:
+        """The hosts."""
+        return LeasingSolution.model_construct(**fields, hosts=decision)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Which limits leave no room for what the forecast needs, in the first period in which that can be told."""
+        for period, fewest in enumerate(self.minimum_instances):
+            found = hosting_clashes(self.application, self.host_types, fewest)
+            if not found[0].startswith("limits of the host types"):
+                return tuple(f"period {period}: {each}" for each in found)
+        return ("limits of the host types: in some period the instances that the forecast needs find no arrangement",)
