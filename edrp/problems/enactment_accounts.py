@@ -27,12 +27,10 @@ def units_paid(start: float, end: float, billing_time: float) -> int:
 
 def accounts(run: EnactmentRun, types: dict[str, HostType], duration: float, penalty: float) -> dict[str, float]:
     """The metrics of a run that lasted `duration` seconds (cost-efficient enactment, section "Metrics")."""
-    units = {
-        lease.host: units_paid(lease.start, _end(lease.end, duration), types[lease.type].billing_time) for lease in run.leases
-    }
-    cost = math.fsum(units[lease.host] * types[lease.type].price for lease in run.leases)
+    units = [_units(lease, types, duration) for lease in run.leases]
+    cost = math.fsum(count * types[lease.type].price for count, lease in zip(units, run.leases, strict=True))
     completed = sum(each.completed for each in run.operators)
-    metrics = {"paid_units": float(sum(units.values())), "resource_cost": cost}
+    metrics = {"paid_units": float(sum(units)), "resource_cost": cost}
     for level in LEVELS:
         in_time = sum(getattr(each, level) for each in run.operators)
         metrics[f"{level}_compliance"] = in_time / completed if completed else 1.0
@@ -55,8 +53,12 @@ def run_faults(
 ) -> Iterator[str]:
     """What cannot have been, in words: leases, rooms, counts of instances, items that appear or vanish."""
     leases = {lease.host: lease for lease in run.leases}
+    strangers = {each.host for each in run.instances} - set(leases)
+    if strangers:
+        yield f"hosts {', '.join(sorted(strangers))}: carried instances and were never leased"
+        return
     for lease in run.leases:
-        paid = units_paid(lease.start, _end(lease.end, duration), types[lease.type].billing_time)
+        paid = _units(lease, types, duration)
         if lease.units != paid:
             yield f"host {lease.host}: {lease.units} units paid against {paid} started"
     yield from _hosting_faults(run, leases, application, types, duration)
@@ -138,6 +140,10 @@ def emitted(departures: int, selectivity: float) -> int:
     (2, 3, 1)
     """
     return math.floor(departures * selectivity + ROUNDING)
+
+
+def _units(lease: LeaseRecord, types: dict[str, HostType], duration: float) -> int:
+    return units_paid(lease.start, _end(lease.end, duration), types[lease.type].billing_time)
 
 
 def _end(time: float | None, duration: float) -> float:
