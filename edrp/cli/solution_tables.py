@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from edrp.cli.enactment_tables import leasing_parts, run_parts, snapshot_parts
 from edrp.cli.migration_tables import migration_parts, sequence_parts
 from edrp.cli.placement_tables import deployment_parts
 from edrp.cli.terminal import say, table
@@ -74,5 +75,8 @@ PARTS: dict[str, Callable[[Any, Any], Iterator[Table | str]]] = {
     "migration": migration_parts,
     "migration-sequence": sequence_parts,
     "migration-policy": migration_parts,
+    "enactment": snapshot_parts,
+    "leasing": leasing_parts,
+    "enactment-scenario": run_parts,
 }
 """What of a decision is shown, by kind of problem; of another package's kinds the metrics."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -181,17 +181,23 @@ def check_hosts(
                 faults.add((place, index, "images", position), operator, "is no operator of the application")
 
 
-def overfull(instances: dict[str, int], host_type: HostType, application: ContainerApplication) -> Iterator[str]:
-    """What is wrong with these instances on one host of the type, in words."""
+def used_resources(instances: Mapping[str, int], application: ContainerApplication) -> dict[str, float]:
+    """Resources that instances hold together, by name."""
     used: dict[str, float] = {}
     for name, count in instances.items():
-        operator = application.by_name[name]
-        if count and operator.candidates is not None and host_type.name not in operator.candidates:
-            yield f"{name} may not run on hosts of type {host_type.name}"
-        for resource, amount in named_resources(operator.resources).items():
+        for resource, amount in named_resources(application.by_name[name].resources).items():
             used[resource] = used.get(resource, 0.0) + count * amount
+    return used
+
+
+def overfull(instances: Mapping[str, int], host_type: HostType, application: ContainerApplication) -> Iterator[str]:
+    """What is wrong with these instances on one host of the type, in words."""
+    for name, count in instances.items():
+        allowed = application.by_name[name].candidates
+        if count and allowed is not None and host_type.name not in allowed:
+            yield f"{name} may not run on hosts of type {host_type.name}"
     capacity = host_type.capacity
-    for resource, amount in used.items():
+    for resource, amount in used_resources(instances, application).items():
         if amount > capacity.get(resource, 0.0) * (1 + AMOUNT_SLACK):
             yield f"{resource}: {amount:.6g} used of {capacity.get(resource, 0.0):.6g}"
 

@@ -18,6 +18,7 @@ from edrp.documents.enactment import (
     check_hosting,
     check_hosts,
     overfull,
+    used_resources,
 )
 from edrp.problems.base import Evaluation, Problem
 from edrp.solution import Solution
@@ -154,9 +155,8 @@ class EnactmentProblem(Problem):
         for host in hosts:
             for name, amount in self.types[host.type].capacity.items():
                 capacity[name] += amount
-            for operator, count in host.instances.items():
-                for name, amount in named_resources(self.application.by_name[operator].resources).items():
-                    used[name] = used.get(name, 0.0) + count * amount
+            for name, amount in used_resources(host.instances, self.application).items():
+                used[name] = used.get(name, 0.0) + amount
         return {name: 1 - used[name] / capacity[name] if capacity[name] else 0.0 for name in names}
 
     def _broken(self, hosts: tuple[Host, ...], counts: Counter[str]) -> Iterator[str]:

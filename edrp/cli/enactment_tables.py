@@ -1,0 +1,112 @@
+"""Leased hosts and what runs on them as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.table import Table
+
+from edrp.cli.terminal import table
+from edrp.documents.enactment import Host, used_resources
+from edrp.problems.enactment import EnactmentProblem, EnactmentSolution
+from edrp.problems.enactment_scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
+from edrp.problems.leasing import LeasingProblem, LeasingSolution
+
+SHOWN_HOSTS = 40
+"""Hosts after which the rest are only counted; the solution document has them all."""
+
+
+def snapshot_parts(problem: EnactmentProblem, solution: EnactmentSolution) -> Iterator[Table | str]:
+    """Every host with its instances and the shares in use, then the instances of each operator."""
+    if solution.hosts is None:
+        return
+    rows = [(host.name, host.type, _inside(host.instances), _used(host, problem)) for host in solution.hosts[:SHOWN_HOSTS]]
+    yield table(("host", "type", "instances", "in use"), rows)
+    if len(solution.hosts) > SHOWN_HOSTS:
+        yield f"… and {len(solution.hosts) - SHOWN_HOSTS} more hosts"
+    fewest = problem.minimum_instances
+    counts = {name: sum(host.instances.get(name, 0) for host in solution.hosts) for name in fewest}
+    lines = [
+        (name, str(fewest[name]), str(counts[name]), f"{problem.queues.get(name, 0):.6g}", f"{late:.6g}")
+        for name in fewest
+        for late in [problem.expected_violations(name, counts[name])]
+    ]
+    columns = ("operator", "needed", "instances", "queued", "late")
+    yield table(columns, lines, right=columns[1:])
+    yield _metrics(solution.metrics)
+
+
+def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterator[Table | str]:
+    """When each host is paid and for how much, then the metrics."""
+    if solution.hosts is None:
+        return
+    rows = []
+    for host in solution.hosts[:SHOWN_HOSTS]:
+        paid = sorted(problem.paid(host))
+        used = sum(any(each.values()) for each in host.instances)
+        spans = ", ".join(f"{problem.period * a:g}–{problem.period * (b + 1):g}" for a, b in _runs(paid))
+        rows.append((host.name, host.type, spans, str(host.units), f"{problem.price(host):.6g}", f"{used} of {len(paid)}"))
+    yield table(
+        ("host", "type", "paid (s)", "units", "price", "periods in use"), rows, right=("units", "price", "periods in use")
+    )
+    if len(solution.hosts) > SHOWN_HOSTS:
+        yield f"… and {len(solution.hosts) - SHOWN_HOSTS} more hosts"
+    yield _metrics(solution.metrics)
+
+
+def run_parts(problem: EnactmentScenario, solution: EnactmentScenarioSolution) -> Iterator[Table | str]:
+    """Compliance and cost by level, then the items of each operator."""
+    if solution.run is None:
+        return
+    metrics = solution.metrics
+    levels = [
+        (
+            level.replace("_", " "),
+            f"{bound:g} ×",
+            f"{100 * metrics[f'{level}_compliance']:.2f} %",
+            f"{metrics[f'{level}_total']:.2f}",
+        )
+        for level, bound in zip(LEVELS, problem.compliance_levels, strict=True)
+    ]
+    yield table(("level", "duration up to", "items in time", "total cost"), levels, right=("items in time", "total cost"))
+    yield table(("operator", *_COUNTS, "in time"), [_items(each.model_dump()) for each in solution.run.operators], right=_COUNTS)
+    yield _metrics({name: value for name, value in metrics.items() if not name.endswith(("_compliance", "_total"))})
+
+
+_COUNTS = ("arrived", "completed", "queued", "in service")
+
+
+def _items(record: Mapping[str, object]) -> tuple[str, ...]:
+    counts = (f"{record[name.replace(' ', '_')]:,}" for name in _COUNTS)
+    completed, near = record["completed"], record["near_real_time"]
+    assert isinstance(completed, int)
+    assert isinstance(near, int)
+    return (str(record["name"]), *counts, f"{100 * near / completed:.1f} %" if completed else "")
+
+
+def _inside(instances: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in instances.items() if count) or "empty"
+
+
+def _used(host: Host, problem: EnactmentProblem) -> str:
+    used = used_resources(host.instances, problem.application)
+    capacity = problem.types[host.type].capacity
+    return ", ".join(f"{name} {100 * used.get(name, 0) / most:.0f} %" for name, most in capacity.items() if most)
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of consecutive numbers."""
+    first = last = None
+    for number in numbers:
+        if last is not None and number == last + 1:
+            last = number
+            continue
+        if first is not None and last is not None:
+            yield first, last
+        first = last = number
+    if first is not None and last is not None:
+        yield first, last
+
+
+def _metrics(metrics: Mapping[str, float]) -> Table:
+    return table(("metric", "value"), [(name, f"{value:.6g}") for name, value in metrics.items()], right=("value",))
