@@ -27,8 +27,8 @@ STEP = 300.0
 SMOOTHING = 1800.0
 """Seconds over which departures are averaged.
 
-As few as do: timetables are full of whole and half hours (22 departures within five minutes at six, two at a quarter past), and half
-an hour is the least window in which that plays no part.
+As few as do: timetables are full of whole and half hours (22 departures in the five minutes from six, 5 in those from ten past);
+half an hour is the least window in which that plays no part.
 """
 
 

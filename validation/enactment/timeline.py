@@ -1,0 +1,157 @@
+"""Machines, hosts and instances over the time of a run, as in Figs. 8 to 11 of cost-efficient enactment."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.enactment_run import EnactmentRun
+from edrp.files import write_whole
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.validation.canvas import blank_figure, quiet
+
+MACHINES, HOSTS, INSTANCES = "#8a8a8a", "#c55a11", "#1f4e79"
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+LONG, LONGER = 6 * HOUR, 2 * DAY
+"""Seconds from which the axis counts hours, and days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What there was at each sample of a run.
+
+    Attributes
+    ----------
+    time : shape (samples,)
+        Seconds, from 0 to the end in steps of the monitoring interval.
+    machines : shape (samples,)
+        Load, as a multiple of the external rates.
+    hosts : shape (samples,)
+        Hosts that are leased.
+    instances : shape (samples,)
+        Instances that hold resources, starting ones included.
+    """
+
+    time: NDArray[np.float64]
+    machines: NDArray[np.float64]
+    hosts: NDArray[np.int64]
+    instances: NDArray[np.int64]
+
+
+def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> Timeline:
+    """Sample a run at every monitoring interval.
+
+    Examples
+    --------
+    >>> from edrp.datasets.manufacturing import manufacturing_scenario
+    >>> from edrp.documents.enactment_run import LeaseRecord
+    >>> lease = LeaseRecord(host="a", type="docker-host", start=30.0, ready=75.0, end=None, units=1)
+    >>> run = EnactmentRun(leases=(lease,), instances=(), operators=())
+    >>> found = timeline(manufacturing_scenario("two-level", duration=60.0), run)
+    >>> found.time.tolist(), found.hosts.tolist(), found.machines.tolist()
+    ([0.0, 15.0, 30.0, 45.0, 60.0], [0, 0, 1, 1, 1], [2.0, 2.0, 2.0, 2.0, 2.0])
+    """
+    time = np.arange(0.0, scenario.duration + 1e-6, scenario.monitoring_interval)
+    step = np.minimum((time / scenario.load_step + 1e-9).astype(np.int64), len(scenario.load) - 1)
+    return Timeline(
+        time=time,
+        machines=np.array(scenario.load)[step],
+        hosts=_present(time, ((lease.start, lease.end) for lease in run.leases)),
+        instances=_present(time, ((each.placed, each.ended) for each in run.instances)),
+    )
+
+
+def save_timeline(line: Timeline, path: Path) -> None:
+    """Write a timeline as CSV with the columns time (s), machines, hosts, instances; the file appears whole or not at all."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("time", "machines", "hosts", "instances"))
+    columns = (line.time, line.machines, line.hosts, line.instances)
+    writer.writerows([f"{value:.10g}" for value in row] for row in zip(*columns, strict=True))
+    write_whole(path, text.getvalue())
+
+
+def timeline_figure(panels: Mapping[str, Timeline], path: Path, *, title: str) -> None:
+    """Draw runs beside each other, two in a row, as in Figs. 8 to 11: machines and hosts to the left, instances to the right.
+
+    Parameters
+    ----------
+    panels
+        By what is printed above each.
+    path
+        Of the figure; its ending says the format: .png or .svg.
+    title
+        Above everything.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When matplotlib is not installed.
+    """
+    rows, columns = -(-len(panels) // 2), min(2, len(panels))
+    figure = blank_figure(5.6 * columns, 3.0 * rows + 0.9)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    left = 1.08 * max(float(np.max([*each.machines, *each.hosts])) for each in panels.values())
+    right = 1.08 * max(float(each.instances.max()) for each in panels.values())
+    for index, (name, each) in enumerate(panels.items()):
+        ax = axes[index // 2, index % 2]
+        _draw(ax, each, left, right)
+        ax.set_title(f"({'ABCDEFGHIJKL'[index]}) {name}" if len(panels) > 1 else name, fontsize=10, loc="left")
+    for index in range(len(panels), rows * columns):
+        axes[index // 2, index % 2].set_visible(False)
+    figure.suptitle(title, fontsize=12, x=0.02, ha="left")
+    handles = _legend_handles()
+    figure.legend(handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=8.5)
+    figure.tight_layout(rect=(0, 0.28 / figure.get_figheight(), 1, 1))
+    figure.savefig(path, dpi=130)
+
+
+def _present(time: NDArray[np.float64], spans: Iterable[tuple[float, float | None]]) -> NDArray[np.int64]:
+    """How many spans hold each time: from their start until before their end."""
+    listed = list(spans)
+    starts = np.sort([start for start, _ in listed])
+    ends = np.sort([end for _, end in listed if end is not None])
+    begun: NDArray[np.int64] = np.searchsorted(starts, time, side="right")
+    return begun - np.searchsorted(ends, time, side="right")
+
+
+def _draw(ax: Any, line: Timeline, left: float, right: float) -> None:
+    seconds, unit = _time_unit(line.time[-1])
+    time = line.time / seconds
+    ax.step(time, line.machines, where="post", color=MACHINES, linewidth=1.2, linestyle="--")
+    ax.step(time, line.hosts, where="post", color=HOSTS, linewidth=1.4)
+    ax.set_ylim(0, left or 1)
+    ax.set_xlim(0, time[-1])
+    ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
+    ax.set_ylabel("machines, hosts", fontsize=8.5)
+    quiet(ax)
+    other = ax.twinx()
+    other.step(time, line.instances, where="post", color=INSTANCES, linewidth=1.4)
+    other.set_ylim(0, right or 1)
+    other.set_ylabel("instances", fontsize=8.5, color=INSTANCES)
+    other.tick_params(labelsize=8)
+    other.spines["top"].set_visible(False)
+
+
+def _time_unit(duration: float) -> tuple[float, str]:
+    """Seconds of the unit in which an axis of that length counts, and its name."""
+    if duration >= LONGER:
+        return DAY, "days"
+    return (HOUR, "h") if duration >= LONG else (MINUTE, "min")
+
+
+def _legend_handles() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color=MACHINES, linestyle="--", label="machines"),
+        Line2D([], [], color=HOSTS, label="hosts leased"),
+        Line2D([], [], color=INSTANCES, label="instances"),
+    ]
