@@ -13,7 +13,8 @@ from typing import Any
 from edrp.methods import Method, Options
 from edrp.solution import Answer
 from edrp.solve import checked
-from edrp.validation.contract_problems import CONTRACT_PROBLEMS, ContractProblems
+from edrp.validation.contract_base import ContractProblems
+from edrp.validation.contract_problems import CONTRACT_PROBLEMS
 
 TOLERANCE = 1e-9
 TIME_LIMIT = 0.5

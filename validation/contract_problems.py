@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -18,44 +17,13 @@ from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision
 from edrp.problems.migration_sequence import MigrationSequence
 from edrp.validation.brute_force import brute_force
+from edrp.validation.contract_base import ContractProblems
 from edrp.validation.migration_brute_force import brute_force_migration
 from edrp.validation.policy_brute_force import PolicyBruteForce
 from edrp.validation.random_problems import random_problem
 from edrp.validation.random_score_problems import random_score_problem
 from edrp.validation.score_brute_force import brute_force_score
 from edrp.validation.sequence_brute_force import brute_force_sequence
-
-
-class ContractProblems(ABC):
-    """Problems of one kind."""
-
-    @abstractmethod
-    def feasible(self) -> dict[str, Any]:
-        """Ordinary problems that have an answer, by label."""
-
-    @abstractmethod
-    def infeasible(self) -> dict[str, Any]:
-        """Problems that have none."""
-
-    @abstractmethod
-    def degenerate(self) -> dict[str, Any]:
-        """Small problems at the edge of the model, by what is special about them."""
-
-    @abstractmethod
-    def large(self) -> Any:
-        """A problem on which a time limit may be felt."""
-
-    @abstractmethod
-    def optimum(self, problem: Any) -> float | None:
-        """Least objective, by brute force; None where the problem is infeasible."""
-
-    def value(self, problem: Any, decision: Any) -> float:
-        """What a decision is worth, to be compared with the optimum."""
-        return float(problem.evaluate(decision).objective)
-
-    def start(self, problem: Any) -> Any:
-        """A decision to start a method from, or None."""
-        return None
 
 
 class DeploymentProblems(ContractProblems):

@@ -1,0 +1,38 @@
+"""What the contract of methods needs of a kind: ordinary, infeasible, degenerate and large problems, and their optima."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+
+class ContractProblems(ABC):
+    """Problems of one kind."""
+
+    @abstractmethod
+    def feasible(self) -> dict[str, Any]:
+        """Ordinary problems that have an answer, by label."""
+
+    @abstractmethod
+    def infeasible(self) -> dict[str, Any]:
+        """Problems that have none."""
+
+    @abstractmethod
+    def degenerate(self) -> dict[str, Any]:
+        """Small problems at the edge of the model, by what is special about them."""
+
+    @abstractmethod
+    def large(self) -> Any:
+        """A problem on which a time limit may be felt."""
+
+    @abstractmethod
+    def optimum(self, problem: Any) -> float | None:
+        """Least objective, by brute force; None where the problem is infeasible."""
+
+    def value(self, problem: Any, decision: Any) -> float:
+        """What a decision is worth, to be compared with the optimum."""
+        return float(problem.evaluate(decision).objective)
+
+    def start(self, problem: Any) -> Any:
+        """A decision to start a method from, or None."""
+        return None

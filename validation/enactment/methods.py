@@ -1,0 +1,58 @@
+"""Policies of enactment as methods: a scenario is solved by following a policy through it."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from edrp.heuristics.enactment import POLICIES
+from edrp.methods import Options
+from edrp.parameters import read_parameters
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.solution import Answer
+from edrp.validation.enactment.simulator import simulate
+
+SUFFIX = "-policy"
+"""After the name of the policy in the name of its method."""
+
+
+class PolicyMethod:
+    """A policy, followed through a scenario by the simulator.
+
+    Examples
+    --------
+    >>> from edrp.datasets.manufacturing import manufacturing_scenario
+    >>> scenario = manufacturing_scenario("stepwise", duration=240.0)
+    >>> run = PolicyMethod("threshold").run(scenario, Options(seed=1)).decision
+    >>> scenario.evaluate(run).feasible
+    True
+    """
+
+    kinds: tuple[str, ...] = ("enactment-scenario",)
+    exact = False
+
+    def __init__(self, policy: str) -> None:
+        self._policy, self.parameters = POLICIES[policy]
+        self.name = policy + SUFFIX
+        first = (self._policy.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        self.summary = f"simulates a run: {first[:1].lower()}{first[1:]}"
+
+    def refusal(self, problem: EnactmentScenario) -> str | None:
+        """Takes every scenario."""
+        return None
+
+    def run(self, problem: EnactmentScenario, options: Options) -> Answer:
+        """Simulate once, with `options.seed`; where time is up before the run ends, there is nothing to be held."""
+        parameters: Any = read_parameters(self.parameters, options.parameters, self.name)
+        until = inf if options.time_limit is None else options.started + options.time_limit
+        run = simulate(problem, self._policy(parameters), options.seed, until=until)
+        if run is None:
+            return Answer("none", "time_limit", notes=("the time limit came before the end of the run",))
+        late = sum(each.completed - getattr(each, problem.objective_level) for each in run.operators)
+        objective = sum(each.units * problem.types[each.type].price for each in run.leases) + problem.penalty * late
+        items = sum(each.arrived for each in run.operators)
+        return Answer("feasible", "finished", decision=run, objective=objective, size={"items": items})
+
+
+METHODS = tuple(PolicyMethod(name) for name in POLICIES)
+"""For the registry."""
