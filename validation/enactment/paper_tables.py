@@ -37,6 +37,9 @@ WORDS = {
     "real_time_total": "real-time total",
     "near_real_time_total": "near-real-time total",
     "relaxed_total": "relaxed total",
+    "scalings": "scaling activity",
+    "late_scalings": "scaling activity",
+    "following": "correlation of instances with load",
 }
 
 

@@ -1,0 +1,332 @@
+"""What the text of cost-efficient enactment says of its Tables 3 to 6, comparison by comparison, with verdicts.
+
+A comparison is a margin: by how much ours is on the side that the paper names, in the mean over the seeds, with a
+confidence interval of the differences seed by seed. BTU is the billing time unit by which hosts are leased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from edrp.validation.enactment.paper_tables import (
+    BTU,
+    COMPLIANCES,
+    PATTERNS,
+    RESOURCE_COST,
+    THRESHOLD,
+    TOTALS,
+    UNITS,
+    WORDS,
+    Column,
+)
+from edrp.validation.enactment.report_cells import paper_samples
+from edrp.validation.enactment.report_runs import Samples, Values
+
+CONFIDENCE = 0.95
+
+MOST_DEVIATION = 0.03
+"""Between patterns: "a maximum deviation of 3%"."""
+
+LEAST_COMPLIANCE = 0.84
+"""Near real-time and relaxed: "ranges from 84% to 95%"."""
+
+LARGEST_GAIN, LARGEST_SAVING, MEAN_SAVING = 0.25, 0.36, 0.12
+"""Of compliance and of total cost: "up to 25%", "up to 36%", "about 12%"."""
+
+ROUNDING = 1e-9
+"""The paper's figures have two digits; a margin of 0 is none against it."""
+
+Verdict = Literal["holds", "does not hold", "undecided"]
+
+
+class Interval(NamedTuple):
+    """A mean and the ends of its confidence interval; None where one seed says nothing of it."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+class Comparison(NamedTuple):
+    """One margin, as a share: 0.01 is a point of compliance, or a per cent of a cost or of a number of scalings.
+
+    Attributes
+    ----------
+    where
+        Pattern and columns in words.
+    paper
+        The margin in the paper's tables; None where it prints no figures.
+    ours
+        Margin over the seeds.
+    """
+
+    where: str
+    paper: float | None
+    ours: Interval
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the margin is positive beyond noise, or negative."""
+        if self.ours.low is not None and self.ours.low > 0:
+            return "holds"
+        if self.ours.high is not None and self.ours.high <= 0:
+            return "does not hold"
+        return "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of the paper with all comparisons that it makes.
+
+    Attributes
+    ----------
+    sentence, section
+        What is said, and where.
+    comparisons
+        Each with its margin; the sentence holds where every one does.
+    """
+
+    sentence: str
+    section: str
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the sentence as a whole."""
+        verdicts = {each.verdict for each in self.comparisons}
+        if "does not hold" in verdicts:
+            return "does not hold"
+        return "undecided" if "undecided" in verdicts else "holds"
+
+    def count(self, verdict: Verdict) -> int:
+        """How many comparisons have this verdict."""
+        return sum(each.verdict == verdict for each in self.comparisons)
+
+    @property
+    def paper_agrees(self) -> tuple[int, int]:
+        """In how many comparisons the paper's own tables are on the side of its text, of how many with figures."""
+        known = [each.paper for each in self.comparisons if each.paper is not None]
+        return sum(margin > -ROUNDING for margin in known), len(known)
+
+
+def interval(values: Values) -> Interval:
+    """The mean of values and its confidence interval (95 %) by Student's t.
+
+    Examples
+    --------
+    >>> found = interval(np.array([1.0, 2.0, 3.0]))
+    >>> found.mean, round(found.low, 2), round(found.high, 2)
+    (2.0, -0.48, 4.48)
+    >>> interval(np.array([1.0]))
+    Interval(mean=1.0, low=None, high=None)
+    """
+    from scipy import stats
+
+    mean = float(values.mean())
+    if values.size < 2:
+        return Interval(mean, None, None)
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
+    return Interval(mean, mean - reach, mean + reach)
+
+
+def statements(samples: Samples) -> tuple[Statement, ...]:
+    """Every comparison that the paper draws, judged on runs of the BTU and the threshold policy.
+
+    Parameters
+    ----------
+    samples
+        Of both policies under all patterns and units, with the metrics that `enact` adds.
+    """
+    paper = paper_samples()
+    return tuple(
+        Statement(sentence, section, tuple(_compared(paper, samples, where, margin) for where, margin in margins()))
+        for sentence, section, margins in STATEMENTS
+    )
+
+
+Margin = Callable[[Samples], Values]
+Margins = Iterable[tuple[str, Margin]]
+"""Where, and by how much samples are on the side that the paper names, over the seeds."""
+
+
+def _compared(paper: Samples, samples: Samples, where: str, margin: Margin) -> Comparison:
+    """A margin of ours beside that of the paper's tables, where they have the figures."""
+    try:
+        printed = float(margin(paper)[0])
+    except KeyError:
+        printed = None
+    return Comparison(where, printed, interval(margin(samples)))
+
+
+def _btu(unit: int) -> Column:
+    return Column(BTU, unit)
+
+
+def _threshold(unit: int) -> Column:
+    return Column(THRESHOLD, unit)
+
+
+def _more(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
+    """By how many points one column is above another."""
+    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} above {column_words(than)}"
+    return where, lambda samples: samples[pattern, this][quantity] - samples[pattern, than][quantity]
+
+
+def _less(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
+    """By what share of the other's one column is below another."""
+    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} below {column_words(than)}"
+    return where, lambda samples: _saved(samples, pattern, quantity, this, than)
+
+
+def _dearer(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
+    """By what share of the other's one column is above another."""
+    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} above {column_words(than)}"
+    return where, lambda samples: -_saved(samples, pattern, quantity, this, than)
+
+
+def _saved(samples: Samples, pattern: str, quantity: str, this: Column, than: Column) -> Values:
+    return 1 - samples[pattern, this][quantity] / samples[pattern, than][quantity]
+
+
+def column_words(column: Column) -> str:
+    """A column of the tables in words.
+
+    >>> column_words(Column("btu", 10)), column_words(Column("threshold", 60))
+    ('BTU10', 'threshold at BTU60')
+    """
+    return f"BTU{column.unit}" if column.policy == BTU else f"{column.policy} at BTU{column.unit}"
+
+
+def _compliance_above() -> Margins:
+    for pattern, unit, level in product(PATTERNS, UNITS, COMPLIANCES):
+        yield _more(pattern, level, _btu(unit), _threshold(unit))
+
+
+def _compliance_rises() -> Margins:
+    for pattern, level, (short, long) in product(PATTERNS, COMPLIANCES, pairwise(UNITS)):
+        yield _more(pattern, level, _btu(long), _btu(short))
+
+
+def _alike_between_patterns() -> Margins:
+    for column, level in product((*map(_btu, UNITS), _threshold(UNITS[0])), COMPLIANCES):
+
+        def margin(samples: Samples, column: Column = column, level: str = level) -> Values:
+            ordered = sorted((samples[pattern, column][level] for pattern in PATTERNS), key=np.mean)
+            return MOST_DEVIATION - (ordered[-1] - ordered[0])
+
+        yield f"{column_words(column)}, {WORDS[level]}: 3 points less the widest difference between patterns", margin
+
+
+def _compliance_enough() -> Margins:
+    for pattern, unit, level in product(PATTERNS, UNITS, COMPLIANCES[1:]):
+
+        def margin(samples: Samples, cell: tuple[str, Column] = (pattern, _btu(unit)), level: str = level) -> Values:
+            return samples[cell][level] - LEAST_COMPLIANCE
+
+        yield f"{pattern}, {WORDS[level]}: BTU{unit} above 84 %", margin
+
+
+def _largest_gain() -> Margins:
+    cells = list(product(PATTERNS, UNITS, COMPLIANCES))
+
+    def margin(samples: Samples) -> Values:
+        gains = (samples[p, _btu(unit)][level] - samples[p, _threshold(unit)][level] for p, unit, level in cells)
+        return max(gains, key=np.mean) - LARGEST_GAIN
+
+    yield "largest gain of a cell less 25 points", margin
+
+
+def _savings(samples: Samples) -> list[Values]:
+    cells = product(PATTERNS, TOTALS, UNITS)
+    return [_saved(samples, pattern, total, _btu(unit), _threshold(unit)) for pattern, total, unit in cells]
+
+
+def _largest_saving() -> Margins:
+    yield "largest saving of a cell less 36 %", lambda samples: max(_savings(samples), key=np.mean) - LARGEST_SAVING
+
+
+def _mean_saving() -> Margins:
+    yield "mean saving of all 36 totals less 12 %", lambda samples: np.mean(_savings(samples), axis=0) - MEAN_SAVING
+
+
+def _resource_dearer(unit: int) -> Callable[[], Margins]:
+    return lambda: (_dearer(pattern, RESOURCE_COST, _btu(unit), _threshold(unit)) for pattern in PATTERNS)
+
+
+def _resource_cheaper() -> Margins:
+    return (_less(pattern, RESOURCE_COST, _btu(60), _threshold(60)) for pattern in PATTERNS)
+
+
+def _resource_rises() -> Margins:
+    for pattern, (short, long) in product(PATTERNS, pairwise(UNITS)):
+        yield _dearer(pattern, RESOURCE_COST, _btu(long), _btu(short))
+
+
+def _totals_cheaper() -> Margins:
+    for pattern, total, unit in product(PATTERNS, TOTALS[1:], UNITS):
+        yield _less(pattern, total, _btu(unit), _threshold(unit))
+
+
+def _real_time_cheaper() -> Margins:
+    for pattern, unit in product(PATTERNS, UNITS[1:]):
+        yield _less(pattern, TOTALS[0], _btu(unit), _threshold(unit))
+
+
+def _real_time_dearer() -> Margins:
+    return (_dearer(pattern, TOTALS[0], _btu(10), _threshold(10)) for pattern in PATTERNS)
+
+
+def _scaling_falls() -> Margins:
+    for pattern, (short, long) in product(PATTERNS, pairwise(UNITS)):
+        yield _less(pattern, "scalings", _btu(long), _btu(short))
+
+
+def _scaling_less() -> Margins:
+    for pattern, unit in product(PATTERNS, UNITS[1:]):
+        yield _less(pattern, "scalings", _btu(unit), _threshold(unit))
+
+
+def _late_scaling_less() -> Margins:
+    for unit in UNITS:
+        yield _less("random-walk-2", "late_scalings", _btu(unit), _threshold(unit))
+
+
+def _threshold_follows() -> Margins:
+    return (_more("stepwise", "following", _threshold(unit), _btu(unit)) for unit in UNITS)
+
+
+def _long_units_stay_high() -> Margins:
+    for unit, close in product(UNITS[1:], (_btu(10), _threshold(10))):
+        yield _more("random-walk-1", "following", close, _btu(unit))
+
+
+STEPWISE, WALK_1, WALK_2 = "Stepwise data arrival pattern", "Random walk 1", "Random walk 2"
+CONCLUSION, ABSTRACT, INTRODUCTION = "Evaluation conclusion", "Abstract", "Introduction"
+
+STATEMENTS: tuple[tuple[str, str, Callable[[], Margins]], ...] = (
+    ("BTU has the higher compliance in all configurations and at all levels", CONCLUSION, _compliance_above),
+    ("compliance rises with the unit", STEPWISE, _compliance_rises),
+    ("compliance is about the same under all patterns, within 3 points", CONCLUSION, _alike_between_patterns),
+    ("BTU's near-real-time and relaxed compliance is at least 84 %", CONCLUSION, _compliance_enough),
+    ("BTU gains up to 25 points of compliance", ABSTRACT, _largest_gain),
+    ("BTU10 costs more in resources than threshold", STEPWISE, _resource_dearer(10)),
+    ("BTU30 costs more in resources than threshold", STEPWISE, _resource_dearer(30)),
+    ("BTU60 costs less in resources than threshold", CONCLUSION, _resource_cheaper),
+    ("BTU's resource cost rises with the unit", "Tables 3 to 6", _resource_rises),
+    ("near-real-time and relaxed totals of BTU are lower", CONCLUSION, _totals_cheaper),
+    ("real-time totals of BTU30 and BTU60 are lower", CONCLUSION, _real_time_cheaper),
+    ("the real-time total of BTU10 is higher", CONCLUSION, _real_time_dearer),
+    ("BTU saves up to 36 % of the total cost", ABSTRACT, _largest_saving),
+    ("BTU saves about 12 % of the total cost, or more", INTRODUCTION, _mean_saving),
+    ("BTU scales the less the longer the unit", STEPWISE, _scaling_falls),
+    ("BTU30 and BTU60 scale less than threshold", STEPWISE, _scaling_less),
+    ("in the second hour BTU scales less than threshold", WALK_2, _late_scaling_less),
+    ("instances follow the load more closely under threshold", STEPWISE, _threshold_follows),
+    ("BTU30 and BTU60 keep instances when the load falls, BTU10 and threshold do not", WALK_1, _long_units_stay_high),
+)
+"""Sentence, section and margins of each statement."""

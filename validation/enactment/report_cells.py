@@ -1,0 +1,130 @@
+"""Cells of Tables 3 to 6: what we measured beside what is printed, and how far a setting is from the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.validation.enactment.paper_tables import (
+    BTU,
+    COMPLIANCES,
+    PAPER,
+    PATTERNS,
+    QUANTITIES,
+    RESOURCE_COST,
+    THRESHOLD,
+    TOTALS,
+    UNITS,
+    Column,
+    Printed,
+)
+from edrp.validation.enactment.report_runs import Enacted, Samples, samples_of
+
+
+class Cell(NamedTuple):
+    """One number of a table.
+
+    Attributes
+    ----------
+    pattern, column, quantity
+        Where it stands.
+    ours
+        Mean and standard deviation over the seeds; no deviation of a single one.
+    paper
+        What is printed.
+    """
+
+    pattern: str
+    column: Column
+    quantity: str
+    ours: Printed
+    paper: Printed
+
+    @property
+    def difference(self) -> float:
+        """Ours less the paper's."""
+        return self.ours.mean - self.paper.mean
+
+    @property
+    def error(self) -> float:
+        """Of a compliance the difference as it is (0.01 is a point), of a cost its share of the paper's; never negative."""
+        return abs(self.difference) / (1.0 if self.quantity in COMPLIANCES else self.paper.mean)
+
+
+class SettingError(NamedTuple):
+    """How far a setting is from Tables 3 to 6, as shares (0.01 is a point, or a per cent).
+
+    Attributes
+    ----------
+    compliance
+        Mean error of the compliances: 36 of the BTU policy and 12 of the threshold policy, which has one for all units.
+    worst_btu, worst_threshold
+        Largest error of a compliance by policy.
+    resource_cost
+        Mean relative error of the 24 resource costs.
+    totals
+        Mean relative error of the 72 total costs.
+    """
+
+    compliance: float
+    worst_btu: float
+    worst_threshold: float
+    resource_cost: float
+    totals: float
+
+
+def cells_of(samples: Samples) -> Iterator[Cell]:
+    """Every cell of Tables 3 to 6 that was measured, table by table."""
+    for (pattern, column), own in samples.items():
+        for quantity in QUANTITIES if column in PAPER.get(pattern, {}) else ():
+            values = own[quantity]
+            deviation = float(values.std(ddof=1)) if values.size > 1 else None
+            yield Cell(pattern, column, quantity, Printed(float(values.mean()), deviation), PAPER[pattern][column][quantity])
+
+
+def setting_error(enacted: Iterable[Enacted]) -> SettingError:
+    """How far runs of one setting are from Tables 3 to 6.
+
+    Parameters
+    ----------
+    enacted
+        Runs of the BTU and the threshold policy, such as `enact` gives; patterns and units that are missing do not count.
+    """
+    return error_of(samples_of(enacted))
+
+
+def error_of(samples: Samples) -> SettingError:
+    """How far samples of one setting are from Tables 3 to 6; NaN where nothing was measured."""
+    cells = list(cells_of(samples))
+    first = min((cell.column.unit for cell in cells), default=0)
+    btu = [cell.error for cell in cells if cell.column.policy == BTU and cell.quantity in COMPLIANCES]
+    threshold = [cell.error for cell in cells if cell.column == Column(THRESHOLD, first) and cell.quantity in COMPLIANCES]
+    return SettingError(
+        _mean([*btu, *threshold]),
+        max(btu, default=np.nan),
+        max(threshold, default=np.nan),
+        _mean([cell.error for cell in cells if cell.quantity == RESOURCE_COST]),
+        _mean([cell.error for cell in cells if cell.quantity in TOTALS]),
+    )
+
+
+def paper_samples() -> Samples:
+    """The means of Tables 3 to 6 as if they had been measured, one sample each: what the paper's figures say of its text.
+
+    >>> error_of(paper_samples()).compliance
+    0.0
+    """
+    return {
+        (pattern, Column(policy, unit)): {
+            name: np.array([PAPER[pattern][Column(policy, unit)][name].mean]) for name in QUANTITIES
+        }
+        for pattern in PATTERNS
+        for policy in (BTU, THRESHOLD)
+        for unit in UNITS
+    }
+
+
+def _mean(errors: list[float]) -> float:
+    return float(np.mean(errors)) if errors else float("nan")
