@@ -1,0 +1,155 @@
+"""The policy of the paper, which uses hosts to the end of what is paid (cost-efficient enactment, Algs. 1 to 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from edrp.enactment import Action, Draft, EnactmentState, Migrate, OperatorState
+from edrp.heuristics.enactment.counts import Utilities
+from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
+from edrp.heuristics.enactment.leases import Leases
+from edrp.heuristics.enactment.operator_selection import OperatorSelection, Weight
+from edrp.heuristics.enactment.release import ending_hosts, released
+from edrp.heuristics.enactment.upscaling import needs_instance, scale_up
+
+
+@dataclass(frozen=True, slots=True)
+class BtuParameters:
+    """Constants of the policy; where nothing else is said, the defaults are those that the paper prints.
+
+    Attributes
+    ----------
+    observations : 1
+        N of Alg. 1, recorded durations that make the trend. The paper does not print it; its published code takes 5.
+    scaling_threshold : items
+        An operator is not scaled up while no more than these wait.
+    second_threshold : items
+        Above these it gets two instances at once; None for never more than one. As in the baseline and the published code.
+    cached_factor : 1
+        CF of Alg. 2.
+    instances_weight, queue_weight, delay_weight, scalings_weight, queue_load, penalty
+        W1 to W4, QL and P of Alg. 3, see `OperatorSelection`.
+    cooldown : s
+        An operator is not scaled down for so long after it was scaled up; from the published code, per operator as there.
+    window : share of a billing time unit (BTU)
+        Within its last 5 %, a host is prolonged or released.
+    window_rounds : observations
+        The window lasts at least so many.
+    release_share : share of an operator's instances
+        Most that go with a host; one may in any case.
+    place_on_starting
+        Whether a host that is still starting may take new instances. True, as every instance of a round would otherwise
+        lease a host of its own. Migrations go to hosts that are up: others would outlast what is paid.
+    ask_once
+        Whether a host that cannot be released when first asked is kept for the next unit, as in Fig. 5; False asks again in
+        every round of the window.
+    """
+
+    observations: Annotated[int, Field(ge=2)] = 5
+    scaling_threshold: Weight = 50.0
+    second_threshold: Weight | None = 250.0
+    cached_factor: Annotated[float, Field(gt=0, le=1)] = CACHED_FACTOR
+    instances_weight: Weight = 1.0
+    queue_weight: Weight = 1.0
+    delay_weight: Weight = 1.0
+    scalings_weight: Weight = 1.0
+    queue_load: Weight = 100.0
+    penalty: Weight = 1e-4
+    cooldown: Weight = 180.0
+    window: Annotated[float, Field(gt=0, le=1)] = 0.05
+    window_rounds: Annotated[int, Field(ge=0)] = 1
+    release_share: Annotated[float, Field(ge=0, le=1)] = 0.2
+    place_on_starting: bool = True
+    ask_once: bool = True
+
+    @property
+    def selection(self) -> OperatorSelection:
+        """Alg. 3 with these constants."""
+        return OperatorSelection(
+            self.instances_weight,
+            self.queue_weight,
+            self.delay_weight,
+            self.scalings_weight,
+            self.queue_load,
+            self.penalty,
+        )
+
+
+class BtuPolicy:
+    """Scales up when items are late and wait, and gives hosts back only where their billing time unit (BTU) ends.
+
+    In every round operators are scaled up first, in document order; then the hosts whose paid time ends are prolonged by
+    doing nothing or released, the emptiest first. A host that takes what migrates from another is prolonged.
+
+    Examples
+    --------
+    The filter is late and 300 items wait; both instances it gets fit on the host that is there:
+
+    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment import HostState
+    >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)
+    >>> work = ContainerOperator(name="filter", processing_duration=0.5, resources={"cpu": 1})
+    >>> monitored = {"filter": OperatorState(work, queue=300, durations=(0.5, 0.9))}
+    >>> hosts = {"a": HostState("a", small, paid_until=600.0, instances={"filter": 1})}
+    >>> policy = BtuPolicy(BtuParameters())
+    >>> [str(action) for action in policy.observe(EnactmentState(60.0, 60.0, monitored, hosts, {"small": small}))]
+    ['place filter on a', 'place filter on a']
+    """
+
+    name = "btu"
+
+    def __init__(self, parameters: BtuParameters) -> None:
+        self._parameters = parameters
+        self._selection = parameters.selection
+        self._leases = Leases()
+        self._scaled_up: dict[str, float] = {}
+        self._prolonged: dict[str, float] = {}
+
+    def observe(self, state: EnactmentState) -> tuple[Action, ...]:
+        """Scale up what is late, then decide on hosts whose paid time ends."""
+        self._leases.note(state)
+        draft = Draft(state)
+        for name, operator in state.operators.items():
+            for _ in range(self._missing(operator)):
+                hosts = usable(draft, starting=self._parameters.place_on_starting)
+                if not scale_up(draft, name, hosts, self._utilities(state), self._leases, self._parameters.cached_factor):
+                    break
+                self._scaled_up[name] = state.time
+        return self._with_ends_decided(draft).actions
+
+    def _missing(self, operator: OperatorState) -> int:
+        """Instances that an operator gets now."""
+        parameters = self._parameters
+        if not needs_instance(operator, parameters.observations, parameters.scaling_threshold):
+            return 0
+        return 1 if parameters.second_threshold is None or operator.queue <= parameters.second_threshold else 2
+
+    def _utilities(self, state: EnactmentState) -> Utilities:
+        """Alg. 3, and -1 for operators that were scaled up a moment ago."""
+        cooling = {name for name, since in self._scaled_up.items() if state.time - since < self._parameters.cooldown}
+
+        def utilities(instances: Mapping[str, int]) -> dict[str, float]:
+            found = self._selection.utilities(state.operators, instances)
+            return {name: -1.0 if name in cooling else value for name, value in found.items()}
+
+        return utilities
+
+    def _with_ends_decided(self, draft: Draft) -> Draft:
+        parameters = self._parameters
+        kept: set[str] = set()
+        for host in ending_hosts(draft, parameters.window, parameters.window_rounds):
+            decided = parameters.ask_once and self._prolonged.get(host) == draft.paid_until(host)
+            if host in kept or decided:
+                continue
+            utilities = self._utilities(draft.state)
+            plan = released(draft, host, utilities, parameters.release_share, parameters.cached_factor)
+            if plan is None:
+                self._prolonged[host] = draft.paid_until(host)
+                continue
+            kept.update(action.target for action in plan.actions if isinstance(action, Migrate))
+            draft = plan
+        return draft

@@ -1,0 +1,77 @@
+"""Which operators can do with an instance less (cost-efficient enactment, Alg. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from edrp.enactment import OperatorState
+from edrp.heuristics.enactment.counts import spare
+
+Weight = Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSelection:
+    """Alg. 3 with its constants; the defaults are the paper's.
+
+    Attributes
+    ----------
+    instances_weight, queue_weight, delay_weight, scalings_weight : 1
+        W1 to W4.
+    queue_load : 1
+        QL, added where nothing waits: such an operator can lose an instance however late its last items were.
+    penalty : money per late item
+        P.
+
+    Examples
+    --------
+    Nothing waits at the second operator, which took 0.3 s of 0.5 s:
+
+    >>> from edrp.documents.enactment import ContainerOperator
+    >>> work = ContainerOperator(name="work", processing_duration=0.5)
+    >>> states = {"a": OperatorState(work, queue=9, durations=(2.0,)), "b": OperatorState(work, durations=(0.3,))}
+    >>> {name: round(value, 4) for name, value in OperatorSelection().utilities(states, {"a": 2, "b": 4}).items()}
+    {'a': -3.0004, 'b': 101.3999}
+    """
+
+    instances_weight: Weight = 1.0
+    queue_weight: Weight = 1.0
+    delay_weight: Weight = 1.0
+    scalings_weight: Weight = 1.0
+    queue_load: Weight = 100.0
+    penalty: Weight = 1e-4
+
+    def utilities(self, operators: Mapping[str, OperatorState], instances: Mapping[str, int]) -> dict[str, float]:
+        """Utility of scaling each operator down; negative where that must not be (cost-efficient enactment, Alg. 3).
+
+        Parameters
+        ----------
+        operators
+            As monitored.
+        instances
+            Of each operator, which may be planned instead of monitored. With fewer than two, or no more than the
+            operator must have, its utility is -1. Where all have equally many, the first term is 0; where nothing has
+            been scaled yet, the last.
+        """
+        fewest, most = min(instances.values()), max(instances.values())
+        scalings = sum(each.scalings for each in operators.values())
+        found = {}
+        for name, each in operators.items():
+            count = instances[name]
+            if not spare(each.operator, count):
+                found[name] = -1.0
+                continue
+            share = (count - fewest) / (most - fewest) if most > fewest else 0.0
+            delay = each.duration / each.operator.processing_duration * (1 + self.penalty)
+            found[name] = (
+                1
+                + self.instances_weight * share
+                + self.queue_weight * (self.queue_load if each.queue < 1 else 0.0)
+                - self.delay_weight * delay
+                - self.scalings_weight * (each.scalings / scalings if scalings else 0.0)
+            )
+        return found

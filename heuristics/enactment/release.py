@@ -1,0 +1,100 @@
+"""Giving hosts back at the end of what is paid (cost-efficient enactment, Fig. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edrp.documents.base import named_resources
+from edrp.enactment import Draft
+from edrp.heuristics.enactment.counts import Utilities, staying
+from edrp.heuristics.enactment.host_selection import best_host, usable
+
+ROUNDING = 1e-9
+"""Seconds by which times may differ that are meant to be equal."""
+
+
+def ending_hosts(draft: Draft, window: float, rounds: int) -> tuple[str, ...]:
+    """Hosts whose paid time ends soon, the emptiest first; those leased in this very round are not among them.
+
+    Parameters
+    ----------
+    draft
+        Hosts and what runs on them.
+    window
+        Share of a billing time unit (BTU): its last part.
+    rounds
+        The window lasts at least so many observations, so that none passes by unseen.
+    """
+    state = draft.state
+    found = []
+    for host in draft.hosts:
+        within = max(window * draft.type(host).billing_time, rounds * state.interval)
+        if host in state.hosts and draft.paid_until(host) - state.time <= within + ROUNDING:
+            found.append((sum(draft.on(host).values()), host))
+    return tuple(host for _, host in sorted(found, key=lambda each: each[0]))
+
+
+def released(draft: Draft, host: str, utilities: Utilities, share: float, cached_factor: float) -> Draft | None:
+    """The draft with a host emptied and given back, or None where that cannot be (cost-efficient enactment, Fig. 5).
+
+    The plan is made on a copy: first, instances go whose operators can do without them; then the others migrate to hosts
+    that are up, chosen by Alg. 2 alone, so that no operator loses instances because another must move.
+
+    Parameters
+    ----------
+    draft
+        Stays as it is.
+    host
+        To be given back.
+    utilities
+        Of scaling operators down (Alg. 3).
+    share
+        Of all instances of an operator, how many may go with the host; one may in any case.
+    cached_factor
+        CF of Alg. 2.
+    """
+    plan = _copy(draft)
+    _scale_down(plan, host, utilities, share)
+    targets = [each for each in usable(plan, starting=False) if each != host]
+    for name in _by_size(plan, host):
+        target = best_host(plan, name, targets, cached_factor)
+        if target is None:
+            return None
+        plan.migrate(name, host, target)
+    plan.release(host)
+    return plan
+
+
+def _copy(draft: Draft) -> Draft:
+    copy = Draft(draft.state)
+    for action in draft.actions:
+        copy.apply(action)
+    return copy
+
+
+def _scale_down(draft: Draft, host: str, utilities: Utilities, share: float) -> None:
+    """Remove instances from a host, the most useful loss first, each while its operator can do with one less."""
+    counts = staying(draft)
+    here = draft.on(host)
+    quota = {name: min(count, max(1, int(share * counts[name]))) for name, count in here.items()}
+    while True:
+        values = utilities(counts)
+        name = max((name for name, left in quota.items() if left), key=values.__getitem__, default=None)
+        if name is None or values[name] <= 0:
+            return
+        draft.remove(name, host)
+        quota[name] -= 1
+        counts[name] -= 1
+
+
+def _by_size(draft: Draft, host: str) -> Sequence[str]:
+    """Instances on a host, those that take the largest part of it first: they are the hardest to place."""
+    capacity = draft.type(host).capacity
+    operators = draft.state.operators
+
+    def size(name: str) -> float:
+        needs = named_resources(operators[name].operator.resources).items()
+        return max((amount / capacity[resource] for resource, amount in needs if capacity.get(resource)), default=0.0)
+
+    here = draft.on(host)
+    return [name for name in sorted(here, key=size, reverse=True) for _ in range(here[name])]

@@ -1,0 +1,126 @@
+"""The baseline: instances by the number of items that wait (cost-efficient enactment, section "Baseline")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from edrp.enactment import Action, Draft, EnactmentState
+from edrp.heuristics.enactment.counts import at_most, spare, staying
+from edrp.heuristics.enactment.host_selection import usable
+from edrp.heuristics.enactment.leases import Leases
+
+Items = Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdParameters:
+    """Constants of the baseline; the defaults are the paper's.
+
+    Attributes
+    ----------
+    upper : items
+        One instance more while more than these wait.
+    second_upper : items
+        Two while more than these wait; None for never more than one.
+    lower : items
+        One instance less while fewer than these wait.
+    cooldown : s
+        An operator is not scaled down for so long after it was scaled up; the baseline knows none.
+    place_on_starting
+        Whether a host that is still starting may take new instances; otherwise each of a round leases a host of its own.
+    """
+
+    upper: Items = 50.0
+    second_upper: Items | None = 250.0
+    lower: Items = 1.0
+    cooldown: Annotated[float, Field(ge=0)] = 0.0
+    place_on_starting: bool = True
+
+
+class ThresholdPolicy:
+    """Adds an instance where many items wait, takes one away where none does, and pays for hosts as if by the second.
+
+    A new instance goes to the first host with room, a host is leased when there is none, and given back when the last
+    instance on it has gone: what remains of its billing time unit is lost. The instance that goes is one on the host with
+    the largest free share, so that hosts become empty. Nothing is taken away at time 0, when nothing has been monitored.
+
+    Examples
+    --------
+    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment import HostState, OperatorState
+    >>> small = HostType(name="small", resources={"cpu": 2}, price=1, billing_time=600)
+    >>> work = ContainerOperator(name="filter", processing_duration=0.5, resources={"cpu": 1})
+    >>> hosts = {"a": HostState("a", small, instances={"filter": 2}), "b": HostState("b", small, instances={"filter": 1})}
+    >>> idle = EnactmentState(60.0, 60.0, {"filter": OperatorState(work, running=3)}, hosts, {"small": small})
+    >>> [str(action) for action in ThresholdPolicy(ThresholdParameters()).observe(idle)]
+    ['remove filter from b', 'release b']
+    """
+
+    name = "threshold"
+
+    def __init__(self, parameters: ThresholdParameters) -> None:
+        self._parameters = parameters
+        self._leases = Leases()
+        self._scaled_up: dict[str, float] = {}
+
+    def observe(self, state: EnactmentState) -> tuple[Action, ...]:
+        """Scale every operator by what waits, then give back the hosts that are empty."""
+        self._leases.note(state)
+        draft = Draft(state)
+        for name in state.operators:
+            wanted = self._step(draft, name)
+            for _ in range(wanted):
+                if not place_first_fit(draft, name, self._leases, starting=self._parameters.place_on_starting):
+                    break
+                self._scaled_up[name] = state.time
+            if wanted < 0:
+                remove_loneliest(draft, name)
+        release_empty(draft)
+        return draft.actions
+
+    def _step(self, draft: Draft, name: str) -> int:
+        """How many instances an operator gets; -1 where it loses one."""
+        parameters, state = self._parameters, draft.state
+        waiting = state.operators[name].queue
+        if parameters.second_upper is not None and waiting > parameters.second_upper:
+            return 2
+        if waiting > parameters.upper:
+            return 1
+        since = self._scaled_up.get(name)
+        cooling = since is not None and state.time - since < parameters.cooldown
+        return -1 if waiting < parameters.lower and state.time > 0 and not cooling else 0
+
+
+def place_first_fit(draft: Draft, operator: str, leases: Leases, *, starting: bool) -> bool:
+    """Place an instance on the first host with room, or on one leased for it; False where there can be none."""
+    if at_most(draft.state.operators[operator].operator, staying(draft)[operator]):
+        return False
+    able = (host for host in usable(draft, starting=starting) if draft.fits(host, operator))
+    host = next(able, None) or leases.lease(draft, operator)
+    if host is None:
+        return False
+    draft.place(operator, host)
+    return True
+
+
+def remove_loneliest(draft: Draft, operator: str) -> None:
+    """Remove the instance on the host with the largest free share, the last leased of equals; none that must stay."""
+    if not spare(draft.state.operators[operator].operator, staying(draft)[operator]):
+        return
+    hosts = [host for host in draft.hosts if draft.on(host).get(operator)]
+    draft.remove(operator, max(reversed(hosts), key=lambda host: _free_share(draft, host)))
+
+
+def release_empty(draft: Draft) -> None:
+    """Give back all hosts on which nothing runs."""
+    for host in draft.hosts:
+        if not draft.on(host):
+            draft.release(host)
+
+
+def _free_share(draft: Draft, host: str) -> float:
+    free = draft.free(host)
+    return sum(free[name] / amount for name, amount in draft.type(host).capacity.items() if amount)

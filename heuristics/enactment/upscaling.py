@@ -1,0 +1,123 @@
+"""When an operator needs an instance more, and where it goes (cost-efficient enactment, Alg. 1 and Fig. 4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from edrp.documents.base import named_resources
+from edrp.enactment import Draft, OperatorState
+from edrp.enactment.state import has_room
+from edrp.heuristics.enactment.counts import Utilities, at_most, staying
+from edrp.heuristics.enactment.host_selection import best_host
+from edrp.heuristics.enactment.leases import Leases
+
+
+def predicted_duration(durations: Sequence[float]) -> float:
+    """The next duration by a straight line through these, oldest first (cost-efficient enactment, Alg. 1, lines 5 to 9).
+
+    Examples
+    --------
+    >>> predicted_duration([1.0, 3.0, 2.0])
+    3.0
+    """
+    count = len(durations)
+    observation_mean = (count + 1) / 2
+    duration_mean = sum(durations) / count
+    spread = sum((index - observation_mean) ** 2 for index in range(1, count + 1))
+    if not spread:
+        return duration_mean
+    slope = sum((index - observation_mean) * (each - duration_mean) for index, each in enumerate(durations, 1)) / spread
+    return duration_mean + slope * (count + 1 - observation_mean)
+
+
+def needs_instance(operator: OperatorState, observations: int, scaling_threshold: float) -> bool:
+    """Whether an operator is to be scaled up (cost-efficient enactment, Alg. 1).
+
+    It is when it takes, or by the trend will take, longer than it should, and more items wait than a short disturbance
+    leaves behind. Before the first recorded duration it is not.
+
+    Parameters
+    ----------
+    operator
+        As monitored.
+    observations
+        N, how many of the last recorded durations make the trend; fewer while there are fewer.
+    scaling_threshold
+        Items that may wait.
+    """
+    durations = operator.durations[-observations:]
+    objective = operator.operator.processing_duration
+    late = bool(durations) and (durations[-1] > objective or predicted_duration(durations) > objective)
+    return late and operator.queue > scaling_threshold
+
+
+def scale_up(
+    draft: Draft, operator: str, hosts: Sequence[str], utilities: Utilities, leases: Leases, cached_factor: float
+) -> bool:
+    """Place one more instance (cost-efficient enactment, Fig. 4); False where it finds no place at all.
+
+    On a host that is there; else where other operators make room for it, each losing an instance only while its utility
+    is positive; else on a host leased for it.
+
+    Parameters
+    ----------
+    draft
+        Changed by what is done.
+    operator
+        Of which an instance is placed.
+    hosts
+        Those that may take it.
+    utilities
+        Of scaling operators down (Alg. 3).
+    leases
+        Leases hosts.
+    cached_factor
+        CF of Alg. 2.
+    """
+    if at_most(draft.state.operators[operator].operator, staying(draft)[operator]):
+        return False
+    host = best_host(draft, operator, hosts, cached_factor)
+    host = host or make_room(draft, operator, hosts, utilities)
+    host = host or leases.lease(draft, operator)
+    if host is None:
+        return False
+    draft.place(operator, host)
+    return True
+
+
+def make_room(draft: Draft, operator: str, hosts: Sequence[str], utilities: Utilities) -> str | None:
+    """Scale other operators down on the host where fewest must go; returns it, or None (and nothing goes) where none will do.
+
+    The paper scales down until there is room; instances elsewhere would go in vain. Ties go to the host whose least
+    useful loss has the highest utility, then to the first.
+    """
+    plans = [(host, plan) for host in hosts if (plan := _losses(draft, operator, host, utilities)) is not None]
+    if not plans:
+        return None
+    host, plan = min(plans, key=lambda each: (len(each[1]), -min(utility for _, utility in each[1])))
+    for name, _ in plan:
+        draft.remove(name, host)
+    return host
+
+
+def _losses(draft: Draft, operator: str, host: str, utilities: Utilities) -> list[tuple[str, float]] | None:
+    """Operators that lose an instance on this host, with their utilities, until another fits; None if it never does."""
+    states = draft.state.operators
+    described, host_type = states[operator].operator, draft.type(host)
+    if described.candidates is not None and host_type.name not in described.candidates:
+        return None
+    counts, here, free = staying(draft), Counter(draft.on(host)), draft.free(host)
+    here[operator] = 0
+    found: list[tuple[str, float]] = []
+    while not has_room(described, host_type, free):
+        values = utilities(counts)
+        name = max((name for name, count in here.items() if count), key=values.__getitem__, default=None)
+        if name is None or values[name] <= 0:
+            return None
+        found.append((name, values[name]))
+        counts[name] -= 1
+        here[name] -= 1
+        for resource, amount in named_resources(states[name].operator.resources).items():
+            free[resource] = free.get(resource, 0.0) + amount
+    return found

@@ -1,0 +1,392 @@
+"""Policies of enactment: the paper's algorithms against values computed by hand, and actions that can always be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edrp.documents.enactment import ContainerOperator, HostType
+from edrp.enactment import (
+    Action,
+    Draft,
+    EnactmentState,
+    HostState,
+    Lease,
+    Migrate,
+    OperatorState,
+    Place,
+    Policy,
+    Release,
+    Remove,
+)
+from edrp.heuristics.enactment import POLICIES, BtuParameters, BtuPolicy, ThresholdParameters, ThresholdPolicy
+from edrp.heuristics.enactment.host_selection import best_host, suitabilities
+from edrp.heuristics.enactment.operator_selection import OperatorSelection
+from edrp.heuristics.enactment.upscaling import needs_instance, predicted_duration
+
+SMALL = HostType(name="small", resources={"cpu": 4, "memory": 8}, price=1.0, billing_time=600.0)
+LATE = (0.4, 0.9)  # seconds, against an objective of 0.5
+
+
+def operator(name: str, cpu: float = 1, memory: float = 2, **fields: Any) -> ContainerOperator:
+    return ContainerOperator(name=name, processing_duration=0.5, resources={"cpu": cpu, "memory": memory}, **fields)
+
+
+def host(name: str, instances: dict[str, int], **fields: Any) -> HostState:
+    return HostState(name, fields.pop("type", SMALL), instances=instances, **{"paid_until": 6000.0, **fields})
+
+
+def state_of(*hosts: HostState, time: float = 60.0, **operators: OperatorState) -> EnactmentState:
+    """A state in which operators run as many instances as the hosts show."""
+    counted = {
+        name: replace(each, running=sum(place.instances.get(name, 0) for place in hosts)) for name, each in operators.items()
+    }
+    types = {place.type.name: place.type for place in hosts} or {"small": SMALL}
+    return EnactmentState(time, 60.0, counted, {place.name: place for place in hosts}, types)
+
+
+def acts(policy: Policy, state: EnactmentState) -> list[str]:
+    return [str(action) for action in policy.observe(state)]
+
+
+def test_the_trend_of_durations_is_a_least_squares_line() -> None:
+    """Alg. 1: mean 1.3 at 2.5, slope 1.1 / 5, and the same by numpy."""
+    durations = [1.0, 1.1, 1.5, 1.6]
+    assert predicted_duration(durations) == pytest.approx(1.3 + 0.22 * 2.5)
+    assert predicted_duration(durations) == pytest.approx(np.polyval(np.polyfit([1, 2, 3, 4], durations, 1), 5))
+
+
+@pytest.mark.parametrize(
+    ("durations", "queue", "expected"),
+    [
+        ((0.6,), 51, True),  # late now
+        ((0.6,), 50, False),  # but no more wait than a disturbance leaves
+        ((0.3, 0.4, 0.45), 51, True),  # by the trend 0.533 comes next
+        ((0.45, 0.4, 0.3), 51, False),  # the other way round, it gets better
+        ((9.0, 0.4, 0.4, 0.4, 0.4, 0.4), 51, False),  # of six, the last five count
+        ((), 51, False),  # nothing recorded yet
+    ],
+)
+def test_an_operator_is_scaled_up_when_it_is_or_will_be_late_and_items_wait(
+    durations: tuple[float, ...], queue: int, expected: bool
+) -> None:
+    monitored = OperatorState(operator("a"), queue=queue, durations=durations)
+    assert needs_instance(monitored, 5, 50.0) is expected
+
+
+def test_suitability_by_hand() -> None:
+    """Alg. 2: |3/4 - 2/8| / min(4/1, 4/2) = 0.25, a hundredth with the image, negative without room."""
+    capacity, free = np.array([[4.0, 8.0]] * 3), np.array([[4.0, 4.0], [4.0, 4.0], [4.0, 1.9]])
+    found = suitabilities(free, capacity, np.array([1.0, 2.0]), np.array([False, True, False]))
+    assert found == pytest.approx([0.25, 0.0025, -1.0])
+
+
+def test_an_instance_goes_where_its_image_is_then_where_it_balances_then_to_most_cpu_then_by_name() -> None:
+    """`balanced` has 2 of 4 CPU and 4 of 8 memory left, `empty` all of both, `memory` too little memory for its CPU."""
+    work = {name: OperatorState(operator(name)) for name in ("a", "b")} | {"fat": OperatorState(operator("fat", 0, 2))}
+    balanced, empty = host("balanced", {"b": 2}), host("empty", {})
+    memory = host("memory", {"fat": 1}, images=frozenset({"fat"}))
+    names = ("balanced", "empty", "memory")
+    draft = Draft(state_of(balanced, empty, memory, **work))
+    assert best_host(draft, "a", names) == "empty"  # as balanced as the other, with more CPU
+    assert best_host(draft, "a", ("memory", "balanced")) == "balanced"
+    draft = Draft(state_of(balanced, empty, replace(memory, images=frozenset({"a"})), **work))
+    assert best_host(draft, "a", ("balanced", "memory")) == "balanced"  # 0 stays below a hundredth of something
+    draft = Draft(state_of(host("z", {}), host("y", {}), **work))
+    assert best_host(draft, "a", ("z", "y")) == "y"
+    assert best_host(draft, "a", ()) is None
+
+
+def test_an_image_outweighs_balance() -> None:
+    work = {"a": OperatorState(operator("a")), "fat": OperatorState(operator("fat", 0, 2))}
+    lean, image = host("lean", {"fat": 1}), host("image", {"fat": 3}, images=frozenset({"a"}))
+    draft = Draft(state_of(lean, image, **work))
+    assert best_host(draft, "a", ("lean", "image")) == "image"
+    assert best_host(draft, "a", ("lean", "image"), cached_factor=1.0) == "lean"
+
+
+def test_utility_by_hand() -> None:
+    """Alg. 3 with 2, 3 and 6 instances and 1, 0 and 3 scalings, and its weights one by one."""
+    work = {
+        "a": OperatorState(operator("a"), queue=5, durations=(0.4,), scalings=1),
+        "b": OperatorState(operator("b"), queue=0, durations=(0.5,)),
+        "c": OperatorState(operator("c"), queue=5, durations=(3.0,), scalings=3),
+    }
+    found = OperatorSelection().utilities(work, {"a": 2, "b": 3, "c": 6})
+    assert found == pytest.approx({"a": 1 + 0 - 0.8 * 1.0001 - 0.25, "b": 1 + 0.25 + 100 - 1.0001, "c": 1 + 1 - 6.0006 - 0.75})
+    weighed = OperatorSelection(2.0, 3.0, 5.0, 7.0, queue_load=10.0, penalty=0.5).utilities(work, {"a": 2, "b": 3, "c": 6})
+    assert weighed == pytest.approx({"a": 1 - 5 * 1.2 - 7 / 4, "b": 1 + 0.5 + 30 - 7.5, "c": 1 + 2 - 5 * 9 - 21 / 4})
+
+
+def test_utility_where_all_have_as_many_nothing_was_scaled_or_an_operator_must_keep_what_it_has() -> None:
+    work = {
+        "a": OperatorState(operator("a"), queue=1, durations=(0.5,)),
+        "b": OperatorState(operator("b", min_instances=2)),
+        "c": OperatorState(operator("c")),
+    }
+    found = OperatorSelection().utilities(work, {"a": 2, "b": 2, "c": 2})
+    assert found == pytest.approx({"a": 1 - 1.0001, "b": -1.0, "c": 101.0})
+    assert OperatorSelection().utilities(work, {"a": 2, "b": 2, "c": 1})["c"] == -1.0
+
+
+def test_a_late_operator_gets_an_instance_on_a_host_with_room_and_two_above_the_second_threshold() -> None:
+    monitored = OperatorState(operator("a"), queue=100, durations=LATE)
+    running = host("h", {"a": 1})
+    assert acts(BtuPolicy(BtuParameters()), state_of(running, a=monitored)) == ["place a on h"]
+    flooded = state_of(running, a=replace(monitored, queue=251))
+    assert acts(BtuPolicy(BtuParameters()), flooded) == ["place a on h"] * 2
+    assert acts(BtuPolicy(BtuParameters(second_threshold=None)), flooded) == ["place a on h"]
+    assert acts(BtuPolicy(BtuParameters(scaling_threshold=300)), flooded) == []
+
+
+def test_other_operators_make_room_before_a_host_is_leased() -> None:
+    """Fig. 4: `idle` loses an instance on the full host; where it has but one, a host is leased and nothing goes."""
+    work = {
+        "late": OperatorState(operator("late"), queue=100, durations=LATE),
+        "busy": OperatorState(operator("busy"), queue=9, durations=(2.0,)),
+        "idle": OperatorState(operator("idle")),
+    }
+    room = state_of(host("h", {"late": 1, "busy": 1, "idle": 2}), **work)
+    assert acts(BtuPolicy(BtuParameters()), room) == ["remove idle from h", "place late on h"]
+    full = state_of(host("h", {"late": 1, "busy": 2, "idle": 1}), **work)
+    assert acts(BtuPolicy(BtuParameters()), full) == ["lease host-1 of type small", "place late on host-1"]
+
+
+def test_nothing_is_scaled_down_in_vain() -> None:
+    """`big` needs two instances of `idle` to go from one host; on `other` the only one would not do."""
+    work = {
+        "big": OperatorState(operator("big", 2, 4), queue=100, durations=LATE),
+        "busy": OperatorState(operator("busy"), queue=9, durations=(2.0,)),
+        "idle": OperatorState(operator("idle")),
+    }
+    first, other = host("first", {"big": 1, "idle": 2}), host("other", {"idle": 1, "busy": 3})
+    found = acts(BtuPolicy(BtuParameters()), state_of(other, first, **work))
+    assert found == ["remove idle from first", "remove idle from first", "place big on first"]
+    short = state_of(host("first", {"big": 1, "busy": 1, "idle": 1}), other, **work)
+    assert acts(BtuPolicy(BtuParameters()), short) == ["lease host-1 of type small", "place big on host-1"]
+
+
+def test_what_was_scaled_up_is_not_scaled_down_for_a_while() -> None:
+    policy = BtuPolicy(BtuParameters())
+    a, b = (OperatorState(operator(name)) for name in "ab")
+    late_a, late_b = (replace(each, queue=100, durations=LATE) for each in (a, b))
+    assert acts(policy, state_of(host("h", {"a": 2, "b": 1}), time=60.0, a=late_a, b=b)) == ["place a on h"]
+    full = host("h", {"a": 3, "b": 1})
+    assert acts(policy, state_of(full, time=180.0, a=a, b=late_b))[0] == "lease host-1 of type small"
+    assert acts(policy, state_of(full, time=240.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
+
+
+def test_names_of_hosts_are_not_used_twice() -> None:
+    policy = BtuPolicy(BtuParameters())
+    late = OperatorState(operator("a"), queue=100, durations=LATE)
+    full = host("host-2", {"a": 4})
+    leased = [action.host for _ in range(3) for action in policy.observe(state_of(full, a=late)) if isinstance(action, Lease)]
+    assert leased == ["host-1", "host-3", "host-4"]
+
+
+def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_limit() -> None:
+    cheap = HostType(name="cheap", resources={"cpu": 1, "memory": 8}, price=0.5, billing_time=600.0)
+    bulk = HostType(name="bulk", resources={"cpu": 8, "memory": 16}, price=12.0, billing_time=3600.0, limit=1)
+    late = OperatorState(operator("a"), queue=300, durations=LATE)
+    before = replace(state_of(host("h", {"a": 4}), a=late), host_types={each.name: each for each in (cheap, SMALL, bulk)})
+    wide = replace(late, operator=operator("a", 3, 6))
+    assert acts(BtuPolicy(BtuParameters()), before)[:1] == ["lease host-1 of type small"]  # 0.25 per instance, as much as bulk
+    both = acts(BtuPolicy(BtuParameters()), replace(before, operators={"a": wide}))
+    assert both == ["lease host-1 of type small", "place a on host-1", "lease host-2 of type small", "place a on host-2"]
+    only = replace(before, operators={"a": replace(wide, operator=operator("a", 3, 6, candidates=("bulk",)))})
+    assert acts(BtuPolicy(BtuParameters()), only) == ["lease host-1 of type bulk", *["place a on host-1"] * 2]
+
+
+def test_without_a_place_nothing_is_done() -> None:
+    late = OperatorState(operator("a"), queue=300, durations=LATE)
+    full = host("h", {"a": 4}, type=SMALL.replace(limit=1))
+    assert acts(BtuPolicy(BtuParameters()), state_of(full, a=late)) == []
+    capped = replace(late, operator=operator("a", max_instances=2))
+    assert acts(BtuPolicy(BtuParameters()), state_of(host("h", {"a": 1}), a=capped)) == ["place a on h"]
+
+
+def test_hosts_that_start_take_instances_unless_told_otherwise() -> None:
+    late = OperatorState(operator("a"), queue=300, durations=LATE)
+    starting = state_of(host("full", {"a": 4}), host("new", {}, ready=False), a=late)
+    assert acts(BtuPolicy(BtuParameters()), starting) == ["place a on new"] * 2
+    waiting = acts(BtuPolicy(BtuParameters(place_on_starting=False)), starting)
+    assert [each for each in waiting if each.startswith("lease")] == ["lease host-1 of type small", "lease host-2 of type small"]
+
+
+def ending(time: float, paid_until: float = 600.0, billing_time: float = 600.0, **fields: Any) -> EnactmentState:
+    """Host `b` with one idle instance, which ends at `paid_until`; `a` has room for it and is paid for longer."""
+    kind = SMALL.replace(billing_time=billing_time)
+    hosts = (host("a", {"idle": 2}, type=kind), host("b", {"idle": 1}, type=kind, paid_until=paid_until))
+    return state_of(*hosts, time=time, idle=OperatorState(operator("idle"), **fields))
+
+
+@pytest.mark.parametrize(
+    ("time", "billing_time", "within"),
+    [(480.0, 600.0, False), (540.0, 600.0, True), (360.0, 3600.0, False), (420.0, 3600.0, True), (539.0, 600.0, False)],
+)
+def test_hosts_are_released_within_the_last_part_of_what_is_paid_only(time: float, billing_time: float, within: bool) -> None:
+    """5 % of an hour are 180 s, of ten minutes 30 s, where one observation of 60 s is longer."""
+    found = acts(BtuPolicy(BtuParameters()), ending(time, billing_time=billing_time))
+    assert found == (["remove idle from b", "release b"] if within else [])
+
+
+def test_instances_that_are_needed_migrate_to_hosts_that_are_up() -> None:
+    needed = {"queue": 9, "durations": (2.0,)}
+    assert acts(BtuPolicy(BtuParameters()), ending(540.0, **needed)) == ["migrate idle from b to a", "release b"]
+    state = ending(540.0, **needed)
+    starting = replace(state, hosts={**state.hosts, "a": replace(state.hosts["a"], ready=False)})
+    assert acts(BtuPolicy(BtuParameters()), starting) == []
+
+
+def test_at_most_a_fifth_of_an_operator_goes_with_a_host() -> None:
+    """Of 12 idle instances two go, of the 2 of another one; the others migrate, the larger first."""
+    roomy = HostType(name="roomy", resources={"cpu": 40, "memory": 80}, price=1.0, billing_time=600.0)
+    work = {"idle": OperatorState(operator("idle")), "fat": OperatorState(operator("fat", 5, 10))}
+    away, kept = host("away", {"idle": 4, "fat": 2}, type=roomy, paid_until=600.0), host("kept", {"idle": 8}, type=roomy)
+    found = acts(BtuPolicy(BtuParameters()), state_of(away, kept, time=540.0, **work))
+    assert sorted(found[:3]) == ["remove fat from away", "remove idle from away", "remove idle from away"]
+    assert found[3:] == ["migrate fat from away to kept", *["migrate idle from away to kept"] * 2, "release away"]
+
+
+def test_a_host_that_cannot_be_emptied_is_kept_and_asked_once_per_unit() -> None:
+    needed = {"queue": 9, "durations": (2.0,)}
+    state = ending(420.0, billing_time=3600.0, **needed)
+    full = replace(state, hosts={**state.hosts, "a": replace(state.hosts["a"], instances={"idle": 4})})
+    once, again = BtuPolicy(BtuParameters()), BtuPolicy(BtuParameters(ask_once=False))
+    assert acts(once, full) == acts(again, full) == []
+    later = ending(480.0, billing_time=3600.0, **needed)
+    assert acts(once, later) == []
+    assert acts(again, later) == ["migrate idle from b to a", "release b"]
+    assert acts(once, ending(4080.0, 4200.0, 3600.0, **needed)) == ["migrate idle from b to a", "release b"]
+
+
+def test_of_two_hosts_that_end_the_one_that_takes_the_others_instances_stays() -> None:
+    needed = OperatorState(operator("a"), queue=9, durations=(2.0,))
+    both = state_of(host("x", {"a": 2}, paid_until=600.0), host("y", {"a": 1}, paid_until=600.0), time=540.0, a=needed)
+    assert acts(BtuPolicy(BtuParameters()), both) == ["migrate a from y to x", "release y"]
+
+
+def test_the_last_instance_stays_while_its_successor_is_on_its_way() -> None:
+    """Counted with its successor there are two; neither may go, and the old one is not moved again."""
+    moving = host("old", {"a": 1}, leaving={"a": 1}, paid_until=600.0, releasing=True)
+    successor = host("new", {"a": 1}, paid_until=600.0)
+    state = state_of(moving, successor, time=540.0, a=OperatorState(operator("a")))
+    for name, (policy, parameters) in POLICIES.items():
+        if name in ("btu", "threshold"):
+            assert acts(policy(parameters()), state) == []
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        (251, ["place a on h"] * 2),
+        (250, ["place a on h"]),
+        (51, ["place a on h"]),
+        (50, []),
+        (1, []),
+        (0, ["remove a from h"]),
+    ],
+)
+def test_the_baseline_steps_by_what_waits(queue: int, expected: list[str]) -> None:
+    state = state_of(host("h", {"a": 2}), a=OperatorState(operator("a"), queue=queue))
+    assert acts(ThresholdPolicy(ThresholdParameters()), state) == expected
+
+
+def test_the_baseline_leases_when_nothing_fits_and_keeps_last_instances() -> None:
+    policy = ThresholdPolicy(ThresholdParameters())
+    flooded = state_of(host("h", {"a": 3}), a=OperatorState(operator("a"), queue=999))
+    assert acts(policy, flooded) == ["place a on h", "lease host-1 of type small", "place a on host-1"]
+    assert acts(policy, state_of(host("h", {"a": 1}), a=OperatorState(operator("a")))) == []
+    least = OperatorState(operator("a", min_instances=2))
+    assert acts(policy, state_of(host("h", {"a": 2}), a=least)) == []
+
+
+def test_the_baseline_takes_nothing_away_before_anything_was_monitored_or_while_it_cools_down() -> None:
+    idle = OperatorState(operator("a"))
+    assert acts(ThresholdPolicy(ThresholdParameters()), state_of(host("h", {"a": 2}), time=0.0, a=idle)) == []
+    policy = ThresholdPolicy(ThresholdParameters(cooldown=180.0))
+    assert acts(policy, state_of(host("h", {"a": 2}), a=replace(idle, queue=60))) == ["place a on h"]
+    assert acts(policy, state_of(host("h", {"a": 3}), time=239.0, a=idle)) == []
+    assert acts(policy, state_of(host("h", {"a": 3}), time=240.0, a=idle)) == ["remove a from h"]
+
+
+NAMES = ("a", "b", "c")
+
+
+@st.composite
+def states(draw: st.DrawFn) -> EnactmentState:
+    """Three operators on up to four hosts of two types, monitored at any time; some hosts start, end or are given back."""
+    types = {
+        "small": HostType(
+            name="small", resources={"cpu": 4, "memory": 8}, price=1, billing_time=600, limit=draw(st.none() | st.just(3))
+        ),
+        "wide": HostType(name="wide", resources={"cpu": 9, "memory": 6}, price=2, billing_time=1800),
+    }
+    need = st.tuples(st.sampled_from([0.0, 1.0, 2.5, 4.0]), st.sampled_from([0.5, 2.0, 3.0]))
+    work = {
+        name: operator(
+            name, *draw(need), max_instances=draw(st.none() | st.just(3)), candidates=draw(st.none() | st.just(("small",)))
+        )
+        for name in NAMES
+    }
+    time = 60.0 * draw(st.integers(0, 40))
+    draft = Draft(EnactmentState(time, 60.0, {name: OperatorState(each, running=0) for name, each in work.items()}, {}, types))
+    for kind in ("small", *draw(st.lists(st.sampled_from(["wide", "small"]), max_size=2))):
+        leased = draft.lease(kind)
+        for name in draw(st.lists(st.sampled_from(NAMES), max_size=6)):
+            if draft.fits(leased, name):
+                draft.place(name, leased)
+    hosts = {}
+    for name in draft.hosts:
+        inside, paid = draft.on(name), time + 30.0 * draw(st.integers(0, 60))
+        giving_back = draw(st.integers(0, 4)) == 0
+        leaving = inside if giving_back else {}
+        hosts[name] = HostState(
+            name, draft.type(name), draw(st.booleans()), paid, inside, leaving, frozenset(inside), giving_back
+        )
+    monitored = {
+        name: OperatorState(
+            each,
+            running=sum(place.instances.get(name, 0) for place in hosts.values()),
+            queue=draw(st.sampled_from([0, 1, 60, 400])),
+            durations=tuple(draw(st.lists(st.floats(0.0, 5.0), max_size=6))),
+            arrivals=draw(st.integers(0, 1000)),
+            begun=draw(st.integers(0, 1000)),
+            busy=draw(st.floats(0.0, 200.0)),
+            scalings=draw(st.integers(0, 5)),
+        )
+        for name, each in work.items()
+    }
+    return EnactmentState(time, 60.0, monitored, hosts, types, (("a", "b"),))
+
+
+def left_after(state: EnactmentState, actions: tuple[Action, ...]) -> dict[str, int]:
+    """Instances of each operator once all migrations are done; every action is applied to a draft, which refuses faults."""
+    draft = Draft(state)
+    for action in actions:
+        draft.apply(action)
+    return {name: sum(draft.on(each).get(name, 0) for each in draft.hosts) for name in state.operators}
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+@settings(max_examples=60, deadline=None)
+@given(state=states())
+def test_whatever_the_state_what_a_policy_asks_for_can_be_done(name: str, state: EnactmentState) -> None:
+    kind, parameters = POLICIES[name]
+    before = left_after(state, ())
+    actions = kind(parameters()).observe(state)
+    after = left_after(state, actions)
+    for operator_name, each in state.operators.items():
+        assert after[operator_name] >= min(1, before[operator_name])
+        most = each.operator.max_instances
+        assert most is None or after[operator_name] <= max(most, before[operator_name])
+    fresh = {action.host for action in actions if isinstance(action, Lease)}
+    assert fresh.isdisjoint(state.hosts)
+    touched = [action.host for action in actions if isinstance(action, Release | Place | Remove)]
+    touched += [action.target for action in actions if isinstance(action, Migrate)]
+    assert not {each for each in touched if each in state.hosts and state.hosts[each].releasing}
