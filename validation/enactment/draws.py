@@ -1,0 +1,161 @@
+"""Everything random in a run, in streams of their own: service, arrivals, start-ups, stalls.
+
+Each stream is drawn in one order (the n-th item that an operator begins, the n-th host leased, …), so that whoever simulates the
+same scenario with the same seed meets the same world, in whatever order it asks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.enactment import ContainerOperator, HostType
+from edrp.problems.enactment_scenario import EnactmentScenario
+
+Floats = NDArray[np.float64]
+
+SERVICE, ARRIVALS, HOSTS, INSTANCES, STALLS = range(5)
+"""Names of the streams: first part of the spawn key; the second is the operator's index."""
+
+ROUNDING = 1e-9
+"""Added before items due are rounded down."""
+
+
+class Stall(NamedTuple):
+    """A time in which an operator begins no item: from `start` to `end` (s)."""
+
+    start: float
+    end: float
+    operator: str
+
+
+class Draws:
+    """The random numbers of a run.
+
+    Parameters
+    ----------
+    scenario
+        What is simulated.
+    seed
+        Not negative.
+
+    Examples
+    --------
+    >>> scenario = EnactmentScenario(
+    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
+    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1], load_step=120.0)
+    >>> at_once, in_parts = Draws(scenario, seed=7), Draws(scenario, seed=7)
+    >>> bool((at_once.factors("f", 3)[2:] == [in_parts.factors("f", 1) for _ in range(3)][2]).all())
+    True
+    """
+
+    def __init__(self, scenario: EnactmentScenario, seed: int) -> None:
+        self._scenario = scenario
+        self._seed = seed
+        names = scenario.application.by_name
+        self._service = {name: self._stream(SERVICE, index) for index, name in enumerate(names)}
+        self._hosts = self._stream(HOSTS)
+        self._instances = self._stream(INSTANCES)
+
+    def factors(self, operator: str, count: int) -> Floats:
+        """Noise of the next items of an operator, of mean 1; shape (count,)."""
+        random = self._service[operator]
+        if self._scenario.service == "lognormal":
+            spread = self._scenario.variation
+            return np.exp(spread * random.standard_normal(count) - spread * spread / 2)
+        return random.standard_exponential(count) if self._scenario.service == "exponential" else np.ones(count)
+
+    def host_start_up(self, host_type: HostType) -> float:
+        """Seconds that the next host leased takes to start."""
+        return float(self._hosts.uniform(*host_type.start_up))
+
+    def instance_start_up(self) -> float:
+        """Seconds that the next instance placed takes to start, its image apart."""
+        return float(self._instances.uniform(*self._scenario.instance_start_up))
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """All stalls of the run, by their start."""
+        if not self._scenario.stall_interval or not self._scenario.stall_duration:
+            return ()
+        random = self._stream(STALLS)
+        names = list(self._scenario.application.by_name)
+        found = []
+        time = float(random.exponential(self._scenario.stall_interval))
+        while time < self._scenario.duration:
+            found.append(Stall(time, time + self._scenario.stall_duration, names[int(random.integers(len(names)))]))
+            time += float(random.exponential(self._scenario.stall_interval))
+        return tuple(found)
+
+    def arrivals(self, operator: ContainerOperator) -> Arrivals:
+        """Items that come to an operator from outside."""
+        if self._scenario.arrivals == "poisson":
+            index = list(self._scenario.application.by_name).index(operator.name)
+            return PoissonArrivals(self._scenario, operator.external_rate, self._stream(ARRIVALS, index))
+        return RegularArrivals(self._scenario, operator.external_rate)
+
+    def _stream(self, name: int, index: int = 0) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(name, index)))
+
+
+class Arrivals:
+    """Times at which items come to an operator from outside, made as far as they are asked for."""
+
+    def __init__(self) -> None:
+        self._made = np.empty(0)
+
+    def before(self, until: float) -> Floats:
+        """Seconds, rising: all items before `until` that were not handed out yet."""
+        self._made = np.concatenate((self._made, self._make(until)))
+        cut = int(np.searchsorted(self._made, until))
+        due, self._made = self._made[:cut], self._made[cut:]
+        return due
+
+    def _make(self, until: float) -> Floats:
+        """More items, at least all before `until`."""
+        raise NotImplementedError
+
+
+class RegularArrivals(Arrivals):
+    """Emissions at whole multiples of an interval, fractions of items carried over; each arrives in evenly spaced bursts."""
+
+    def __init__(self, scenario: EnactmentScenario, rate: float) -> None:
+        super().__init__()
+        self._interval, self._bursts = scenario.emission_interval, scenario.bursts
+        ticks = np.arange(int(np.ceil(scenario.duration / self._interval - ROUNDING)))
+        steps = np.floor(ticks * self._interval / scenario.load_step + ROUNDING).astype(np.int64)
+        load = np.array(scenario.load)[np.minimum(steps, len(scenario.load) - 1)]
+        due = np.floor(np.cumsum(rate * self._interval * load) + ROUNDING).astype(np.int64)
+        self._counts = np.diff(due, prepend=0)
+        self._next = 0
+
+    def _make(self, until: float) -> Floats:
+        end = min(int(np.ceil(until / self._interval)), self._counts.size)
+        ticks = np.arange(self._next, max(end, self._next))
+        self._next = max(end, self._next)
+        times = (ticks * self._interval)[:, None] + np.arange(self._bursts) * (self._interval / self._bursts)
+        shares = self._counts[ticks][:, None] * np.arange(self._bursts + 1) // self._bursts
+        return np.repeat(times.ravel(), np.diff(shares, axis=1).ravel())
+
+
+class PoissonArrivals(Arrivals):
+    """A Poisson process whose rate follows the load."""
+
+    def __init__(self, scenario: EnactmentScenario, rate: float, random: np.random.Generator) -> None:
+        super().__init__()
+        self._times = np.arange(len(scenario.load) + 1) * scenario.load_step
+        self._expected = np.concatenate(([0.0], np.cumsum(rate * scenario.load_step * np.array(scenario.load))))
+        self._random = random
+        self._reached = 0.0
+
+    def _make(self, until: float) -> Floats:
+        # In units of items expected, the process has rate 1.
+        goal = float(np.interp(until, self._times, self._expected))
+        found = [np.empty(0)]
+        while self._reached < goal:
+            gaps = self._random.standard_exponential(int(goal - self._reached) + 16)
+            # Summed one by one, so that the times do not depend on how many are made at a time.
+            found.append(np.cumsum(np.concatenate(([self._reached], gaps)))[1:])
+            self._reached = float(found[-1][-1])
+        return np.interp(np.concatenate(found), self._expected, self._times)

@@ -1,0 +1,59 @@
+"""A log of all that happens in a run, for small runs: by it two simulators are compared event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Event(NamedTuple):
+    """One thing that happened.
+
+    Attributes
+    ----------
+    time
+        Seconds since the start.
+    what
+        "arrive", "begin", "depart" (an item), "up", "down" (an instance), "lease", "release" (a host).
+    subject
+        The operator, or the host.
+    instance
+        Number of the instance, in the order of placement from 0; -1 where none is concerned.
+    host
+        Where the instance is.
+    """
+
+    time: float
+    what: str
+    subject: str
+    instance: int = -1
+    host: str = ""
+
+
+@dataclass(slots=True)
+class EventLog:
+    """Events in the order in which they were noted, which differs between simulators; `sorted` does not.
+
+    Examples
+    --------
+    >>> log = EventLog()
+    >>> log.note(2.0, "depart", "ocr")
+    >>> log.note(1.0, "arrive", "ocr")
+    >>> [event.what for event in log.sorted()]
+    ['arrive', 'depart']
+    """
+
+    events: list[Event] = field(default_factory=list)
+
+    def note(self, time: float, what: str, subject: str, instance: int = -1, host: str = "") -> None:
+        """One event."""
+        self.events.append(Event(time, what, subject, instance, host))
+
+    def note_all(self, times: Iterable[float], what: str, subject: str) -> None:
+        """Several of one sort."""
+        self.events.extend(Event(time, what, subject) for time in times)
+
+    def sorted(self) -> list[Event]:
+        """By time; what happens at one time, by name and number."""
+        return sorted(self.events)

@@ -1,0 +1,243 @@
+"""The compiled part of the simulation: one operator through one round, item by item."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.kernels import inner_loop
+
+START, STOP, HOLD, RESUME, SAMPLE = range(5)
+"""What can happen to an operator within a round: an instance comes or goes, a stall begins or ends, the queue is sampled."""
+
+SIZE, SEQUENCE, HOLDS, BEGUN, WITHIN = 0, 1, 2, 3, 4
+"""Places in `Crew.counts`: instances, items ever begun and instances ever started (settles ties), stalls at the moment, items
+begun since the last sample, and from WITHIN on completed items within each level."""
+
+OPEN_SINCE, RECORDED = 0, 1
+"""Places in `Crew.sums`: when the last stall ended (s), recorded durations since the last sample (s)."""
+
+ROUNDING = 1e-9
+"""Added before items sent are rounded down, as in the accounts of a run."""
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Crew(NamedTuple):
+    """The running instances of an operator, as a heap: the one that is free first, and of those the longest unused, on top.
+
+    Attributes
+    ----------
+    free
+        Seconds: when each instance is free.
+    order
+        Number of its last beginning, which settles ties.
+    instance
+        Number of the instance.
+    counts, sums
+        See `SIZE` and `OPEN_SINCE`.
+    """
+
+    free: Floats
+    order: Integers
+    instance: Integers
+    counts: Integers
+    sums: Floats
+
+
+class Work(NamedTuple):
+    """Items of an operator in one round, in the order of arrival, and what becomes of those that are begun.
+
+    Attributes
+    ----------
+    arrivals, processing
+        Seconds: when each item arrived, and X, how long it will be processed.
+    begins, ends
+        Seconds: when it was begun, and when it leaves (written).
+    instances
+        Number of the instance that took it (written).
+    """
+
+    arrivals: Floats
+    processing: Floats
+    begins: Floats
+    ends: Floats
+    instances: Integers
+
+
+class Samples(NamedTuple):
+    """What is monitored, one place per sample of the round: items that wait, items begun, seconds recorded for them."""
+
+    waiting: Integers
+    begun: Integers
+    recorded: Floats
+
+
+@inner_loop
+def serve(
+    work: Work,
+    crew: Crew,
+    occupancy: float,
+    levels: Floats,
+    last: float,
+    times: Floats,
+    codes: Integers,
+    subjects: Integers,
+    until: float,
+    samples: Samples,
+) -> int:
+    """Have the instances of an operator take items, first in, first out, while instances come and go.
+
+    Parameters
+    ----------
+    work
+        Items that wait, then those that will arrive.
+    crew
+        Instances; changed in place.
+    occupancy
+        Share of the processing for which an item occupies its instance.
+    levels
+        Shape (3,): seconds within which an item counts as in time.
+    last
+        Seconds: end of the run; what leaves then or later is not counted as completed.
+    times, codes, subjects
+        What happens within the round, in the order of time: when, what (`START` …), and the number of the instance. At equal
+        times it happens before items are begun.
+    until
+        Seconds: end of the round; nothing is begun then or later.
+    samples
+        Written.
+
+    Returns
+    -------
+    int
+        Items begun.
+    """
+    begun, arrived, sampled = 0, 0, 0
+    for event in range(times.size + 1):
+        stop = times[event] if event < times.size else until
+        if crew.counts[HOLDS] == 0:
+            begun = _take(work, crew, occupancy, levels, last, begun, stop)
+        if event == times.size:
+            break
+        code = codes[event]
+        if code == START:
+            _start(crew, stop, subjects[event])
+        elif code == STOP:
+            _stop(crew, subjects[event])
+        elif code == HOLD:
+            crew.counts[HOLDS] += 1
+        elif code == RESUME:
+            crew.counts[HOLDS] -= 1
+            crew.sums[OPEN_SINCE] = stop
+        else:
+            while arrived < work.arrivals.size and work.arrivals[arrived] < stop:
+                arrived += 1
+            samples.waiting[sampled] = arrived - begun
+            samples.begun[sampled] = crew.counts[BEGUN]
+            samples.recorded[sampled] = crew.sums[RECORDED]
+            crew.counts[BEGUN] = 0
+            crew.sums[RECORDED] = 0.0
+            sampled += 1
+    return begun
+
+
+@inner_loop
+def _take(work: Work, crew: Crew, occupancy: float, levels: Floats, last: float, begun: int, stop: float) -> int:
+    """Begin items before `stop` with the instances there are; returns how many are begun by then."""
+    free, instance = crew.free, crew.instance
+    size, sequence, open_since = crew.counts[SIZE], crew.counts[SEQUENCE], crew.sums[OPEN_SINCE]
+    recorded_sum, first = 0.0, begun
+    real, near, relaxed = 0, 0, 0
+    while begun < work.arrivals.size and size > 0:
+        arrival = work.arrivals[begun]
+        begin = max(arrival, free[0], open_since)
+        if begin >= stop:
+            break
+        processing = work.processing[begun]
+        end = begin + processing
+        recorded = begin - arrival + processing
+        recorded_sum += recorded
+        if end < last:
+            real += recorded <= levels[0]
+            near += recorded <= levels[1]
+            relaxed += recorded <= levels[2]
+        work.begins[begun], work.ends[begun], work.instances[begun] = begin, end, instance[0]
+        _sift_down(crew, 0, size, begin + occupancy * processing, sequence, instance[0])
+        sequence += 1
+        begun += 1
+    crew.counts[SEQUENCE] = sequence
+    crew.counts[BEGUN] += begun - first
+    crew.counts[WITHIN] += real
+    crew.counts[WITHIN + 1] += near
+    crew.counts[WITHIN + 2] += relaxed
+    crew.sums[RECORDED] += recorded_sum
+    return begun
+
+
+@inner_loop
+def _sift_down(crew: Crew, place: int, size: int, free: float, order: int, instance: int) -> None:
+    """Put an instance where `place` is empty, or below, so that parents are never later than children."""
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and _sooner(crew.free[child + 1], crew.order[child + 1], crew.free[child], crew.order[child]):
+            child += 1
+        if not _sooner(crew.free[child], crew.order[child], free, order):
+            break
+        crew.free[place], crew.order[place], crew.instance[place] = crew.free[child], crew.order[child], crew.instance[child]
+        place = child
+    crew.free[place], crew.order[place], crew.instance[place] = free, order, instance
+
+
+@inner_loop
+def _sooner(free: float, order: int, other_free: float, other_order: int) -> bool:
+    return free < other_free or (free == other_free and order < other_order)
+
+
+@inner_loop
+def _start(crew: Crew, time: float, instance: int) -> None:
+    """A new instance, free from now on."""
+    place = crew.counts[SIZE]
+    order = crew.counts[SEQUENCE]
+    crew.counts[SIZE] += 1
+    crew.counts[SEQUENCE] += 1
+    while place > 0 and _sooner(time, order, crew.free[(place - 1) // 2], crew.order[(place - 1) // 2]):
+        above = (place - 1) // 2
+        crew.free[place], crew.order[place], crew.instance[place] = crew.free[above], crew.order[above], crew.instance[above]
+        place = above
+    crew.free[place], crew.order[place], crew.instance[place] = time, order, instance
+
+
+@inner_loop
+def _stop(crew: Crew, instance: int) -> None:
+    """An instance that takes nothing more; its item is not affected."""
+    crew.counts[SIZE] -= 1
+    size = crew.counts[SIZE]
+    place = 0
+    while crew.instance[place] != instance:
+        place += 1
+    # The last one takes its place, and the heap is built anew from the bottom: stops are rare.
+    crew.free[place], crew.order[place], crew.instance[place] = crew.free[size], crew.order[size], crew.instance[size]
+    for parent in range(size // 2 - 1, -1, -1):
+        _sift_down(crew, parent, size, crew.free[parent], crew.order[parent], crew.instance[parent])
+
+
+@inner_loop
+def send(departures: Floats, before: int, selectivity: float, out: Floats) -> None:
+    """Items that an operator sends on each outgoing stream, one time (s) per item, to `out`, which has the right size.
+
+    The k-th departure brings the items sent so far to k times the selectivity, rounded down; `before` departures were earlier.
+    """
+    written = 0
+    sent = np.floor(before * selectivity + ROUNDING)
+    for index in range(departures.size):
+        due = np.floor((before + index + 1) * selectivity + ROUNDING)
+        while sent < due:
+            out[written] = departures[index]
+            written += 1
+            sent += 1.0

@@ -1,0 +1,287 @@
+"""Hosts and instances of a run: what a policy's actions make of them, when they are up, when they end, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from edrp.documents.enactment import HostType
+from edrp.documents.enactment_run import InstanceRecord, LeaseRecord
+from edrp.enactment import Action, Draft, EnactmentState, HostState, Lease, Migrate, Place, Release, Remove
+from edrp.enactment.state import has_room
+from edrp.errors import Fault, InvalidInstanceError, PolicyError
+from edrp.problems.enactment_accounts import units_paid
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.validation.enactment.draws import Draws
+from edrp.validation.enactment.events import EventLog
+from edrp.validation.enactment.kernels import START, STOP
+
+Change = tuple[float, int, int]
+"""When (s), `START` or `STOP`, number of the instance."""
+
+
+@dataclass(slots=True, eq=False)
+class LeasedHost:
+    """A host from lease to release; `images` says when (s) each operator's image is there."""
+
+    name: str
+    type: HostType
+    start: float
+    ready: float
+    end: float | None = None
+    releasing: bool = False
+    images: dict[str, float] = field(default_factory=dict)
+    instances: list[Instance] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """An instance from placement to its end; a successor elsewhere makes it leave."""
+
+    number: int
+    operator: str
+    host: LeasedHost
+    placed: float
+    cause: str
+    up: float
+    started: float | None = None
+    ended: float | None = None
+    ended_by: str | None = None
+    leaving: bool = False
+    predecessor: Instance | None = None
+
+
+class Ledger:
+    """Keeps hosts and instances, checks actions before it carries them out, and says what changes for operators.
+
+    Parameters
+    ----------
+    scenario
+        What is simulated.
+    draws
+        For start-ups.
+    record
+        Where leases, releases and instances that come and go are noted.
+    """
+
+    def __init__(self, scenario: EnactmentScenario, draws: Draws, record: EventLog | None) -> None:
+        self._scenario = scenario
+        self._operators = scenario.application.by_name
+        self._types = scenario.types
+        self._draws = draws
+        self._record = record
+        self._hosts: dict[str, LeasedHost] = {}
+        self._here: dict[str, LeasedHost] = {}
+        self._instances: list[Instance] = []
+        self._starting: list[tuple[float, int]] = []
+        self.changes: dict[str, list[Change]] = {name: [] for name in self._operators}
+        self.running = dict.fromkeys(self._operators, 0)
+        self.instances = dict.fromkeys(self._operators, 0)
+        self.scalings = dict.fromkeys(self._operators, 0)
+
+    @property
+    def leases(self) -> int:
+        """Hosts leased so far."""
+        return len(self._hosts)
+
+    def found(self, state: EnactmentState) -> None:
+        """Lease what the initial instances need and run them from time 0 on: first fit, in document order.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When the limits of the host types leave no room for them.
+        """
+        for action in _first_fit(state, self._scenario.initial_instances):
+            if isinstance(action, Lease):
+                self._lease(action, 0.0, ready=0.0)
+            elif isinstance(action, Place):
+                host = self._hosts[action.host]
+                host.images[action.operator] = 0.0
+                self._start(self._put(action.operator, host, 0.0, "initial", up=0.0), 0.0)
+                self.instances[action.operator] += 1
+
+    def apply(self, actions: tuple[Action, ...], state: EnactmentState) -> None:
+        """Carry out what a policy wants, now.
+
+        Raises
+        ------
+        PolicyError
+            At the first action that cannot be done, before anything is.
+        """
+        draft = Draft(state)
+        for action in actions:
+            if isinstance(action, Lease) and action.host in self._hosts and action.host not in state.hosts:
+                why = f"{action}: there was a host {action.host!r} before; {draft.describe()}"
+                raise PolicyError(why, state, action)
+            draft.apply(action)
+        for action in actions:
+            self._carry_out(action, state.time)
+
+    def advance(self, until: float) -> None:
+        """Start all instances that are up before `until` (s); those that they replace end."""
+        while self._starting and self._starting[0][0] < until:
+            time, number = heappop(self._starting)
+            instance = self._instances[number]
+            if instance.ended is None:
+                self._start(instance, time)
+                self._end_chain(instance.predecessor, time)
+
+    def take_changes(self, operator: str) -> list[Change]:
+        """Instances of an operator that came and went, by time, since this was last asked."""
+        taken, self.changes[operator] = self.changes[operator], []
+        return taken
+
+    def host_states(self, time: float) -> dict[str, HostState]:
+        """What a policy sees of the hosts."""
+        return {name: _host_state(host, time) for name, host in self._here.items()}
+
+    def lease_records(self, end: float) -> Iterator[LeaseRecord]:
+        """All leases, those open at the end of the run paid until then."""
+        for host in self._hosts.values():
+            paid = units_paid(host.start, end if host.end is None else host.end, host.type.billing_time)
+            yield LeaseRecord.model_construct(
+                host=host.name, type=host.type.name, start=host.start, ready=host.ready, end=host.end, units=paid
+            )
+
+    def instance_records(self) -> Iterator[InstanceRecord]:
+        """All instances."""
+        for each in self._instances:
+            yield InstanceRecord.model_construct(
+                operator=each.operator,
+                host=each.host.name,
+                placed=each.placed,
+                started=each.started,
+                ended=each.ended,
+                cause=each.cause,
+                ended_by=each.ended_by,
+            )
+
+    def _carry_out(self, action: Action, time: float) -> None:
+        match action:
+            case Lease():
+                self._lease(action, time, ready=time + self._draws.host_start_up(self._types[action.type]))
+            case Release(name):
+                self._hosts[name].releasing = True
+                self._end_if_empty(self._hosts[name], time)
+            case Place(operator, name):
+                self._place(operator, self._hosts[name], time, "placed")
+                self.instances[operator] += 1
+                self.scalings[operator] += 1
+            case Remove(operator, name):
+                instance = _newest(self._hosts[name], operator)
+                self._end(instance, time, "removed")
+                self._end_chain(instance.predecessor, time)
+                self.instances[operator] -= 1
+                self.scalings[operator] += 1
+            case Migrate(operator, source, target):
+                leaving = _newest(self._hosts[source], operator)
+                leaving.leaving = True
+                self._place(operator, self._hosts[target], time, "migrated").predecessor = leaving
+
+    def _lease(self, action: Lease, time: float, ready: float) -> None:
+        host = LeasedHost(action.host, self._types[action.type], time, ready)
+        self._hosts[action.host] = self._here[action.host] = host
+        self._note(time, "lease", action.host)
+
+    def _place(self, operator: str, host: LeasedHost, time: float, cause: str) -> Instance:
+        """Place an instance; it starts once the host is ready and the image is there, which is downloaded once."""
+        ready = max(time, host.ready)
+        download = self._operators[operator].code_size / self._scenario.image_bandwidth
+        there = host.images.setdefault(operator, ready + download)
+        up = max(ready, there) + self._draws.instance_start_up()
+        instance = self._put(operator, host, time, cause, up)
+        heappush(self._starting, (up, instance.number))
+        return instance
+
+    def _put(self, operator: str, host: LeasedHost, time: float, cause: str, up: float) -> Instance:
+        instance = Instance(len(self._instances), operator, host, time, cause, up)
+        self._instances.append(instance)
+        host.instances.append(instance)
+        return instance
+
+    def _start(self, instance: Instance, time: float) -> None:
+        instance.started = time
+        self.running[instance.operator] += 1
+        self.changes[instance.operator].append((time, START, instance.number))
+        self._note(time, "up", instance.operator, instance.number, instance.host.name)
+
+    def _end_chain(self, instance: Instance | None, time: float) -> None:
+        """End an instance whose successor is up or gone, and whatever it was to succeed itself."""
+        while instance is not None and instance.ended is None:
+            self._end(instance, time, "migrated")
+            instance = instance.predecessor
+
+    def _end(self, instance: Instance, time: float, by: str) -> None:
+        instance.ended, instance.ended_by = time, by
+        instance.host.instances.remove(instance)
+        if instance.started is not None:
+            self.running[instance.operator] -= 1
+            self.changes[instance.operator].append((time, STOP, instance.number))
+        self._note(time, "down", instance.operator, instance.number, instance.host.name)
+        self._end_if_empty(instance.host, time)
+
+    def _end_if_empty(self, host: LeasedHost, time: float) -> None:
+        if host.releasing and not host.instances:
+            host.end = time
+            del self._here[host.name]
+            self._note(time, "release", host.name)
+
+    def _note(self, time: float, what: str, subject: str, instance: int = -1, host: str = "") -> None:
+        if self._record is not None:
+            self._record.note(time, what, subject, instance, host)
+
+
+def _newest(host: LeasedHost, operator: str) -> Instance:
+    """The instance that was placed last: what it has to do with is the least."""
+    return next(each for each in reversed(host.instances) if each.operator == operator and not each.leaving)
+
+
+def _host_state(host: LeasedHost, time: float) -> HostState:
+    instances: dict[str, int] = {}
+    leaving: dict[str, int] = {}
+    for each in host.instances:
+        instances[each.operator] = instances.get(each.operator, 0) + 1
+        if each.leaving:
+            leaving[each.operator] = leaving.get(each.operator, 0) + 1
+    return HostState(
+        name=host.name,
+        type=host.type,
+        ready=host.ready <= time,
+        paid_until=host.start + units_paid(host.start, time, host.type.billing_time) * host.type.billing_time,
+        instances=instances,
+        leaving=leaving,
+        images=frozenset(host.images),
+        releasing=host.releasing,
+    )
+
+
+def _first_fit(state: EnactmentState, count: int) -> tuple[Action, ...]:
+    """Leases and placements of so many instances of each operator, each on the first host that has room."""
+    draft = Draft(state)
+    for operator in state.operators:
+        for _ in range(count):
+            if not any(_tried(draft, operator, host) for host in draft.hosts) and not _on_new_host(draft, operator):
+                why = f"have no room within the limits of the host types: {operator} finds none"
+                raise InvalidInstanceError([Fault("initial_instances", str(count), why)])
+    return draft.actions
+
+
+def _tried(draft: Draft, operator: str, host: str) -> bool:
+    fits = draft.fits(host, operator)
+    if fits:
+        draft.place(operator, host)
+    return fits
+
+
+def _on_new_host(draft: Draft, operator: str) -> bool:
+    """Lease a host of the first type that can be leased and can run the operator."""
+    for each in draft.state.host_types.values():
+        leased = sum(draft.type(host).name == each.name for host in draft.hosts)
+        if (each.limit is None or leased < each.limit) and has_room(
+            draft.state.operators[operator].operator, each, each.capacity
+        ):
+            draft.place(operator, draft.lease(each.name))
+            return True
+    return False

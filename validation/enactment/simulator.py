@@ -1,0 +1,170 @@
+"""Simulates a run under a policy, by discrete events at the grain of data items (cost-efficient enactment, "Evaluation").
+
+Between two observations of the policy, instances come and go at times that are known. So a round is simulated operator by
+operator, each after those that send to it, in one compiled pass over its items (`edrp.validation.enactment.kernels`); only
+hosts and instances are kept in Python, and only round by round.
+
+What happens at one time happens in this order: the policy acts, instances come and go, stalls begin and end, queues are sampled,
+then items move.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf
+from time import perf_counter
+from typing import overload
+
+from edrp.documents.enactment_run import EnactmentRun
+from edrp.enactment import Action, EnactmentState, Policy
+from edrp.problems.enactment_accounts import emitted
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.validation.enactment.draws import Draws, Floats
+from edrp.validation.enactment.events import EventLog
+from edrp.validation.enactment.ledger import Ledger
+from edrp.validation.enactment.station import Station
+
+ROUNDING = 1e-9
+"""Share of an interval by which times may differ and count as equal."""
+
+
+@overload
+def simulate(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun: ...
+
+
+@overload
+def simulate(
+    scenario: EnactmentScenario, policy: Policy, seed: int, *, until: float, record: EventLog | None = None
+) -> EnactmentRun | None: ...
+
+
+def simulate(
+    scenario: EnactmentScenario, policy: Policy, seed: int, *, until: float = inf, record: EventLog | None = None
+) -> EnactmentRun | None:
+    """Simulate one run.
+
+    Parameters
+    ----------
+    scenario
+        What is simulated.
+    policy
+        Asked at time 0 and then once per provisioning interval; the object must be new.
+    seed
+        Of everything random; not negative. The same seed gives the same run.
+    until
+        As `time.perf_counter` counts: when to give up. It is looked at once a round.
+    record
+        For small runs: where every item, instance and host is noted.
+
+    Returns
+    -------
+    EnactmentRun or None
+        The run; None when `until` came first.
+
+    Raises
+    ------
+    PolicyError
+        When the policy asks for what cannot be done; nothing of that round is carried out.
+    InvalidInstanceError
+        When the limits of the host types leave no room for the initial instances.
+    VerificationError
+        When items appear or vanish, which is checked at every round with actions and at the end.
+
+    Examples
+    --------
+    >>> scenario = EnactmentScenario(
+    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
+    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1, 2], load_step=120.0)
+    >>> class Idle:
+    ...     name = "idle"
+    ...     def observe(self, state):
+    ...         return ()
+    >>> run = simulate(scenario, Idle(), seed=1)
+    >>> run.operators[0].arrived, run.leases[0].units, len(run.instances)
+    (720, 1, 2)
+    """
+    run = _Run(scenario, seed, record)
+    interval, duration = scenario.provisioning_interval, scenario.duration
+    rounds = ceil(duration / interval - ROUNDING)
+    for index in range(rounds):
+        actions = tuple(policy.observe(run.observe()))
+        run.act(actions)
+        run.advance(duration if index == rounds - 1 else (index + 1) * interval)
+        if perf_counter() > until:
+            return None
+    return run.document()
+
+
+class _Run:
+    """A run under way."""
+
+    def __init__(self, scenario: EnactmentScenario, seed: int, record: EventLog | None) -> None:
+        self._scenario = scenario
+        self._record = record
+        draws = Draws(scenario, seed)
+        application = scenario.application
+        self._order = application.topological_order
+        self._stations = {name: Station(scenario, each, draws) for name, each in application.by_name.items()}
+        self._sources = {name: [s.source for s in application.streams if s.target == name] for name in application.by_name}
+        self._streams = tuple((stream.source, stream.target) for stream in application.streams)
+        self._ledger = Ledger(scenario, draws, record)
+        self._now = 0.0
+        self._ledger.found(self.observe())
+        self._state: EnactmentState
+
+    def observe(self) -> EnactmentState:
+        """What the policy sees now."""
+        ledger = self._ledger
+        operators = {
+            name: station.observe(ledger.running[name], ledger.instances[name] - ledger.running[name], ledger.scalings[name])
+            for name, station in self._stations.items()
+        }
+        self._state = EnactmentState(
+            time=self._now,
+            interval=self._scenario.provisioning_interval,
+            operators=operators,
+            hosts=ledger.host_states(self._now),
+            host_types=self._scenario.types,
+            streams=self._streams,
+            leases=ledger.leases,
+        )
+        return self._state
+
+    def act(self, actions: tuple[Action, ...]) -> None:
+        """Carry out what the policy wants."""
+        if actions:
+            self._check()
+            self._ledger.apply(actions, self._state)
+
+    def advance(self, end: float) -> None:
+        """One round, until `end` (s)."""
+        self._ledger.advance(end)
+        samples = self._samples(end)
+        sent: dict[str, Floats] = {}
+        for name in self._order:
+            station = self._stations[name]
+            inflows = [sent[source] for source in self._sources[name]]
+            departures = station.advance(inflows, self._ledger.take_changes(name), samples, end, self._record)
+            sent[name] = station.sent(departures)
+        self._now = end
+
+    def document(self) -> EnactmentRun:
+        """The run, once it is over."""
+        self._check()
+        return EnactmentRun.model_construct(
+            leases=tuple(self._ledger.lease_records(self._scenario.duration)),
+            instances=tuple(self._ledger.instance_records()),
+            operators=tuple(station.record() for station in self._stations.values()),
+        )
+
+    def _samples(self, end: float) -> list[float]:
+        """When queues are sampled in the round; its last moment is exact."""
+        interval = self._scenario.monitoring_interval
+        count = int((end - self._now) / interval + ROUNDING)
+        times = [self._now + index * interval for index in range(1, count + 1)]
+        return [min(time, end) for time in times]
+
+    def _check(self) -> None:
+        """No item appears or vanishes."""
+        for name, station in self._stations.items():
+            before = [self._stations[source] for source in self._sources[name]]
+            station.check(sum(emitted(each.completed, each.operator.selectivity) for each in before))
