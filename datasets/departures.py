@@ -27,8 +27,9 @@ STEP = 300.0
 SMOOTHING = 1800.0
 """Seconds over which departures are averaged.
 
-As few as do: timetables are full of whole and half hours (22 departures in the five minutes from six, 5 in those from ten past);
-half an hour is the least window in which that plays no part.
+As few as do: timetables are full of whole and half hours (22 departures in the five minutes from six, 5 in those from ten
+past). Between seven and twenty-one o'clock the mean by minute of the hour deviates by 47 % without smoothing, by 9 % with half
+an hour, and by no less with three quarters.
 """
 
 

@@ -1,0 +1,115 @@
+"""Departures as a load: scaled, smoothed as said, of the days asked for; and the families made of patterns and departures."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from edrp.datasets import flights, generate
+from edrp.datasets.departures import departure_machines, departures_scenario
+from edrp.errors import InvalidInstanceError
+
+DAY_STEPS = 288
+MONDAY = 188
+"""8 July, counted from 1 January."""
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """Departures by five minutes."""
+    return flights().between(MONDAY * 86_400.0, (MONDAY + 7) * 86_400.0).per_bin(300.0)
+
+
+def test_a_week_has_its_quietest_and_its_busiest_moment():
+    scenario = departures_scenario("2013-07-08", billing_time=3600.0)
+    assert scenario.duration == 7 * 86_400
+    assert (min(scenario.load), max(scenario.load)) == (1, 8)
+    assert scenario.host_types[0].price == 6
+    nights = np.reshape(scenario.load, (7, DAY_STEPS))[:, 12:48]
+    assert (nights == 1).all(), "nobody leaves between one and four"
+
+
+def test_without_smoothing_machines_are_the_departures_themselves(counts):
+    machines = np.array(departure_machines("2013-07-08", smoothing=300.0))
+    padded = np.zeros(machines.size)
+    padded[: counts.size] = counts
+    assert np.allclose(machines, 1 + 7 * padded / padded.max(), atol=1e-4)
+
+
+def test_smoothing_averages_over_its_window_and_no_more(counts):
+    machines = np.array(departure_machines("2013-07-08"))
+    inner = np.convolve(counts, np.ones(6), "valid")
+    # The window of six steps lies around each step: three before it, itself, two after.
+    expected = machines[3 : 3 + inner.size]
+    assert np.corrcoef(inner, expected)[0, 1] == pytest.approx(1, abs=1e-9)
+
+
+def test_half_an_hour_takes_the_timetable_out():
+    """What is left of whole hours: means of departures by minute of the hour, relative to their mean."""
+
+    def ripple(smoothing):
+        by_day = np.reshape(departure_machines("2013-07-08", smoothing=smoothing), (7, 24, 12))[:, 7:21] - 1
+        means = by_day.mean(axis=(0, 1))
+        return means.std() / means.mean()
+
+    assert ripple(300.0) > 0.4
+    assert ripple(1800.0) < 0.1
+    assert ripple(2700.0) > 0.9 * ripple(1800.0), "longer windows smooth more and gain nothing"
+
+
+def test_days_begin_with_what_went_before():
+    together = departure_machines("2013-07-08", 2)
+    second = departure_machines(date(2013, 7, 9), 1)
+    # Another scale, the same course.
+    assert np.corrcoef(together[DAY_STEPS:], second)[0, 1] == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        ({"first_day": "2013-12-30"}, "days"),
+        ({"first_day": "2012-07-08"}, "first_day"),
+        ({"first_day": "8 July"}, "first_day"),
+        ({"days": 0}, "days"),
+        ({"days": -3}, "days"),
+        ({"smoothing": 400.0}, "smoothing"),
+        ({"smoothing": 0.0}, "smoothing"),
+    ],
+)
+def test_days_and_windows_that_cannot_be_are_named(arguments, place):
+    with pytest.raises(InvalidInstanceError) as caught:
+        departure_machines(**arguments)
+    assert [fault.place for fault in caught.value.faults] == [place]
+
+
+def test_the_year_can_be_used_to_its_end():
+    assert len(departure_machines("2013-12-25")) == 7 * DAY_STEPS
+
+
+def test_snapshots_go_from_idle_to_queued_and_some_run_already():
+    problems = [problem for _, problem in generate("enactment", 120, seed=2)]
+    assert 0.3 < np.mean([bool(problem.current) for problem in problems]) < 0.7
+    assert 0.2 < np.mean([bool(problem.queues) for problem in problems]) < 1
+    assert {len(problem.host_types) for problem in problems} == {1, 2, 3}
+    assert {problem.utilisation for problem in problems} == {0.8, 1.0, None}
+    for problem in problems:
+        broken = problem.evaluate(problem.current).broken
+        assert not [why for why in broken if why.startswith(("host ", "limit of"))], "what runs has room on its hosts"
+
+
+def test_the_factory_at_random_states_has_up_to_the_machines_asked_for():
+    rates = [
+        problem.application.load("calculate-oee") * 0.48 / 3
+        for _, problem in generate("enactment", 60, families=["manufacturing"], size=20)
+    ]
+    assert 1 <= min(rates) < 5
+    assert 15 < max(rates) <= 20
+
+
+def test_loads_over_time_change():
+    for kind, field in (("leasing", "forecast"), ("enactment-scenario", "load")):
+        loads = [getattr(problem, field) for _, problem in generate(kind, 60, seed=4, size=12)]
+        assert all(len(load) == 12 and min(load) > 0 for load in loads)
+        assert np.mean([len(set(load)) > 2 for load in loads]) > 0.9
