@@ -1,0 +1,266 @@
+"""Tables of the report of enactment: one description each, printed on a terminal, in a page and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from edrp.validation.benchmark.tables import Table
+from edrp.validation.enactment.claims import Comparison, Interval, Statement
+from edrp.validation.enactment.paper_tables import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
+from edrp.validation.enactment.report_cells import Cell, SettingError
+from edrp.validation.enactment.report_runs import Samples
+
+NONE = "–"
+LEAST_ERROR = {"compliance": 0.035, "worst_btu": 0.08, "resource_cost": 0.18}
+"""Within these a setting counts as one that reproduces the tables."""
+
+ROWS = {
+    "real_time_compliance": "real-time\n%",
+    "near_real_time_compliance": "near\n%",
+    "relaxed_compliance": "relaxed\n%",
+    "resource_cost": "resource\ncost",
+    "real_time_total": "real-time\ntotal",
+    "near_real_time_total": "near\ntotal",
+    "relaxed_total": "relaxed\ntotal",
+}
+"""Quantities in few letters: a table has to fit 80 columns."""
+
+ACTIVITY = {
+    "scalings": "instances started and removed",
+    "migrations": "migrations",
+    "mean_hosts": "hosts, mean",
+    "mean_instances": "instances, mean",
+    "paid_units": "paid units",
+    "time_to_adapt": "time to adapt [s]",
+}
+
+
+def paper_table(pattern: str, cells: Iterable[Cell]) -> Table:
+    """One of Tables 3 to 6: in each cell ours, below it the paper's, and below that the difference.
+
+    Compliances are in per cent and their differences in points; differences of costs are per cent of the paper's.
+    """
+    own = {(cell.quantity, cell.column): cell for cell in cells if cell.pattern == pattern}
+    columns = [column for column in COLUMNS if any(column == there for _, there in own)]
+    rows = tuple((ROWS[quantity], *(_cell_words(own[quantity, column]) for column in columns)) for quantity in QUANTITIES)
+    headings = ("", *map(_heading, columns))
+    title = f"Table {TABLE_NUMBERS[pattern]}, {pattern}: ours ± deviation, the paper's, the difference"
+    return Table(title, headings, rows, headings[1:])
+
+
+def _heading(column: Column) -> str:
+    return f"BTU{column.unit}" if column.policy == BTU else f"{column.policy}\nBTU{column.unit}"
+
+
+def _cell_words(cell: Cell) -> str:
+    share = cell.quantity in COMPLIANCES
+    scale = 100 if share else 1
+    difference = signed(100 * cell.difference, 1) if share else f"{signed(100 * cell.difference / cell.paper.mean, 0)} %"
+    return f"{_printed(cell.ours, scale, 1)}\n{_printed(cell.paper, scale, 0 if share else 1)}\n{difference}"
+
+
+def _printed(value: Printed, scale: float, digits: int) -> str:
+    deviation = "" if value.deviation is None else f"±{scale * value.deviation:.{digits}f}"
+    return f"{scale * value.mean:.{digits}f}{deviation}"
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign, which zero has none of.
+
+    >>> signed(1.26, 1), signed(-3.0, 0), signed(-0.04, 1)
+    ('+1.3', '−3', '0.0')
+    """
+    text = f"{value:+.{digits}f}"
+    return text.replace("-", "−") if float(text) else text[1:]
+
+
+def error_table(errors: Mapping[str, SettingError]) -> Table:
+    """How far settings are from the paper, by their names."""
+    rows = tuple(
+        (
+            name,
+            f"{100 * error.compliance:.1f}",
+            f"{100 * error.worst_btu:.1f}",
+            f"{100 * error.worst_threshold:.1f}",
+            f"{100 * error.resource_cost:.1f}",
+            f"{100 * error.totals:.1f}",
+        )
+        for name, error in errors.items()
+    )
+    columns = ("setting", "compliance\nmean", "BTU\nworst", "threshold\nworst", "resources\nmean", "totals\nmean")
+    caption = "Errors against Tables 3 to 6: compliances in points, costs in %"
+    return Table(caption, columns, rows, columns[1:], open=True)
+
+
+def statement_table(found: Sequence[Statement]) -> Table:
+    """One row for each sentence of the paper."""
+    rows = tuple(
+        (
+            each.sentence,
+            each.section,
+            each.verdict,
+            *(str(each.count(verdict)) for verdict in ("holds", "does not hold", "undecided")),
+            _agreement(each),
+            margin_words(_closest(each).ours),
+        )
+        for each in found
+    )
+    columns = (
+        "what the paper says", "where", "verdict", "hold", "do not", "undecided", "paper's tables\nagree",
+        "least margin\n[%] (95 %)",
+    )  # fmt: skip
+    return Table("What the paper says, comparison by comparison", columns, rows, columns[3:], open=True)
+
+
+def statement_in_words(statement: Statement) -> str:
+    """A sentence with its verdict, in rich markup."""
+    marks = {
+        "holds": "[green]holds[/green]",
+        "does not hold": "[red]does not hold[/red]",
+        "undecided": "[yellow]undecided[/yellow]",
+    }
+    held = f"{statement.count('holds')} of {len(statement.comparisons)}"
+    agreement = _agreement(statement)
+    paper = "" if agreement == NONE else f"; the paper's tables {agreement}"
+    least = margin_words(_closest(statement).ours)
+    return f"{marks[statement.verdict]}: {statement.sentence} [dim]({held}{paper}; least margin {least})[/dim]"
+
+
+def comparison_table(statement: Statement) -> Table:
+    """Every comparison of a statement."""
+    rows = tuple(
+        (each.where, NONE if each.paper is None else signed(100 * each.paper, 1), margin_words(each.ours), each.verdict)
+        for each in statement.comparisons
+    )
+    columns = ("comparison", "paper [%]", "ours [%] (95 %)", "verdict")
+    return Table(statement.sentence, columns, rows, columns[1:3])
+
+
+def _agreement(statement: Statement) -> str:
+    agreeing, known = statement.paper_agrees
+    return f"{agreeing} of {known}" if known else NONE
+
+
+def _closest(statement: Statement) -> Comparison:
+    """The comparison that is least on the side of the paper."""
+    return min(statement.comparisons, key=lambda each: each.ours.mean)
+
+
+def margin_words(margin: Interval) -> str:
+    """A margin in per cent or points with its interval.
+
+    >>> margin_words(Interval(0.12, 0.1, 0.14)), margin_words(Interval(-0.031, None, None))
+    ('+12.0 (10.0 to 14.0)', '−3.1')
+    """
+    if margin.low is None or margin.high is None:
+        return signed(100 * margin.mean, 1)
+    low, high = (f"{100 * end:.1f}".replace("-", "−") for end in (margin.low, margin.high))
+    return f"{signed(100 * margin.mean, 1)} ({low} to {high})"
+
+
+def activity_table(pattern: str, samples: Samples) -> Table:
+    """What policies did under a pattern, in the mean over the seeds."""
+    own = {column: metrics for (there, column), metrics in samples.items() if there == pattern}
+    rows = tuple((words, *(f"{metrics[name].mean():.1f}" for metrics in own.values())) for name, words in ACTIVITY.items())
+    headings = ("", *map(_heading, own))
+    return Table(f"Activity under {pattern}", headings, rows, headings[1:])
+
+
+def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], float]) -> Table:
+    """All policies by pattern and unit: near-real-time total, near-real-time and relaxed compliance; the bound last."""
+    policies = list(dict.fromkeys(column.policy for _, column in samples))
+    cells = list(dict.fromkeys((pattern, column.unit) for pattern, column in samples))
+    rows = tuple(
+        (
+            f"{pattern}, BTU{unit}",
+            *(_policy_words(samples[pattern, Column(policy, unit)]) for policy in policies),
+            *([f"{bounds[pattern, unit]:.1f}"] if (pattern, unit) in bounds else [NONE] if bounds else []),
+        )
+        for pattern, unit in cells
+    )
+    columns = ("pattern, unit", *policies, *(["clairvoyant bound"] if bounds else []))
+    title = "Policies side by side: near-real-time total ± deviation; below it near-real-time and relaxed compliance in %"
+    return Table(title, columns, rows, columns[1:], open=True)
+
+
+def _policy_words(metrics: Mapping[str, Any]) -> str:
+    total = metrics["near_real_time_total"]
+    deviation = f"±{np.std(total, ddof=1):.1f}" if total.size > 1 else ""
+    near, relaxed = (f"{100 * metrics[f'{level}_compliance'].mean():.1f}" for level in ("near_real_time", "relaxed"))
+    return f"{total.mean():.1f}{deviation}\n{near}  {relaxed}"
+
+
+def console_table(table: Table) -> RichTable:
+    """For a terminal; words are broken, numbers are not."""
+    made = RichTable(
+        title=escape(table.caption),
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for name in table.columns:
+        right = name in table.right
+        made.add_column(escape(name), justify="right" if right else "left", no_wrap=right)
+    for row in table.rows:
+        made.add_row(*(_dimmed(cell) for cell in row))
+    return made
+
+
+def _dimmed(cell: str) -> str:
+    """What stands below ours, in less ink."""
+    first, _, rest = cell.partition("\n")
+    return f"{escape(first)}\n[dim]{escape(rest)}[/dim]" if rest else escape(first)
+
+
+def markdown_table(table: Table) -> str:
+    """For a document; what stands in two lines of a cell comes in brackets."""
+    signs = ["---:" if name in table.right else "---" for name in table.columns]
+    lines = [f"| {' | '.join(' '.join(name.split()) for name in table.columns)} |", f"|{'|'.join(signs)}|"]
+    lines += [f"| {' | '.join(_in_one_line(cell) for cell in row)} |" for row in table.rows]
+    return "\n".join([f"{table.caption}:", "", *lines, ""])
+
+
+def _in_one_line(cell: str) -> str:
+    first, *rest = cell.split("\n")
+    return f"{first} ({'; '.join(rest)})" if rest else first
+
+
+def cell_records(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
+    """Cells as rows of a CSV file: shares and money, not per cent."""
+    for cell in cells:
+        yield {
+            "table": TABLE_NUMBERS[cell.pattern],
+            "pattern": cell.pattern,
+            "policy": cell.column.policy,
+            "unit_minutes": cell.column.unit,
+            "quantity": cell.quantity,
+            "mean": cell.ours.mean,
+            "deviation": cell.ours.deviation,
+            "paper_mean": cell.paper.mean,
+            "paper_deviation": cell.paper.deviation,
+            "difference": cell.difference,
+        }
+
+
+def comparison_records(found: Iterable[Statement]) -> Iterator[dict[str, Any]]:
+    """Comparisons as rows of a CSV file: margins are shares."""
+    for statement in found:
+        for each in statement.comparisons:
+            yield {
+                "statement": statement.sentence,
+                "section": statement.section,
+                "comparison": each.where,
+                "paper_margin": each.paper,
+                "margin": each.ours.mean,
+                "low": each.ours.low,
+                "high": each.ours.high,
+                "verdict": each.verdict,
+            }
