@@ -199,7 +199,10 @@ def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_li
     both = acts(BtuPolicy(BtuParameters()), replace(before, operators={"a": wide}))
     assert both == ["lease host-1 of type small", "place a on host-1", "lease host-2 of type small", "place a on host-2"]
     only = replace(before, operators={"a": replace(wide, operator=operator("a", 3, 6, candidates=("bulk",)))})
-    assert acts(BtuPolicy(BtuParameters()), only) == ["lease host-1 of type bulk", *["place a on host-1"] * 2]
+    assert acts(BtuPolicy(BtuParameters(place_on_starting=True)), only) == [
+        "lease host-1 of type bulk",
+        *["place a on host-1"] * 2,
+    ]
 
 
 def test_without_a_place_nothing_is_done() -> None:
@@ -210,11 +213,12 @@ def test_without_a_place_nothing_is_done() -> None:
     assert acts(BtuPolicy(BtuParameters()), state_of(host("h", {"a": 1}), a=capped)) == ["place a on h"]
 
 
-def test_hosts_that_start_take_instances_unless_told_otherwise() -> None:
+def test_hosts_that_start_take_instances_only_where_told_so() -> None:
     late = OperatorState(operator("a"), queue=300, durations=LATE)
     starting = state_of(host("full", {"a": 4}), host("new", {}, ready=False), a=late)
-    assert acts(BtuPolicy(BtuParameters()), starting) == ["place a on new"] * 2
-    waiting = acts(BtuPolicy(BtuParameters(place_on_starting=False)), starting)
+    assert acts(BtuPolicy(BtuParameters(place_on_starting=True)), starting) == ["place a on new"] * 2
+    assert acts(ThresholdPolicy(ThresholdParameters()), starting) == ["place a on new"] * 2
+    waiting = acts(BtuPolicy(BtuParameters()), starting)
     assert [each for each in waiting if each.startswith("lease")] == ["lease host-1 of type small", "lease host-2 of type small"]
 
 

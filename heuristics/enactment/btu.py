@@ -42,8 +42,9 @@ class BtuParameters:
     release_share : share of an operator's instances
         Most that go with a host; one may in any case.
     place_on_starting
-        Whether a host that is still starting may take new instances. True, as every instance of a round would otherwise
-        lease a host of its own. Migrations go to hosts that are up: others would outlast what is paid.
+        Whether a host that is still starting may take new instances. The paper assesses "currently running hosts", so that
+        every instance that finds no room leases a host of its own until the first of these is up. Migrations always go to
+        hosts that are up: others would outlast what is paid.
     ask_once
         Whether a host that cannot be released when first asked is kept for the next unit, as in Fig. 5; False asks again in
         every round of the window.
@@ -63,7 +64,7 @@ class BtuParameters:
     window: Annotated[float, Field(gt=0, le=1)] = 0.05
     window_rounds: Annotated[int, Field(ge=0)] = 1
     release_share: Annotated[float, Field(ge=0, le=1)] = 0.2
-    place_on_starting: bool = True
+    place_on_starting: bool = False
     ask_once: bool = True
 
     @property

@@ -30,7 +30,8 @@ class ThresholdParameters:
     cooldown : s
         An operator is not scaled down for so long after it was scaled up; the baseline knows none.
     place_on_starting
-        Whether a host that is still starting may take new instances; otherwise each of a round leases a host of its own.
+        Whether a host that is still starting may take new instances. The baseline leases "as soon as all currently used
+        hosts are fully utilized", and one that starts is not.
     """
 
     upper: Items = 50.0
