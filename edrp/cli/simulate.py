@@ -24,11 +24,9 @@ from edrp.methods import methods
 from edrp.parameters import NoParameters, read_parameters
 from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.solve import solve
+from edrp.validation.enactment.methods import SUFFIX
 from edrp.validation.enactment.timeline import save_timeline, timeline, timeline_figure
 from edrp.wording import suggestion
-
-SUFFIX = "-policy"
-"""A policy is the method of that name with this ending."""
 
 PATTERN, UNIT, DURATION, DAYS = "stepwise", 600.0, 7200.0, 7
 
