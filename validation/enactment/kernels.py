@@ -150,7 +150,7 @@ def _take(work: Work, crew: Crew, occupancy: float, levels: Floats, last: float,
     """Begin items before `stop` with the instances there are; returns how many are begun by then."""
     free, instance = crew.free, crew.instance
     size, sequence, open_since = crew.counts[SIZE], crew.counts[SEQUENCE], crew.sums[OPEN_SINCE]
-    recorded_sum, first = 0.0, begun
+    recorded_sum, first = crew.sums[RECORDED], begun
     real, near, relaxed = 0, 0, 0
     while begun < work.arrivals.size and size > 0:
         arrival = work.arrivals[begun]
@@ -174,7 +174,7 @@ def _take(work: Work, crew: Crew, occupancy: float, levels: Floats, last: float,
     crew.counts[WITHIN] += real
     crew.counts[WITHIN + 1] += near
     crew.counts[WITHIN + 2] += relaxed
-    crew.sums[RECORDED] += recorded_sum
+    crew.sums[RECORDED] = recorded_sum
     return begun
 
 

@@ -10,7 +10,7 @@ then items move.
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import inf
 from time import perf_counter
 from typing import overload
 
@@ -21,10 +21,8 @@ from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.validation.enactment.draws import Draws, Floats
 from edrp.validation.enactment.events import EventLog
 from edrp.validation.enactment.ledger import Ledger
+from edrp.validation.enactment.rounds import Round, rounds
 from edrp.validation.enactment.station import Station
-
-ROUNDING = 1e-9
-"""Share of an interval by which times may differ and count as equal."""
 
 
 @overload
@@ -83,12 +81,9 @@ def simulate(
     (720, 1, 2)
     """
     run = _Run(scenario, seed, record)
-    interval, duration = scenario.provisioning_interval, scenario.duration
-    rounds = ceil(duration / interval - ROUNDING)
-    for index in range(rounds):
-        actions = tuple(policy.observe(run.observe()))
-        run.act(actions)
-        run.advance(duration if index == rounds - 1 else (index + 1) * interval)
+    for each in rounds(scenario):
+        run.act(tuple(policy.observe(run.observe())))
+        run.advance(each)
         if perf_counter() > until:
             return None
     return run.document()
@@ -135,17 +130,16 @@ class _Run:
             self._check()
             self._ledger.apply(actions, self._state)
 
-    def advance(self, end: float) -> None:
-        """One round, until `end` (s)."""
-        self._ledger.advance(end)
-        samples = self._samples(end)
+    def advance(self, current: Round) -> None:
+        """One round."""
+        self._ledger.advance(current.end)
         sent: dict[str, Floats] = {}
         for name in self._order:
             station = self._stations[name]
             inflows = [sent[source] for source in self._sources[name]]
-            departures = station.advance(inflows, self._ledger.take_changes(name), samples, end, self._record)
+            departures = station.advance(inflows, self._ledger.take_changes(name), current, self._record)
             sent[name] = station.sent(departures)
-        self._now = end
+        self._now = current.end
 
     def document(self) -> EnactmentRun:
         """The run, once it is over."""
@@ -155,13 +149,6 @@ class _Run:
             instances=tuple(self._ledger.instance_records()),
             operators=tuple(station.record() for station in self._stations.values()),
         )
-
-    def _samples(self, end: float) -> list[float]:
-        """When queues are sampled in the round; its last moment is exact."""
-        interval = self._scenario.monitoring_interval
-        count = int((end - self._now) / interval + ROUNDING)
-        times = [self._now + index * interval for index in range(1, count + 1)]
-        return [min(time, end) for time in times]
 
     def _check(self) -> None:
         """No item appears or vanishes."""

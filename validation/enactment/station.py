@@ -14,6 +14,7 @@ from edrp.validation.enactment.draws import Draws, Floats
 from edrp.validation.enactment.events import EventLog
 from edrp.validation.enactment.kernels import HOLD, RESUME, SAMPLE, START, WITHIN, Crew, Samples, Work, send, serve
 from edrp.validation.enactment.ledger import Change
+from edrp.validation.enactment.rounds import Round
 
 REMEMBERED = 20
 """Monitoring intervals of which a policy sees the mean recorded duration."""
@@ -58,9 +59,7 @@ class Station:
         self._durations: list[float] = []
         self._delays = _Delays(float(self._levels[LEVELS.index(scenario.objective_level)]))
 
-    def advance(
-        self, inflows: list[Floats], changes: list[Change], samples: list[float], end: float, record: EventLog | None = None
-    ) -> Floats:
+    def advance(self, inflows: list[Floats], changes: list[Change], current: Round, record: EventLog | None = None) -> Floats:
         """One round.
 
         Parameters
@@ -69,10 +68,8 @@ class Station:
             Seconds, rising: items that each operator before this one sends in the round.
         changes
             Instances that come and go.
-        samples
-            Seconds: when the queue is sampled.
-        end
-            Seconds: end of the round.
+        current
+            The round.
         record
             Where items are noted.
 
@@ -81,10 +78,12 @@ class Station:
         numpy.ndarray
             Seconds, rising: items that leave in the round.
         """
+        end = current.end
         fresh = self._fresh(inflows, end)
         work = self._work(fresh)
-        sampled = Samples(np.empty(len(samples), np.int64), np.empty(len(samples), np.int64), np.empty(len(samples)))
-        begun = self._serve(work, changes, samples, end, sampled)
+        count = len(current.samples)
+        samples = Samples(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count))
+        begun = self._serve(work, changes, current, samples)
         self._occupy(work, begun, end)
         ends = np.concatenate((self._leaving, work.ends[:begun]))
         gone = ends < end
@@ -93,7 +92,7 @@ class Station:
         self._waiting, self._processing = work.arrivals[begun:], work.processing[begun:]
         self.completed += departures.size
         self._begun += begun
-        self._monitor(samples, sampled)
+        self._monitor(current.samples, samples)
         if record is not None:
             record.note_all(fresh.tolist(), "arrive", self.operator.name)
             record.note_all(departures.tolist(), "depart", self.operator.name)
@@ -178,9 +177,9 @@ class Station:
             arrivals, np.concatenate((self._processing, processing)), np.empty(size), np.empty(size), np.empty(size, np.int64)
         )
 
-    def _serve(self, work: Work, changes: list[Change], samples: list[float], end: float, sampled: Samples) -> int:
-        happening = [*changes, *((time, SAMPLE, -1) for time in samples)]
-        while self._stalls and self._stalls[0][0] < end:
+    def _serve(self, work: Work, changes: list[Change], current: Round, samples: Samples) -> int:
+        happening = [*changes, *((time, SAMPLE, -1) for time in current.samples)]
+        while self._stalls and self._stalls[0][0] < current.end:
             happening.append(self._stalls.pop(0))
         happening.sort(key=lambda change: change[0])
         self._make_room(sum(code == START for _, code, _ in changes))
@@ -188,7 +187,16 @@ class Station:
         codes = np.array([code for _, code, _ in happening], np.int64)
         subjects = np.array([subject for _, _, subject in happening], np.int64)
         return serve(
-            work, self._crew, self.operator.occupancy, self._levels, self._duration, times, codes, subjects, end, sampled
+            work,
+            self._crew,
+            self.operator.occupancy,
+            self._levels,
+            self._duration,
+            times,
+            codes,
+            subjects,
+            current.end,
+            samples,
         )
 
     def _make_room(self, more: int) -> None:
@@ -209,8 +217,8 @@ class Station:
         self._occupied = occupied[occupied > end]
         self._now = end
 
-    def _monitor(self, samples: list[float], sampled: Samples) -> None:
-        for time, waiting, begun, recorded in zip(samples, *(each.tolist() for each in sampled), strict=True):
+    def _monitor(self, times: tuple[float, ...], samples: Samples) -> None:
+        for time, waiting, begun, recorded in zip(times, *(each.tolist() for each in samples), strict=True):
             self._queue = max(self._queue, waiting)
             if begun:
                 self._durations.append(recorded / begun)

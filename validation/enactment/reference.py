@@ -1,0 +1,170 @@
+"""The simulation once more, to be read: every item is a process of SimPy that waits, is served, and moves on.
+
+It shares with `edrp.validation.enactment.simulator` documents, draws and the times of rounds, and nothing that moves an item,
+starts an instance or keeps a host. Both give the same log of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from edrp.documents.enactment_run import EnactmentRun
+from edrp.enactment import Action, Draft, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.validation.enactment.draws import Stall
+from edrp.validation.enactment.events import EventLog
+from edrp.validation.enactment.reference_hosts import ReferenceHost, ReferenceInstance
+from edrp.validation.enactment.reference_queues import ReferenceQueue
+from edrp.validation.enactment.reference_stage import Stage
+from edrp.validation.enactment.rounds import rounds
+
+
+def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun:
+    """Simulate one run, item by item.
+
+    Parameters
+    ----------
+    scenario, policy, seed, record
+        As for `edrp.validation.enactment.simulator.simulate`; what the policy wants is not checked.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When SimPy is not installed.
+
+    Examples
+    --------
+    >>> scenario = EnactmentScenario(
+    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
+    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1, 2], load_step=120.0)
+    >>> class Idle:
+    ...     name = "idle"
+    ...     def observe(self, state):
+    ...         return ()
+    >>> from edrp.validation.enactment.simulator import simulate
+    >>> simulate_reference(scenario, Idle(), seed=1) == simulate(scenario, Idle(), seed=1)
+    True
+    """
+    world = _World(Stage(scenario, seed, EventLog() if record is None else record), policy)
+    world.stage.clock.run(until=scenario.duration)
+    return world.document()
+
+
+class _World:
+    """Operators, hosts and the policy on one clock."""
+
+    def __init__(self, stage: Stage, policy: Policy) -> None:
+        self.stage = stage
+        self._scenario = stage.scenario
+        self._policy = policy
+        self._hosts: dict[str, ReferenceHost] = {}
+        self._instances: list[ReferenceInstance] = []
+        self._queues = {each.name: ReferenceQueue(stage, each) for each in self._scenario.application.operators}
+        self._next_sample = 0.0
+        for stream in self._scenario.application.streams:
+            self._queues[stream.source].followers.append(self._queues[stream.target])
+        self._found()
+        stage.process(self._rounds())
+        for stall in stage.draws.stalls():
+            stage.process(self._stall(stall))
+        for queue in self._queues.values():
+            if queue.operator.external_rate:
+                stage.process(self._bring(queue))
+
+    def document(self) -> EnactmentRun:
+        """All that happened."""
+        if self._next_sample == self._scenario.duration:
+            self._sample()
+        return EnactmentRun(
+            leases=tuple(host.record(self._scenario.duration) for host in self._hosts.values()),
+            instances=tuple(instance.record() for instance in self._instances),
+            operators=tuple(queue.record() for queue in self._queues.values()),
+        )
+
+    def _bring(self, queue: ReferenceQueue) -> Iterator[Any]:
+        """Items come from outside."""
+        for time in self.stage.draws.arrivals(queue.operator).before(self._scenario.duration).tolist():
+            yield self.stage.timeout(time - self.stage.now)
+            queue.arrive()
+
+    def _stall(self, stall: Stall) -> Iterator[Any]:
+        """No item of an operator is begun for a while."""
+        queue = self._queues[stall.operator]
+        yield self.stage.moment(stall.start)
+        queue.stalls += 1
+        yield self.stage.moment(stall.end)
+        queue.stalls -= 1
+        queue.serve_waiting()
+
+    def _rounds(self) -> Iterator[Any]:
+        """The policy acts, then queues are sampled until it acts again."""
+        for each in rounds(self._scenario):
+            for action in self._policy.observe(self._state()):
+                self._act(action)
+            for time in each.samples:
+                self._next_sample = time
+                yield self.stage.moment(time)
+                self._sample()
+
+    def _sample(self) -> None:
+        for queue in self._queues.values():
+            queue.sample()
+
+    def _found(self) -> None:
+        """The first instances, first fit, running from the start."""
+        types = self._scenario.types
+        draft = Draft(self._state())
+        for name, queue in self._queues.items():
+            for _ in range(self._scenario.initial_instances):
+                host = next((each for each in draft.hosts if draft.fits(each, name)), None)
+                if host is None:
+                    host = draft.lease(next(each for each in types if each in (queue.operator.candidates or types)))
+                    self._hosts[host] = ReferenceHost(self.stage, host, draft.type(host), ready=0.0)
+                draft.place(name, host)
+                self._hosts[host].images[name] = 0.0
+                self._place(name, host, "initial").start()
+
+    def _act(self, action: Action) -> None:
+        """Do one thing that the policy wants."""
+        match action:
+            case Lease(name, host_type):
+                described = self._scenario.types[host_type]
+                ready = self.stage.now + self.stage.draws.host_start_up(described)
+                self._hosts[name] = ReferenceHost(self.stage, name, described, ready)
+            case Release(name):
+                self._hosts[name].release()
+            case Place(operator, name):
+                self._queues[operator].scalings += 1
+                self.stage.process(self._place(operator, name, "placed").start_up())
+            case Remove(operator, name):
+                self._queues[operator].scalings += 1
+                self._hosts[name].newest(operator).end("removed")
+            case Migrate(operator, source, target):
+                leaving = self._hosts[source].newest(operator)
+                self.stage.process(self._place(operator, target, "migrated", leaving).start_up())
+
+    def _place(
+        self,
+        operator: str,
+        host: str,
+        cause: Literal["initial", "placed", "migrated"],
+        replaces: ReferenceInstance | None = None,
+    ) -> ReferenceInstance:
+        queue = self._queues[operator]
+        instance = ReferenceInstance(queue, self._hosts[host], len(self._instances), cause, replaces)
+        self._instances.append(instance)
+        queue.instances.append(instance)
+        return instance
+
+    def _state(self) -> EnactmentState:
+        """What the policy sees."""
+        return EnactmentState(
+            time=self.stage.now,
+            interval=self._scenario.provisioning_interval,
+            operators={name: queue.observe() for name, queue in self._queues.items()},
+            hosts={name: host.state() for name, host in self._hosts.items() if host.end is None},
+            host_types=self._scenario.types,
+            streams=tuple((stream.source, stream.target) for stream in self._scenario.application.streams),
+            leases=len(self._hosts),
+        )

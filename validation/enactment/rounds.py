@@ -1,0 +1,39 @@
+"""When a run is looked at: the rounds of the policy, and the samples within each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import NamedTuple
+
+from edrp.problems.enactment_scenario import EnactmentScenario
+
+ROUNDING = 1e-9
+"""Share of an interval by which times may differ and count as equal."""
+
+
+class Round(NamedTuple):
+    """From one observation to the next, or to the end of the run (s), with the times at which queues are sampled."""
+
+    start: float
+    end: float
+    samples: tuple[float, ...]
+
+
+def rounds(scenario: EnactmentScenario) -> Iterator[Round]:
+    """All rounds of a run; where one ends with a sample, both are at exactly the same time.
+
+    Examples
+    --------
+    >>> scenario = EnactmentScenario(
+    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
+    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1], load_step=80.0)
+    >>> [(each.start, each.end, each.samples) for each in rounds(scenario)]
+    [(0.0, 60.0, (15.0, 30.0, 45.0, 60.0)), (60.0, 80.0, (75.0,))]
+    """
+    interval, between, duration = scenario.provisioning_interval, scenario.monitoring_interval, scenario.duration
+    count = ceil(duration / interval - ROUNDING)
+    for index in range(count):
+        start, end = index * interval, duration if index == count - 1 else (index + 1) * interval
+        times = [start + number * between for number in range(1, int((end - start) / between + ROUNDING) + 1)]
+        yield Round(start, end, tuple(end if abs(time - end) <= ROUNDING * interval else time for time in times))
