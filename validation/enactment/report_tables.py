@@ -17,9 +17,6 @@ from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_runs import Samples
 
 NONE = "–"
-LEAST_ERROR = {"compliance": 0.035, "worst_btu": 0.08, "resource_cost": 0.18}
-"""Within these a setting counts as one that reproduces the tables."""
-
 ROWS = {
     "real_time_compliance": "real-time\n%",
     "near_real_time_compliance": "near\n%",

@@ -1,0 +1,56 @@
+"""Figs. 8 to 11 of cost-efficient enactment: machines, hosts and instances over time, by pattern and configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from edrp.validation.enactment.paper_tables import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
+from edrp.validation.enactment.report_runs import Enacted, Setting
+from edrp.validation.enactment.timeline import timeline, timeline_figure
+
+PANELS = {
+    **{Column(BTU, unit): f"BTU policy, unit of {unit} min" for unit in UNITS},
+    Column(THRESHOLD, UNITS[0]): "threshold policy",
+}
+"""The four configurations of each figure; the threshold policy does the same under every unit."""
+
+
+def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out: Path, ending: str = ".png") -> Path | None:
+    """Draw the runs of the first seed under a pattern, and say where.
+
+    Parameters
+    ----------
+    enacted
+        Runs of one setting.
+    pattern
+        Which of them.
+    setting
+        That they were made with.
+    out
+        Folder of the figure.
+    ending
+        ".png" or ".svg".
+
+    Returns
+    -------
+    Path or None
+        Of the figure; None where there is no run of the pattern under these policies.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When matplotlib is not installed.
+    """
+    own = [each for each in enacted if each.pattern == pattern and each.column in PANELS]
+    if not own:
+        return None
+    seed = min(each.seed for each in own)
+    shown = {
+        PANELS[each.column]: timeline(setting.scenario(pattern, each.column.unit, seed), each.run)
+        for each in own
+        if each.seed == seed
+    }
+    path = out / f"fig{FIGURE_NUMBERS[pattern]}-{pattern}{ending}"
+    timeline_figure(shown, path, title=f"{pattern}, seed {seed}")
+    return path

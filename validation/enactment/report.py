@@ -1,0 +1,156 @@
+"""Tables 3 to 6, Figs. 8 to 11 and every comparison of cost-efficient enactment, run anew and set beside the paper."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from edrp.files import write_whole
+from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
+from edrp.validation.enactment.claims import statements
+from edrp.validation.enactment.figures import draw_pattern
+from edrp.validation.enactment.paper_tables import PATTERNS, POLICIES
+from edrp.validation.enactment.report_cells import cells_of, error_of
+from edrp.validation.enactment.report_page import Page, render, require_page_packages
+from edrp.validation.enactment.report_runs import Setting, enact, samples_of
+from edrp.validation.enactment.report_sections import Found, sections, verdicts
+from edrp.validation.enactment.report_sensitivity import sensitivity
+from edrp.validation.enactment.report_tables import (
+    cell_records,
+    comparison_records,
+    console_table,
+    error_table,
+    markdown_table,
+    paper_table,
+    side_by_side,
+    statement_in_words,
+    statement_table,
+)
+
+ROWS, REPORT, TABLES = "rows", "report.html", "tables.md"
+SENSITIVITY_SEEDS = 2
+
+
+def run(
+    console: Console,
+    *,
+    seeds: int = 30,
+    policies: Sequence[str] | None = None,
+    out: Path | None = None,
+    sensitive: bool = False,
+    command: str = "edrp validate enactment",
+    progress: Any = None,
+    tell: Callable[[str], None] = lambda words: None,
+    **how: Any,
+) -> Found:
+    """Run the policies under all patterns and units, print Tables 3 to 6 and the verdicts, and write the report.
+
+    Parameters
+    ----------
+    console
+        Where everything is printed.
+    seeds
+        1 to so many, for each cell.
+    policies
+        By name, besides the paper's two; None for all that there are.
+    out
+        Folder for the rows (the same call again runs only what is missing), `report.html`, figures, and the tables as CSV,
+        JSON and Markdown; None for none.
+    sensitive
+        Whether constants are changed one at a time as well.
+    command
+        That repeats the run.
+    progress, tell
+        As of `solve_batch`, and called with what is being done.
+    how
+        Where to run: `spark`, or `n_jobs`.
+
+    Raises
+    ------
+    BackendUnavailableError
+        Before any run: without a package that the report needs.
+    """
+    if out is not None:
+        require_page_packages()
+    others = [name for name in ALL_POLICIES if name not in POLICIES] if policies is None else policies
+    setting, numbers, chosen = Setting(), range(1, seeds + 1), [*POLICIES, *others]
+    tell("simulating")
+    # Rows of other numbers of seeds are other instances, which a folder of results refuses.
+    enacted = enact(
+        chosen, numbers, setting=setting, out=None if out is None else out / ROWS / f"{seeds}-seeds", progress=progress, **how
+    )
+    samples = samples_of(enacted)
+    changed = sensitivity(range(1, min(seeds, SENSITIVITY_SEEDS) + 1), tell=tell, **how) if sensitive else {}
+    found = Found(
+        setting, numbers, chosen, enacted, samples, list(cells_of(samples)), error_of(samples), statements(samples), {}, changed
+    )
+    say(console, found)
+    if out is not None:
+        tell("writing the report")
+        write(found, out, command)
+        console.print(f"report: {out / REPORT}")
+    return found
+
+
+def say(console: Console, found: Found) -> None:
+    """Print tables and verdicts."""
+    for pattern in PATTERNS:
+        console.print(console_table(paper_table(pattern, found.cells)))
+    console.print(console_table(side_by_side(found.samples, found.bounds)))
+    if found.sensitivities:
+        console.print(console_table(error_table(found.sensitivities)))
+    for each in found.statements:
+        console.print(statement_in_words(each))
+    for sentence in verdicts(found):
+        console.print(sentence, highlight=False)
+
+
+def write(found: Found, out: Path, command: str) -> None:
+    """Write page, figures and tables into a folder, which is made if needed."""
+    out.mkdir(parents=True, exist_ok=True)
+    page = Page(
+        "Cost-efficient enactment: Tables 3 to 6, Figs. 8 to 11",
+        "Policies that lease hosts by billing time units (BTU), simulated at the grain of data items, beside the paper.",
+        list(verdicts(found)),
+        list(sections(found, out, command)),
+        datetime.now(UTC),
+    )
+    write_whole(out / REPORT, render(page))
+    for pattern in PATTERNS:
+        draw_pattern(found.enacted, pattern, found.setting, out)
+    cells, comparisons = list(cell_records(found.cells)), list(comparison_records(found.statements))
+    write_whole(out / "tables.csv", _csv(cells))
+    write_whole(out / "comparisons.csv", _csv(comparisons))
+    document = {
+        "seeds": list(found.seeds),
+        "error": found.error._asdict(),
+        "cells": cells,
+        "comparisons": comparisons,
+        "sensitivity": {name: error._asdict() for name, error in found.sensitivities.items()},
+    }
+    write_whole(out / "tables.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    write_whole(out / TABLES, _markdown(found))
+
+
+def _markdown(found: Found) -> str:
+    """The tables for a document such as docs/benchmarks.md."""
+    tables = [*(paper_table(pattern, found.cells) for pattern in PATTERNS), statement_table(found.statements)]
+    tables.append(side_by_side(found.samples, found.bounds))
+    if found.sensitivities:
+        tables.append(error_table(found.sensitivities))
+    return "\n".join([*verdicts(found), "", *map(markdown_table, tables)])
+
+
+def _csv(records: Iterable[Mapping[str, Any]]) -> str:
+    text, listed = io.StringIO(), list(records)
+    writer = csv.DictWriter(text, list(listed[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(listed)
+    return text.getvalue()

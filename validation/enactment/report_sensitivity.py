@@ -1,0 +1,59 @@
+"""What each constant that the paper does not print does to the distance from its Tables 3 to 6: one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from edrp.validation.enactment.paper_tables import POLICIES
+from edrp.validation.enactment.report_cells import SettingError, setting_error
+from edrp.validation.enactment.report_runs import Setting, enact
+
+DOCUMENTED = "as documented"
+
+VARIANTS: Mapping[str, Setting] = {
+    DOCUMENTED: Setting(),
+    "occupancy 0.15": Setting(occupancy=0.15),
+    "occupancy 0.25": Setting(occupancy=0.25),
+    "variation 0.2": Setting({"variation": 0.2}),
+    "variation 0.6": Setting({"variation": 0.6}),
+    "exponential service": Setting({"service": "exponential"}),
+    "1 burst a tick": Setting({"bursts": 1}),
+    "16 bursts a tick": Setting({"bursts": 16}),
+    "Poisson arrivals": Setting({"arrivals": "poisson"}),
+    "1 initial instance": Setting({"initial_instances": 1}),
+    "4 initial instances": Setting({"initial_instances": 4}),
+    "stalls of 5 s every 2 min": Setting({"stall_interval": 120.0, "stall_duration": 5.0}),
+    "BTU: no cooldown": Setting(arguments={"btu": {"cooldown": 0}}),
+    "BTU: cooldown 6 min": Setting(arguments={"btu": {"cooldown": 360}}),
+    "BTU: never two at once": Setting(arguments={"btu": {"second_threshold": "null"}}),
+    "BTU: release any share": Setting(arguments={"btu": {"release_share": 1}}),
+}
+"""Settings by what is different in them."""
+
+
+def sensitivity(
+    seeds: Sequence[int],
+    variants: Mapping[str, Setting] = VARIANTS,
+    *,
+    tell: Callable[[str], None] = lambda words: None,
+    **how: Any,
+) -> dict[str, SettingError]:
+    """The errors of each setting against the paper's tables.
+
+    Parameters
+    ----------
+    seeds
+        Few are enough: cells vary by a point between seeds, settings by more.
+    variants
+        By name.
+    tell
+        Called with the name of each before it is run.
+    how
+        Where to run, as of `enact`: `spark` or `n_jobs`.
+    """
+    found = {}
+    for name, setting in variants.items():
+        tell(name)
+        found[name] = setting_error(enact(POLICIES, seeds, setting=setting, **how))
+    return found

@@ -1,0 +1,107 @@
+"""The one setting behind all runs, constant by constant, with where each comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+from edrp.heuristics.enactment import POLICIES
+from edrp.parameters import read_parameters
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.validation.benchmark.tables import Table
+from edrp.validation.enactment.paper_tables import PATTERNS, UNITS
+from edrp.validation.enactment.report_runs import Setting
+
+FITTED_ON = ("stepwise", "two-level")
+FITTED = f"fitted on {' and '.join(FITTED_ON)}"
+PAPER, OURS = "paper", "ours"
+
+ORIGINS = {
+    "emission_interval": PAPER,
+    "bursts": FITTED,
+    "arrivals": OURS,
+    "service": OURS,
+    "variation": FITTED,
+    "monitoring_interval": PAPER,
+    "provisioning_interval": PAPER,
+    "instance_start_up": PAPER,
+    "image_bandwidth": OURS,
+    "initial_instances": FITTED,
+    "penalty": PAPER,
+    "compliance_levels": PAPER,
+    "stall_interval": FITTED,
+    "stall_duration": FITTED,
+}
+"""Where the constants of the world come from."""
+
+
+def setting_tables(setting: Setting, policies: Sequence[str]) -> tuple[Table, ...]:
+    """Every constant of the world, of the operators and of the policies.
+
+    >>> [table.caption for table in setting_tables(Setting(), ["btu"])]
+    ['The world', 'Operators (Table 2)', 'Policy btu']
+    """
+    scenario = setting.scenario(PATTERNS[0], UNITS[0], 0)
+    return (_world(setting, scenario), _operators(scenario), *(_policy(setting, policy) for policy in policies))
+
+
+def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
+    described = EnactmentScenario.model_fields
+    rows = [
+        (name, _value(getattr(scenario, name)), _unit(described[name]), str(described[name].description), origin)
+        for name, origin in ORIGINS.items()
+    ]
+    rows.insert(
+        0, ("occupancy", _value(setting.occupancy), "", "share of a processing duration that occupies an instance", FITTED)
+    )
+    host = scenario.host_types[0]
+    size = ", ".join(f"{name} {amount:g}" for name, amount in host.capacity.items())
+    rows += [
+        ("host", size, "shares, bytes", "four cores and 7 GB", PAPER),
+        ("host start-up", _value(host.start_up), "s", "least and most time from lease to readiness", PAPER),
+        (
+            "units and prices",
+            ", ".join(f"{unit} min: {unit / 10:g}" for unit in UNITS),
+            "money",
+            "billing time units (BTU)",
+            PAPER,
+        ),
+    ]
+    return Table("The world", ("constant", "value", "unit", "meaning", "from"), tuple(rows), open=True)
+
+
+def _operators(scenario: EnactmentScenario) -> Table:
+    rows = tuple(
+        (each.name, f"{1e3 * each.processing_duration:g}", f"{1e3 * each.occupied:g}", *_needs(each), f"{each.selectivity:.4g}")
+        for each in scenario.application.operators
+    )
+    columns = ("operator", "duration [ms]", "occupied [ms]", "CPU shares", "memory [MB]", "image [MB]", "items out per item in")
+    return Table("Operators (Table 2)", columns, rows, columns[1:], open=True)
+
+
+def _needs(operator: Any) -> Iterator[str]:
+    yield f"{operator.resources['cpu']:g}"
+    yield f"{operator.resources['memory'] / 1e6:g}"
+    yield f"{operator.code_size / 1e6:g}"
+
+
+def _policy(setting: Setting, policy: str) -> Table:
+    """The constants of a policy, those that are not given at their defaults."""
+    described: Any = POLICIES[policy][1]
+    parameters = read_parameters(described, setting.arguments.get(policy, {}), policy)
+    rows = tuple((each.name, _value(getattr(parameters, each.name))) for each in fields(described))
+    return Table(f"Policy {policy}", ("constant", "value"), rows, open=True)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_value, value))
+    if value is None:
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _unit(described: Any) -> str:
+    unit = (described.json_schema_extra or {}).get("unit", "")
+    return "" if unit == "1" else str(unit)
