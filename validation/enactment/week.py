@@ -1,0 +1,176 @@
+"""A week of departures from New York through all policies of enactment: what each costs, and what it misses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from edrp.datasets.departures import FIRST_DAY, departures_scenario
+from edrp.documents.enactment_run import EnactmentRun
+from edrp.heuristics.enactment import POLICIES
+from edrp.problems.enactment_scenario import LEVELS, EnactmentScenario
+from edrp.solve import solve
+from edrp.validation.enactment.billing import billed
+from edrp.validation.enactment.methods import SUFFIX
+from edrp.validation.enactment.report_runs import BLIND
+from edrp.validation.enactment.timeline import timeline, timeline_figure
+
+UNITS = (600.0, 3600.0)
+"""Seconds of the billing time units (BTU) compared."""
+
+SHORT = ("real-time", "near", "relaxed")
+"""Compliance levels, for heads of columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeekRow:
+    """One policy under one unit.
+
+    Attributes
+    ----------
+    policy
+        Name.
+    unit
+        Seconds of the billing time unit (BTU).
+    metrics
+        Of `EnactmentScenario.evaluate`.
+    items
+        That all operators completed together.
+    seconds
+        That the simulation took.
+    run
+        Leases, instances, items.
+    """
+
+    policy: str
+    unit: float
+    metrics: Mapping[str, float]
+    items: int
+    seconds: float
+    run: EnactmentRun
+
+
+def follow_week(
+    first_day: str = FIRST_DAY,
+    days: int = 7,
+    *,
+    policies: Sequence[str] = tuple(POLICIES),
+    units: Sequence[float] = UNITS,
+    seed: int = 1,
+) -> list[WeekRow]:
+    """Run policies through days of departures under each billing time unit (BTU).
+
+    Parameters
+    ----------
+    first_day, days
+        As of `edrp.datasets.departures.departures_scenario`.
+    policies
+        Names in `POLICIES`, with their defaults.
+    units
+        Seconds.
+    seed
+        Of every run.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When the days do not lie in 2013, or a unit is shorter than hosts take to start.
+    EdrpError
+        For an unknown policy.
+    """
+    scenarios = {unit: departures_scenario(first_day, days, billing_time=unit) for unit in units}
+    rows: list[WeekRow] = []
+    for policy in policies:
+        if policy in BLIND:  # one run, billed by each unit
+            once = _row(policy, scenarios[units[0]], seed)
+            rows += [_billed(once, scenario) for scenario in scenarios.values()]
+        else:
+            rows += [_row(policy, scenario, seed) for scenario in scenarios.values()]
+    return rows
+
+
+def week_table(rows: Sequence[WeekRow]) -> Table:
+    """Money and compliance, a row for each policy and unit; totals with the penalties of each level."""
+    table = Table("policy", "unit s", box=SIMPLE_HEAD)
+    money = ["leases", *(f"total, {name}" for name in SHORT)]
+    for column in (*money, *(f"% {name}" for name in SHORT), "mean hosts", "up", "down", "moved", "s"):
+        table.add_column(column, justify="right")
+    for row in sorted(rows, key=lambda each: each.unit):
+        metrics = row.metrics
+        table.add_row(
+            row.policy,
+            f"{row.unit:g}",
+            f"{metrics['resource_cost']:.0f}",
+            *(f"{metrics[f'{level}_total']:.0f}" for level in LEVELS),
+            *(f"{100 * metrics[f'{level}_compliance']:.1f}" for level in LEVELS),
+            f"{metrics['mean_hosts']:.2f}",
+            *(f"{metrics[name]:.0f}" for name in ("upscalings", "downscalings", "migrations")),
+            f"{row.seconds:.1f}",
+        )
+    return table
+
+
+def draw_week(rows: Sequence[WeekRow], first_day: str, days: int, folder: Path) -> None:
+    """Draw machines, hosts and instances of every policy, a figure for each unit: week-600.svg, ….
+
+    Raises
+    ------
+    BackendUnavailableError
+        When matplotlib is not installed.
+    """
+    for unit in dict.fromkeys(row.unit for row in rows):
+        scenario = departures_scenario(first_day, days, billing_time=unit)
+        panels = {row.policy: timeline(scenario, row.run) for row in rows if row.unit == unit}
+        title = f"{days} days of departures from {first_day}, hosts paid by {unit:g} s"
+        timeline_figure(panels, folder / f"week-{unit:g}.svg", title=title)
+
+
+def run(
+    console: Console,
+    *,
+    first_day: str = FIRST_DAY,
+    days: int = 7,
+    policies: Sequence[str] = tuple(POLICIES),
+    units: Sequence[float] = UNITS,
+    seed: int = 1,
+    out: Path | None = None,
+) -> list[WeekRow]:
+    """Run, print the table, and draw into a folder if there is one.
+
+    Raises
+    ------
+    InvalidInstanceError, EdrpError, BackendUnavailableError
+        As `follow_week` and `draw_week`.
+    """
+    rows = follow_week(first_day, days, policies=policies, units=units, seed=seed)
+    console.print(f"departures of {days} days from {first_day}: {max(row.items for row in rows):,} items, seed {seed}")
+    console.print(week_table(rows))
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        draw_week(rows, first_day, days, out)
+    return rows
+
+
+def _row(policy: str, scenario: EnactmentScenario, seed: int) -> WeekRow:
+    solution = solve(scenario, policy + SUFFIX, seed=seed)
+    assert solution.run is not None, "runs without a time limit end"
+    return WeekRow(
+        policy=policy,
+        unit=scenario.host_types[0].billing_time,
+        metrics=solution.metrics,
+        items=sum(each.completed for each in solution.run.operators),
+        seconds=sum(solution.seconds.values()),
+        run=solution.run,
+    )
+
+
+def _billed(row: WeekRow, scenario: EnactmentScenario) -> WeekRow:
+    """The same run, paid by the units of another scenario."""
+    paid = billed(row.run, scenario)
+    unit, metrics = scenario.host_types[0].billing_time, scenario.evaluate(paid).metrics
+    return WeekRow(row.policy, unit, metrics, row.items, row.seconds, paid)
