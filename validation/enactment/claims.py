@@ -219,7 +219,7 @@ def _alike_between_patterns() -> Margins:
             ordered = sorted((samples[pattern, column][level] for pattern in PATTERNS), key=np.mean)
             return MOST_DEVIATION - (ordered[-1] - ordered[0])
 
-        yield f"{column_words(column)}, {WORDS[level]}: 3 points less the widest difference between patterns", margin
+        yield f"{column_words(column)}, {WORDS[level]}: widest difference between patterns below 3 points", margin
 
 
 def _compliance_enough() -> Margins:
@@ -238,7 +238,7 @@ def _largest_gain() -> Margins:
         gains = (samples[p, _btu(unit)][level] - samples[p, _threshold(unit)][level] for p, unit, level in cells)
         return max(gains, key=np.mean) - LARGEST_GAIN
 
-    yield "largest gain of a cell less 25 points", margin
+    yield "largest gain of a cell above 25 points", margin
 
 
 def _savings(samples: Samples) -> list[Values]:
@@ -247,11 +247,11 @@ def _savings(samples: Samples) -> list[Values]:
 
 
 def _largest_saving() -> Margins:
-    yield "largest saving of a cell less 36 %", lambda samples: max(_savings(samples), key=np.mean) - LARGEST_SAVING
+    yield "largest saving of a cell above 36 %", lambda samples: max(_savings(samples), key=np.mean) - LARGEST_SAVING
 
 
 def _mean_saving() -> Margins:
-    yield "mean saving of all 36 totals less 12 %", lambda samples: np.mean(_savings(samples), axis=0) - MEAN_SAVING
+    yield "mean saving of all 36 totals above 12 %", lambda samples: np.mean(_savings(samples), axis=0) - MEAN_SAVING
 
 
 def _resource_dearer(unit: int) -> Callable[[], Margins]:

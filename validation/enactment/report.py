@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,65 +38,54 @@ ROWS, REPORT, TABLES = "rows", "report.html", "tables.md"
 SENSITIVITY_SEEDS = 2
 
 
-def run(
-    console: Console,
+def investigate(
     *,
     seeds: int = 30,
     policies: Sequence[str] | None = None,
     out: Path | None = None,
     sensitive: bool = False,
-    command: str = "edrp validate enactment",
-    progress: Any = None,
-    tell: Callable[[str], None] = lambda words: None,
     **how: Any,
 ) -> Found:
-    """Run the policies under all patterns and units, print Tables 3 to 6 and the verdicts, and write the report.
+    """Run the policies under all patterns and units, and compare what comes of it with the paper.
 
     Parameters
     ----------
-    console
-        Where everything is printed.
     seeds
         1 to so many, for each cell.
     policies
         By name, besides the paper's two; None for all that there are.
     out
-        Folder for the rows (the same call again runs only what is missing), `report.html`, figures, and the tables as CSV,
-        JSON and Markdown; None for none.
+        Folder for the rows, where the same call again runs only what is missing; None for none.
     sensitive
         Whether constants are changed one at a time as well.
-    command
-        That repeats the run.
-    progress, tell
-        As of `solve_batch`, and called with what is being done.
     how
-        Where to run: `spark`, or `n_jobs`.
+        Where to run, as of `enact`: `spark` or `n_jobs`, and `progress`.
 
     Raises
     ------
     BackendUnavailableError
-        Before any run: without a package that the report needs.
+        Before any run: without a package that the report needs, where there is a folder for it.
     """
     if out is not None:
         require_page_packages()
     others = [name for name in ALL_POLICIES if name not in POLICIES] if policies is None else policies
     setting, numbers, chosen = Setting(), range(1, seeds + 1), [*POLICIES, *others]
-    tell("simulating")
-    # Rows of other numbers of seeds are other instances, which a folder of results refuses.
-    enacted = enact(
-        chosen, numbers, setting=setting, out=None if out is None else out / ROWS / f"{seeds}-seeds", progress=progress, **how
-    )
+    # Other numbers of seeds are other instances, which a folder of results refuses.
+    rows = None if out is None else out / ROWS / f"{seeds}-seeds"
+    enacted = enact(chosen, numbers, setting=setting, out=rows, **how)
     samples = samples_of(enacted)
-    changed = sensitivity(range(1, min(seeds, SENSITIVITY_SEEDS) + 1), tell=tell, **how) if sensitive else {}
-    found = Found(
-        setting, numbers, chosen, enacted, samples, list(cells_of(samples)), error_of(samples), statements(samples), {}, changed
+    return Found(
+        setting=setting,
+        seeds=numbers,
+        policies=chosen,
+        enacted=enacted,
+        samples=samples,
+        cells=list(cells_of(samples)),
+        error=error_of(samples),
+        statements=statements(samples),
+        bounds={},
+        sensitivities=sensitivity(range(1, min(seeds, SENSITIVITY_SEEDS) + 1), **how) if sensitive else {},
     )
-    say(console, found)
-    if out is not None:
-        tell("writing the report")
-        write(found, out, command)
-        console.print(f"report: {out / REPORT}")
-    return found
 
 
 def say(console: Console, found: Found) -> None:
@@ -113,7 +102,17 @@ def say(console: Console, found: Found) -> None:
 
 
 def write(found: Found, out: Path, command: str) -> None:
-    """Write page, figures and tables into a folder, which is made if needed."""
+    """Write page, figures and tables (CSV, JSON, Markdown) into a folder, which is made if needed.
+
+    Parameters
+    ----------
+    found
+        What to say.
+    out
+        Folder.
+    command
+        That repeats the run.
+    """
     out.mkdir(parents=True, exist_ok=True)
     page = Page(
         "Cost-efficient enactment: Tables 3 to 6, Figs. 8 to 11",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edrp.validation.enactment.paper_tables import POLICIES
@@ -35,8 +35,6 @@ VARIANTS: Mapping[str, Setting] = {
 def sensitivity(
     seeds: Sequence[int],
     variants: Mapping[str, Setting] = VARIANTS,
-    *,
-    tell: Callable[[str], None] = lambda words: None,
     **how: Any,
 ) -> dict[str, SettingError]:
     """The errors of each setting against the paper's tables.
@@ -47,13 +45,7 @@ def sensitivity(
         Few are enough: cells vary by a point between seeds, settings by more.
     variants
         By name.
-    tell
-        Called with the name of each before it is run.
     how
-        Where to run, as of `enact`: `spark` or `n_jobs`.
+        Where to run, as of `enact`: `spark` or `n_jobs`, and `progress`.
     """
-    found = {}
-    for name, setting in variants.items():
-        tell(name)
-        found[name] = setting_error(enact(POLICIES, seeds, setting=setting, **how))
-    return found
+    return {name: setting_error(enact(POLICIES, seeds, setting=setting, **how)) for name, setting in variants.items()}

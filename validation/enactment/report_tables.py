@@ -48,7 +48,7 @@ def paper_table(pattern: str, cells: Iterable[Cell]) -> Table:
     rows = tuple((ROWS[quantity], *(_cell_words(own[quantity, column]) for column in columns)) for quantity in QUANTITIES)
     headings = ("", *map(_heading, columns))
     title = f"Table {TABLE_NUMBERS[pattern]}, {pattern}: ours ± deviation, the paper's, the difference"
-    return Table(title, headings, rows, headings[1:])
+    return Table(title, headings, rows, headings[1:], open=True)
 
 
 def _heading(column: Column) -> str:
