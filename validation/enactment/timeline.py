@@ -22,6 +22,9 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 LONG, LONGER = 6 * HOUR, 2 * DAY
 """Seconds from which the axis counts hours, and days."""
 
+MANY = 5000
+"""Samples from which lines are thin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
@@ -125,15 +128,16 @@ def _present(time: NDArray[np.float64], spans: Iterable[tuple[float, float | Non
 def _draw(ax: Any, line: Timeline, left: float, right: float) -> None:
     seconds, unit = _time_unit(line.time[-1])
     time = line.time / seconds
-    ax.step(time, line.machines, where="post", color=MACHINES, linewidth=1.2, linestyle="--")
-    ax.step(time, line.hosts, where="post", color=HOSTS, linewidth=1.4)
+    width = 1.4 if line.time.size < MANY else 0.7
+    ax.step(time, line.machines, where="post", color=MACHINES, linewidth=width, linestyle="--")
+    ax.step(time, line.hosts, where="post", color=HOSTS, linewidth=width)
     ax.set_ylim(0, left or 1)
     ax.set_xlim(0, time[-1])
     ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
     ax.set_ylabel("machines, hosts", fontsize=8.5)
     quiet(ax)
     other = ax.twinx()
-    other.step(time, line.instances, where="post", color=INSTANCES, linewidth=1.4)
+    other.step(time, line.instances, where="post", color=INSTANCES, linewidth=width)
     other.set_ylim(0, right or 1)
     other.set_ylabel("instances", fontsize=8.5, color=INSTANCES)
     other.tick_params(labelsize=8)
