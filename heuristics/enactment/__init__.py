@@ -20,6 +20,7 @@ Every minute, the state as monitored; `pool` stands for somebody's containers an
 ...         operators={"ocr": OperatorState(ocr, running=1, queue=pool["waiting"], durations=pool["durations"])},
 ...         hosts={"vm-1": HostState("vm-1", large, paid_until=3600.0, instances={"ocr": 1}, images=frozenset({"ocr"}))},
 ...         host_types={"large": large},
+...         leases=pool["leases"],
 ...     )
 ...     for action in policy.observe(state):
 ...         match action:
@@ -29,22 +30,36 @@ Every minute, the state as monitored; `pool` stands for somebody's containers an
 ...                 print(f"start a container of {operator} on {host}")
 ...             case _:
 ...                 print(action)
->>> autoscale(60.0, {"waiting": 3, "durations": (1.4, 1.6)})
->>> autoscale(120.0, {"waiting": 45, "durations": (1.4, 1.6, 2.9)})
-start a large machine and call it host-1
-start a container of ocr on host-1
+>>> autoscale(60.0, {"waiting": 3, "durations": (1.4, 1.6), "leases": 1})
+>>> autoscale(120.0, {"waiting": 45, "durations": (1.4, 1.6, 2.9), "leases": 1})
+start a large machine and call it host-2
+start a container of ocr on host-2
 """
 
 from typing import Any
 
 from edrp.enactment import Policy
 from edrp.heuristics.enactment.btu import BtuParameters, BtuPolicy
+from edrp.heuristics.enactment.ds2 import Ds2Policy, Ds2PolicyParameters
+from edrp.heuristics.enactment.static_peak import StaticPeakParameters, StaticPeakPolicy
 from edrp.heuristics.enactment.threshold import ThresholdParameters, ThresholdPolicy
 
 POLICIES: dict[str, tuple[type[Policy], type[Any]]] = {
     "btu": (BtuPolicy, BtuParameters),
+    "ds2": (Ds2Policy, Ds2PolicyParameters),
+    "static-peak": (StaticPeakPolicy, StaticPeakParameters),
     "threshold": (ThresholdPolicy, ThresholdParameters),
 }
 """Policies by name: the class, made from one argument, and the dataclass of its parameters."""
 
-__all__ = ["POLICIES", "BtuParameters", "BtuPolicy", "ThresholdParameters", "ThresholdPolicy"]
+__all__ = [
+    "POLICIES",
+    "BtuParameters",
+    "BtuPolicy",
+    "Ds2Policy",
+    "Ds2PolicyParameters",
+    "StaticPeakParameters",
+    "StaticPeakPolicy",
+    "ThresholdParameters",
+    "ThresholdPolicy",
+]

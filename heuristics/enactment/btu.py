@@ -8,12 +8,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edrp.enactment import Action, Draft, EnactmentState, Migrate, OperatorState
+from edrp.enactment import Action, Draft, EnactmentState, OperatorState
 from edrp.heuristics.enactment.counts import Utilities
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
-from edrp.heuristics.enactment.leases import Leases
 from edrp.heuristics.enactment.operator_selection import OperatorSelection, Weight
-from edrp.heuristics.enactment.release import ending_hosts, released
+from edrp.heuristics.enactment.release import LeaseEnds
 from edrp.heuristics.enactment.upscaling import needs_instance, scale_up
 
 
@@ -84,7 +83,7 @@ class BtuPolicy:
     """Scales up when items are late and wait, and gives hosts back only where their billing time unit (BTU) ends.
 
     In every round operators are scaled up first, in document order; then the hosts whose paid time ends are prolonged by
-    doing nothing or released, the emptiest first. A host that takes what migrates from another is prolonged.
+    doing nothing or released, the emptiest first.
 
     Examples
     --------
@@ -106,21 +105,20 @@ class BtuPolicy:
     def __init__(self, parameters: BtuParameters) -> None:
         self._parameters = parameters
         self._selection = parameters.selection
-        self._leases = Leases()
         self._scaled_up: dict[str, float] = {}
-        self._prolonged: dict[str, float] = {}
+        self._ends = LeaseEnds(parameters.window, parameters.window_rounds, ask_once=parameters.ask_once)
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         """Scale up what is late, then decide on hosts whose paid time ends."""
-        self._leases.note(state)
         draft = Draft(state)
         for name, operator in state.operators.items():
             for _ in range(self._missing(operator)):
                 hosts = usable(draft, starting=self._parameters.place_on_starting)
-                if not scale_up(draft, name, hosts, self._utilities(state), self._leases, self._parameters.cached_factor):
+                if not scale_up(draft, name, hosts, self._utilities(state), self._parameters.cached_factor):
                     break
                 self._scaled_up[name] = state.time
-        return self._with_ends_decided(draft).actions
+        parameters = self._parameters
+        return self._ends.decided(draft, self._utilities(state), parameters.release_share, parameters.cached_factor).actions
 
     def _missing(self, operator: OperatorState) -> int:
         """Instances that an operator gets now."""
@@ -138,19 +136,3 @@ class BtuPolicy:
             return {name: -1.0 if name in cooling else value for name, value in found.items()}
 
         return utilities
-
-    def _with_ends_decided(self, draft: Draft) -> Draft:
-        parameters = self._parameters
-        kept: set[str] = set()
-        for host in ending_hosts(draft, parameters.window, parameters.window_rounds):
-            decided = parameters.ask_once and self._prolonged.get(host) == draft.paid_until(host)
-            if host in kept or decided:
-                continue
-            utilities = self._utilities(draft.state)
-            plan = released(draft, host, utilities, parameters.release_share, parameters.cached_factor)
-            if plan is None:
-                self._prolonged[host] = draft.paid_until(host)
-                continue
-            kept.update(action.target for action in plan.actions if isinstance(action, Migrate))
-            draft = plan
-        return draft

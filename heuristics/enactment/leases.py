@@ -1,61 +1,35 @@
-"""Which host is leased next, and what it is called."""
+"""Which host is leased next."""
 
 from __future__ import annotations
 
-from collections import Counter
-from math import floor, inf
+import numpy as np
+from numpy.typing import NDArray
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, HostType, fits
-from edrp.enactment import Draft, EnactmentState
-
-
-class Leases:
-    """Leases hosts under names that none had before; remembers all names, because a draft knows only of those that live."""
-
-    def __init__(self) -> None:
-        self._names: set[str] = set()
-        self._last = 0
-
-    def note(self, state: EnactmentState) -> None:
-        """Remember the names of the hosts that there are."""
-        self._names.update(state.hosts)
-
-    def lease(self, draft: Draft, operator: str) -> str | None:
-        """Lease a host of the type that runs the operator cheapest; returns its name, None where no more may be leased."""
-        chosen = cheapest_type(draft, operator)
-        return None if chosen is None else draft.lease(chosen.name, self._next_name())
-
-    def _next_name(self) -> str:
-        self._last += 1
-        while f"host-{self._last}" in self._names:
-            self._last += 1
-        name = f"host-{self._last}"
-        self._names.add(name)
-        return name
+from edrp.enactment import Draft
+from edrp.heuristics.enactment.packing import Sizes
 
 
-def cheapest_type(draft: Draft, operator: str) -> HostType | None:
-    """The host type with the lowest price per second and instance of the operator, among those of which one may be leased."""
-    leased = Counter(host.type.name for host in draft.state.hosts.values())
-    leased.update(draft.type(host).name for host in draft.hosts if host not in draft.state.hosts)
-    described = draft.state.operators[operator].operator
-    able = [
-        each
-        for each in draft.state.host_types.values()
-        if fits(described, each) and (each.limit is None or leased[each.name] < each.limit)
-    ]
-    return min(able, key=lambda each: each.price / each.billing_time / most_instances(described, each), default=None)
+def sizes_of(draft: Draft) -> Sizes:
+    """Operators and host types as arrays; prices are per second, as billing time units (BTU) may differ."""
+    state = draft.state
+    return Sizes.of((each.operator for each in state.operators.values()), state.host_types.values(), per_second=True)
 
 
-def most_instances(operator: ContainerOperator, host_type: HostType) -> float:
-    """How many instances of one operator an empty host has room for; infinite where they need nothing.
+def lease_cheapest(draft: Draft, operator: str) -> str | None:
+    """Lease a host of the type with the lowest price per second and instance of the operator; None: no more may be leased."""
+    sizes = sizes_of(draft)
+    chosen = sizes.cheapest(list(draft.state.operators).index(operator), _leased(draft))
+    return None if chosen is None else draft.lease(sizes.types[chosen].name)
 
-    >>> filter_ = ContainerOperator(name="filter", processing_duration=0.6, resources={"cpu": 131, "memory": 524})
-    >>> most_instances(filter_, HostType(name="h", resources={"cpu": 4096, "memory": 7000}, price=1, billing_time=600))
-    13.0
-    """
-    capacity = host_type.capacity
-    needs = named_resources(operator.resources).items()
-    room = min((capacity.get(name, 0.0) / amount for name, amount in needs if amount > 0), default=inf)
-    return room if room == inf else float(floor(room * (1 + AMOUNT_SLACK)))
+
+def lease_type(draft: Draft, host_type: str) -> str | None:
+    """Lease a host of this type; None where no more may be leased."""
+    limit = draft.state.host_types[host_type].limit
+    there = int(_leased(draft)[list(draft.state.host_types).index(host_type)])
+    return draft.lease(host_type) if limit is None or there < limit else None
+
+
+def _leased(draft: Draft) -> NDArray[np.int64]:
+    """Hosts of each type, those included that have been given back and still work."""
+    types = [draft.type(host).name for host in dict.fromkeys((*draft.state.hosts, *draft.hosts))]
+    return np.array([types.count(name) for name in draft.state.host_types])

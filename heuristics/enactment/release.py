@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edrp.documents.base import named_resources
-from edrp.enactment import Draft
+from edrp.enactment import Draft, Migrate
 from edrp.heuristics.enactment.counts import Utilities, staying
 from edrp.heuristics.enactment.host_selection import best_host, usable
 
@@ -32,6 +32,39 @@ def ending_hosts(draft: Draft, window: float, rounds: int) -> tuple[str, ...]:
         if host in state.hosts and draft.paid_until(host) - state.time <= within + ROUNDING:
             found.append((sum(draft.on(host).values()), host))
     return tuple(host for _, host in sorted(found, key=lambda each: each[0]))
+
+
+class LeaseEnds:
+    """Decides on every host whose paid time ends: released where it can be emptied, otherwise prolonged by doing nothing.
+
+    A host that takes what migrates from another is prolonged.
+
+    Parameters
+    ----------
+    window, rounds
+        See `ending_hosts`.
+    ask_once
+        Whether a host that cannot be released when first asked is kept for the next unit, as in Fig. 5; otherwise it is
+        asked again in every round of the window.
+    """
+
+    def __init__(self, window: float, rounds: int, *, ask_once: bool) -> None:
+        self._window, self._rounds, self._ask_once = window, rounds, ask_once
+        self._prolonged: dict[str, float] = {}
+
+    def decided(self, draft: Draft, utilities: Utilities, share: float, cached_factor: float) -> Draft:
+        """The draft with all these decisions; for the parameters see `released`."""
+        kept: set[str] = set()
+        for host in ending_hosts(draft, self._window, self._rounds):
+            if host in kept or (self._ask_once and self._prolonged.get(host) == draft.paid_until(host)):
+                continue
+            plan = released(draft, host, utilities, share, cached_factor)
+            if plan is None:
+                self._prolonged[host] = draft.paid_until(host)
+                continue
+            kept.update(action.target for action in plan.actions if isinstance(action, Migrate))
+            draft = plan
+        return draft
 
 
 def released(draft: Draft, host: str, utilities: Utilities, share: float, cached_factor: float) -> Draft | None:

@@ -10,7 +10,7 @@ from pydantic import Field
 from edrp.enactment import Action, Draft, EnactmentState
 from edrp.heuristics.enactment.counts import at_most, spare, staying
 from edrp.heuristics.enactment.host_selection import usable
-from edrp.heuristics.enactment.leases import Leases
+from edrp.heuristics.enactment.leases import lease_cheapest
 
 Items = Annotated[float, Field(ge=0)]
 
@@ -31,7 +31,7 @@ class ThresholdParameters:
         An operator is not scaled down for so long after it was scaled up; the baseline knows none.
     place_on_starting
         Whether a host that is still starting may take new instances. The baseline leases "as soon as all currently used
-        hosts are fully utilized", and one that starts is not.
+        VMs are fully utilized", and one that starts is not.
     """
 
     upper: Items = 50.0
@@ -64,17 +64,15 @@ class ThresholdPolicy:
 
     def __init__(self, parameters: ThresholdParameters) -> None:
         self._parameters = parameters
-        self._leases = Leases()
         self._scaled_up: dict[str, float] = {}
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         """Scale every operator by what waits, then give back the hosts that are empty."""
-        self._leases.note(state)
         draft = Draft(state)
         for name in state.operators:
             wanted = self._step(draft, name)
             for _ in range(wanted):
-                if not place_first_fit(draft, name, self._leases, starting=self._parameters.place_on_starting):
+                if not place_first_fit(draft, name, starting=self._parameters.place_on_starting):
                     break
                 self._scaled_up[name] = state.time
             if wanted < 0:
@@ -95,12 +93,12 @@ class ThresholdPolicy:
         return -1 if waiting < parameters.lower and state.time > 0 and not cooling else 0
 
 
-def place_first_fit(draft: Draft, operator: str, leases: Leases, *, starting: bool) -> bool:
+def place_first_fit(draft: Draft, operator: str, *, starting: bool) -> bool:
     """Place an instance on the first host with room, or on one leased for it; False where there can be none."""
     if at_most(draft.state.operators[operator].operator, staying(draft)[operator]):
         return False
     able = (host for host in usable(draft, starting=starting) if draft.fits(host, operator))
-    host = next(able, None) or leases.lease(draft, operator)
+    host = next(able, None) or lease_cheapest(draft, operator)
     if host is None:
         return False
     draft.place(operator, host)

@@ -10,7 +10,7 @@ from edrp.enactment import Draft, OperatorState
 from edrp.enactment.state import has_room
 from edrp.heuristics.enactment.counts import Utilities, at_most, staying
 from edrp.heuristics.enactment.host_selection import best_host
-from edrp.heuristics.enactment.leases import Leases
+from edrp.heuristics.enactment.leases import lease_cheapest
 
 
 def predicted_duration(durations: Sequence[float]) -> float:
@@ -52,9 +52,7 @@ def needs_instance(operator: OperatorState, observations: int, scaling_threshold
     return late and operator.queue > scaling_threshold
 
 
-def scale_up(
-    draft: Draft, operator: str, hosts: Sequence[str], utilities: Utilities, leases: Leases, cached_factor: float
-) -> bool:
+def scale_up(draft: Draft, operator: str, hosts: Sequence[str], utilities: Utilities, cached_factor: float) -> bool:
     """Place one more instance (cost-efficient enactment, Fig. 4); False where it finds no place at all.
 
     On a host that is there; else where other operators make room for it, each losing an instance only while its utility
@@ -70,8 +68,6 @@ def scale_up(
         Those that may take it.
     utilities
         Of scaling operators down (Alg. 3).
-    leases
-        Leases hosts.
     cached_factor
         CF of Alg. 2.
     """
@@ -79,7 +75,7 @@ def scale_up(
         return False
     host = best_host(draft, operator, hosts, cached_factor)
     host = host or make_room(draft, operator, hosts, utilities)
-    host = host or leases.lease(draft, operator)
+    host = host or lease_cheapest(draft, operator)
     if host is None:
         return False
     draft.place(operator, host)

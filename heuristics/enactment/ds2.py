@@ -1,0 +1,162 @@
+"""The DS2 rule as a policy: instances from the rates that were measured (Kalavri et al., OSDI 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from edrp.enactment import Action, Draft, EnactmentState
+from edrp.heuristics.ds2 import ROUNDING
+from edrp.heuristics.enactment.counts import Utilities, spare, staying
+from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
+from edrp.heuristics.enactment.release import LeaseEnds
+from edrp.heuristics.enactment.threshold import place_first_fit, release_empty, remove_loneliest
+from edrp.heuristics.enactment.upscaling import scale_up
+
+
+@dataclass(frozen=True, slots=True)
+class Ds2PolicyParameters:
+    """How busy instances are to be, and how hosts are paid for.
+
+    Attributes
+    ----------
+    utilisation : share of its time
+        That an instance is to be busy; Flink's `job.autoscaler.utilization.target`.
+    leases
+        "btu": instances that are no longer needed stay until a billing time unit (BTU) ends or another operator needs
+        their room, as in Figs. 4 and 5 of cost-efficient enactment. "threshold": they go at once, and hosts with the last.
+    window : share of a billing time unit
+        With "btu": within its last part a host is prolonged or released.
+    window_rounds : observations
+        The window lasts at least so many.
+    place_on_starting
+        Whether a host that is still starting may take new instances.
+    """
+
+    utilisation: Annotated[float, Field(gt=0, le=1)] = 0.7
+    leases: Literal["btu", "threshold"] = "btu"
+    window: Annotated[float, Field(gt=0, le=1)] = 0.05
+    window_rounds: Annotated[int, Field(ge=0)] = 1
+    place_on_starting: bool = True
+
+
+class Ds2Policy:
+    """Gives every operator the instances that the measured rates of the sources need, by the measured speed of instances.
+
+    The true processing rate of an instance is what it took per second in which it was busy. What reaches an operator when
+    nothing holds it back follows along the streams: the items from outside, as measured, times the selectivities. An
+    operator of which nothing was ever measured keeps its instances. A backlog plays no part.
+
+    Examples
+    --------
+    An instance took 100 items in 50 busy seconds: 2 items/s. 300 items arrived in a minute, 5 items/s, and instances are to
+    be busy for 70 % of their time: 5 / 1.4, so four of them.
+
+    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment import HostState, OperatorState
+    >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)
+    >>> work = ContainerOperator(name="filter", processing_duration=0.5, resources={"cpu": 1})
+    >>> monitored = {"filter": OperatorState(work, arrivals=300, begun=100, busy=50.0)}
+    >>> hosts = {"a": HostState("a", small, paid_until=600.0, instances={"filter": 1})}
+    >>> policy = Ds2Policy(Ds2PolicyParameters())
+    >>> len(policy.observe(EnactmentState(60.0, 60.0, monitored, hosts, {"small": small})))
+    3
+    """
+
+    name = "ds2"
+
+    def __init__(self, parameters: Ds2PolicyParameters) -> None:
+        self._parameters = parameters
+        self._rates: dict[str, float] = {}
+        self._ends = LeaseEnds(parameters.window, parameters.window_rounds, ask_once=False)
+
+    def observe(self, state: EnactmentState) -> tuple[Action, ...]:
+        """Measure, then add and take away what is missing and what is too much."""
+        wanted = self._wanted(state)
+        draft = Draft(state)
+        if self._parameters.leases == "threshold":
+            return self._at_once(draft, wanted)
+        utilities = _surplus(state, wanted)
+        for name, missing in _missing(draft, wanted).items():
+            for _ in range(missing):
+                hosts = usable(draft, starting=self._parameters.place_on_starting)
+                if not scale_up(draft, name, hosts, utilities, CACHED_FACTOR):
+                    break
+        return self._ends.decided(draft, utilities, 1.0, CACHED_FACTOR).actions
+
+    def _at_once(self, draft: Draft, wanted: Mapping[str, int]) -> tuple[Action, ...]:
+        for name, missing in _missing(draft, wanted).items():
+            for _ in range(-missing):
+                remove_loneliest(draft, name)
+        for name, missing in _missing(draft, wanted).items():
+            for _ in range(missing):
+                if not place_first_fit(draft, name, starting=self._parameters.place_on_starting):
+                    break
+        release_empty(draft)
+        return draft.actions
+
+    def _wanted(self, state: EnactmentState) -> dict[str, int]:
+        """Instances of each operator of which anything is known (DS2, eq. 7 with a utilisation below 1)."""
+        for name, each in state.operators.items():
+            if each.begun and each.busy > 0:
+                self._rates[name] = each.begun / each.busy
+        found = {}
+        for name, target in target_rates(state).items():
+            if name in self._rates:
+                needed = target / (self._rates[name] * self._parameters.utilisation)
+                found[name] = max(1, state.operators[name].operator.min_instances, ceil(needed * (1 - ROUNDING)))
+        return found
+
+
+def target_rates(state: EnactmentState) -> dict[str, float]:
+    """Items per second that reach each operator when nothing upstream holds them back.
+
+    What comes from outside is what arrived beyond the items that the operators upstream sent on.
+
+    Examples
+    --------
+    Of 120 items in a minute, the first operator got through 30 and sent one in two on:
+
+    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment import OperatorState
+    >>> first, second = (ContainerOperator(name=name, processing_duration=0.5, selectivity=0.5) for name in "ab")
+    >>> seen = {"a": OperatorState(first, arrivals=120, begun=30), "b": OperatorState(second, arrivals=15, begun=15)}
+    >>> target_rates(EnactmentState(60.0, 60.0, seen, {}, {}, (("a", "b"),)))
+    {'a': 2.0, 'b': 1.0}
+    """
+    outside = {name: float(each.arrivals) for name, each in state.operators.items()}
+    open_streams = dict.fromkeys(state.operators, 0)
+    for source, target in state.streams:
+        outside[target] -= state.operators[source].operator.selectivity * state.operators[source].begun
+        open_streams[target] += 1
+    rates = {name: max(0.0, items) / state.interval for name, items in outside.items()}
+    ready = [name for name, count in open_streams.items() if not count]
+    for name in ready:  # grows while it is walked: operators follow once all that feeds them is known
+        for source, target in state.streams:
+            if source == name:
+                rates[target] += state.operators[name].operator.selectivity * rates[name]
+                open_streams[target] -= 1
+                if not open_streams[target]:
+                    ready.append(target)
+    return rates
+
+
+def _missing(draft: Draft, wanted: Mapping[str, int]) -> dict[str, int]:
+    """Instances that are missing; negative where there are too many."""
+    there = staying(draft)
+    return {name: number - there[name] for name, number in wanted.items()}
+
+
+def _surplus(state: EnactmentState, wanted: Mapping[str, int]) -> Utilities:
+    """An operator can do with less as long as it has more than it needs."""
+
+    def utilities(instances: Mapping[str, int]) -> dict[str, float]:
+        known = {name: wanted.get(name, count) for name, count in instances.items()}
+        spared = {name: spare(state.operators[name].operator, count) for name, count in instances.items()}
+        return {name: float(count - known[name]) if spared[name] else -1.0 for name, count in instances.items()}
+
+    return utilities

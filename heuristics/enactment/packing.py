@@ -1,0 +1,196 @@
+"""Instances on hosts as arrays: what first-fit decreasing, host selection and a static deployment share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.base import named_resources
+from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, Host, HostType
+from edrp.heuristics.filling import filled
+
+Integers = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+MANY = 1_000_000
+"""Instances of an operator that needs nothing which go on one host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Operators and host types as arrays.
+
+    Attributes
+    ----------
+    operators, types
+        As described; the arrays follow their order.
+    need : shape (operators, resources)
+        Of one instance.
+    capacity : shape (types, resources)
+        Of an empty host.
+    room : shape (operators, types)
+        Instances that an empty host can run of one operator alone.
+    limit : shape (types,)
+        Most hosts.
+    price : shape (types,)
+        By which types are compared.
+    """
+
+    operators: tuple[ContainerOperator, ...]
+    types: tuple[HostType, ...]
+    need: Values
+    capacity: Values
+    room: Integers
+    limit: Integers
+    price: Values
+
+    @classmethod
+    def of(cls, operators: Iterable[ContainerOperator], types: Iterable[HostType], *, per_second: bool = False) -> Sizes:
+        """From documents; prices are those of a billing time unit (BTU) as in eq. 1, or per second."""
+        operators, types = tuple(operators), tuple(types)
+        needs = [named_resources(each.resources) for each in operators]
+        capacities = [each.capacity for each in types]
+        names = tuple(dict.fromkeys(name for each in (*capacities, *needs) for name in each))
+        need = np.array([[each.get(name, 0.0) for name in names] for each in needs])
+        capacity = np.array([[each.get(name, 0.0) for name in names] for each in capacities])
+        allowed = np.array([[each.candidates is None or kind.name in each.candidates for kind in types] for each in operators])
+        room = np.array([fitting(capacity, capacity, each) for each in need]) * allowed
+        limit = np.array([np.iinfo(np.int64).max if each.limit is None else each.limit for each in types])
+        price = np.array([each.price / (each.billing_time if per_second else 1.0) for each in types])
+        return cls(operators, types, need, capacity, room, limit, price)
+
+    def cheapest(self, operator: int, leased: Integers) -> int | None:
+        """The host type with the least price per instance that an empty host could run of this operator.
+
+        Parameters
+        ----------
+        operator
+            Its index.
+        leased : shape (types,)
+            Hosts of each type that there are; None is returned where no further one helps.
+        """
+        able = np.flatnonzero((self.room[operator] > 0) & (leased < self.limit))
+        return int(able[np.argmin(self.price[able] / self.room[operator, able])]) if able.size else None
+
+    def decreasing(self) -> list[int]:
+        """Operators, the one whose instance takes the largest share of a resource of its roomiest host type first."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(self.need[:, None] > 0, self.need[:, None] / self.capacity, 0.0).max(axis=2)
+        return np.argsort(-np.where(self.room > 0, share, np.inf).min(axis=1), kind="stable").tolist()
+
+
+def fitting(free: Values, capacity: Values, need: Values) -> Integers:
+    """How many instances fit on each host, shape (hosts,).
+
+    Parameters
+    ----------
+    free, capacity : shape (hosts, resources)
+        What is left, and what an empty host has, against which rounding is judged.
+    need : shape (resources,)
+        Of one instance.
+
+    Examples
+    --------
+    >>> free = np.array([[4.0, 7.0], [0.5, 7.0]])
+    >>> fitting(free, free, np.array([1.0, 2.0])).tolist()
+    [3, 0]
+    """
+    used = need > 0
+    ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
+    return np.clip(np.floor(ratio.min(axis=1, initial=MANY)), 0, MANY).astype(np.int64)
+
+
+class Packing:
+    """Hosts and what runs on them, as they are filled.
+
+    Parameters
+    ----------
+    sizes
+        Operators and host types.
+    hosts
+        That are there already.
+
+    Examples
+    --------
+    Five instances, of which three fill a host:
+
+    >>> filter_ = ContainerOperator(name="filter", processing_duration=0.6, resources={"cpu": 1})
+    >>> packing = Packing(Sizes.of([filter_], [HostType(name="small", resources={"cpu": 3}, price=1, billing_time=600)]))
+    >>> packing.first_fit(0, 5), packing.counts.tolist()
+    (0, [[3], [2]])
+    """
+
+    def __init__(self, sizes: Sizes, hosts: Sequence[Host] = ()) -> None:
+        self.sizes = sizes
+        kinds = {each.name: index for index, each in enumerate(sizes.types)}
+        self.hosts = list(hosts)
+        self.type = np.array([kinds[host.type] for host in hosts], np.int64)
+        counts = [[host.instances.get(each.name, 0) for each in sizes.operators] for host in hosts]
+        self.counts = np.array(counts, np.int64).reshape(len(hosts), len(sizes.operators))
+        self._last = 0
+
+    @property
+    def capacity(self) -> Values:
+        """Shape (hosts, resources)."""
+        return self.sizes.capacity[self.type]
+
+    @property
+    def free(self) -> Values:
+        """Shape (hosts, resources): what is left; negative where more is used than there is."""
+        return self.capacity - self.counts @ self.sizes.need
+
+    @property
+    def totals(self) -> Integers:
+        """Shape (operators,): instances of each."""
+        return self.counts.sum(axis=0)
+
+    def room(self, operator: int) -> Integers:
+        """Shape (hosts,): instances of an operator that each host could take in addition."""
+        allowed = self.sizes.room[operator, self.type] > 0
+        return fitting(self.free, self.capacity, self.sizes.need[operator]) * allowed
+
+    @property
+    def leased(self) -> Integers:
+        """Shape (types,): hosts of each."""
+        return np.bincount(self.type, minlength=len(self.sizes.types))
+
+    def lease(self, host_type: int, number: int = 1) -> None:
+        """Add empty hosts, under names that are free."""
+        taken = {host.name for host in self.hosts}
+        for _ in range(number):
+            self._last += 1
+            while f"host-{self._last}" in taken:
+                self._last += 1
+            self.hosts.append(Host(name=f"host-{self._last}", type=self.sizes.types[host_type].name))
+        self.type = np.append(self.type, np.full(number, host_type))
+        self.counts = np.vstack([self.counts, np.zeros((number, self.counts.shape[1]), np.int64)])
+
+    def drop(self, host: int) -> None:
+        """Give a host back with all that runs on it."""
+        del self.hosts[host]
+        self.type, self.counts = np.delete(self.type, host), np.delete(self.counts, host, axis=0)
+
+    def first_fit(self, operator: int, number: int) -> int:
+        """Put instances on the first hosts with room, then on hosts leased for them; returns how many found none."""
+        shares = filled(self.room(operator), number)
+        self.counts[:, operator] += shares
+        missing = number - int(shares.sum())
+        while missing and (kind := self.sizes.cheapest(operator, self.leased)) is not None:
+            room = int(self.sizes.room[operator, kind])
+            hosts = min(int(self.sizes.limit[kind] - self.leased[kind]), max(1, missing // room))
+            self.lease(kind, hosts)
+            shares = filled(np.full(hosts, room), missing)
+            self.counts[-hosts:, operator] += shares
+            missing -= int(shares.sum())
+        return missing
+
+    def decided(self) -> tuple[Host, ...]:
+        """The hosts as documents; images of those that were there are kept."""
+        names = [each.name for each in self.sizes.operators]
+        return tuple(
+            host.replace(instances={name: count for name, count in zip(names, row, strict=True) if count})
+            for host, row in zip(self.hosts, self.counts.tolist(), strict=True)
+        )

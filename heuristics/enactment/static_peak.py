@@ -1,0 +1,117 @@
+"""A deployment for the largest load, made at the start and never changed: what over-provisioning costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from edrp.documents.application import Stream
+from edrp.documents.enactment import ContainerApplication, Host
+from edrp.enactment import Action, Draft, EnactmentState
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.heuristics.enactment.leases import lease_type, sizes_of
+from edrp.heuristics.enactment.packing import Packing
+
+ROUNDING = 1e-9
+"""Instances by which a load may exceed what they serve: rounding of rates."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPeakParameters:
+    """For which load the deployment is made.
+
+    Attributes
+    ----------
+    peak : multiple of the external rates
+        The load to be served; the largest of the forecast where it is not given.
+    forecast : multiples of the external rates
+        Loads that are expected.
+    headroom : 1
+        Instances are made for so many times the peak, as service and arrivals vary.
+    """
+
+    peak: Annotated[float, Field(ge=0)] | None = None
+    forecast: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    headroom: Annotated[float, Field(ge=1)] = 1.2
+
+    def knowing(self, forecast: Sequence[float]) -> Self:
+        """With this forecast, where neither a peak nor a forecast is given."""
+        return self if self.forecast or self.peak is not None else replace(self, forecast=tuple(forecast))
+
+
+class StaticPeakPolicy:
+    """Serves a known largest load with one deployment, placed at the start and never changed.
+
+    What runs already counts; what is missing is placed largest first, on the first hosts with room and on hosts leased for
+    it, the cheapest per instance.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When neither a peak nor a forecast is given.
+
+    Examples
+    --------
+    At eight times 2 items/s, of which an instance serves two, and 20 % above:
+
+    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment import OperatorState
+    >>> small = HostType(name="small", resources={"cpu": 16}, price=1, billing_time=600)
+    >>> work = ContainerOperator(name="filter", processing_duration=0.5, external_rate=2.0, resources={"cpu": 1})
+    >>> start = EnactmentState(0.0, 60.0, {"filter": OperatorState(work, running=0)}, {}, {"small": small})
+    >>> actions = StaticPeakPolicy(StaticPeakParameters(forecast=(1.0, 8.0))).observe(start)
+    >>> len(actions), str(actions[0]), str(actions[-1])
+    (11, 'lease host-1 of type small', 'place filter on host-1')
+    """
+
+    name = "static-peak"
+
+    def __init__(self, parameters: StaticPeakParameters) -> None:
+        if parameters.peak is None and not parameters.forecast:
+            why = "missing: give the largest load as a multiple of the external rates, or a forecast that contains it"
+            raise InvalidInstanceError([Fault("peak", "", why)], "parameters of policy static-peak")
+        self._peak = max(parameters.forecast) if parameters.peak is None else parameters.peak
+        self._headroom = parameters.headroom
+        self._placed = False
+
+    def observe(self, state: EnactmentState) -> tuple[Action, ...]:
+        """Place everything when first asked; nothing afterwards."""
+        if self._placed:
+            return ()
+        self._placed = True
+        draft = Draft(state)
+        running = [Host(name=name, type=draft.type(name).name, instances=state.hosts[name].instances) for name in draft.hosts]
+        packing = Packing(sizes_of(draft), running)
+        wanted = self._wanted(state)
+        for index in packing.sizes.decreasing():
+            packing.first_fit(index, max(0, wanted[index] - int(packing.totals[index])))
+        _carry_out(draft, packing, running)
+        return draft.actions
+
+    def _wanted(self, state: EnactmentState) -> list[int]:
+        """Instances of each operator."""
+        operators = tuple(each.operator for each in state.operators.values())
+        streams = tuple(Stream(source=source, target=target) for source, target in state.streams)
+        application = ContainerApplication(operators=operators, streams=streams)
+        found = []
+        for each in operators:
+            needed = ceil(self._headroom * self._peak * application.load(each.name) * each.occupied - ROUNDING)
+            wanted = max(each.min_instances, needed)
+            found.append(wanted if each.max_instances is None else min(wanted, each.max_instances))
+        return found
+
+
+def _carry_out(draft: Draft, packing: Packing, running: list[Host]) -> None:
+    """Lease the hosts that a packing has beyond those running, and place the instances that are new."""
+    names = list(draft.state.operators)
+    for index, (host, row) in enumerate(zip(packing.hosts, packing.counts.tolist(), strict=True)):
+        known = index < len(running)
+        name = host.name if known else lease_type(draft, host.type)
+        here = running[index].instances if known else {}
+        for operator, count in zip(names, row, strict=True):
+            for _ in range(count - here.get(operator, 0) if name else 0):
+                draft.place(operator, name)
