@@ -178,19 +178,21 @@ def _more(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str,
 
 
 def _less(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
-    """By what share of the other's one column is below another."""
+    """By what share of the other's mean one column is below another."""
     where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} below {column_words(than)}"
     return where, lambda samples: _saved(samples, pattern, quantity, this, than)
 
 
 def _dearer(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
-    """By what share of the other's one column is above another."""
+    """By what share of the other's mean one column is above another."""
     where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} above {column_words(than)}"
     return where, lambda samples: -_saved(samples, pattern, quantity, this, than)
 
 
 def _saved(samples: Samples, pattern: str, quantity: str, this: Column, than: Column) -> Values:
-    return 1 - samples[pattern, this][quantity] / samples[pattern, than][quantity]
+    """Differences seed by seed as shares of the other's mean: a policy may not scale at all under one seed."""
+    other = samples[pattern, than][quantity]
+    return (other - samples[pattern, this][quantity]) / (other.mean() or 1.0)
 
 
 def column_words(column: Column) -> str:

@@ -154,7 +154,7 @@ def enact(
             for pattern, unit, seed, policy, run in _runs(asked, methods):
                 billing = units if blind else (unit,)
                 found += [
-                    _settled(chosen.scenario(pattern, each, seed), pattern, Column(policy, each), seed, run) for each in billing
+                    settled(chosen.scenario(pattern, each, seed), pattern, Column(policy, each), seed, run) for each in billing
                 ]
     order = {pattern: index for index, pattern in enumerate(patterns)}
     return sorted(found, key=lambda each: (order[each.pattern], policies.index(each.column.policy), each.column.unit, each.seed))
@@ -229,7 +229,7 @@ def _runs(rows: pa.Table, methods: Sequence[str]) -> Iterator[tuple[str, int, in
         yield pattern, int(unit), int(seed), row["method"].partition(SUFFIX)[0], run
 
 
-def _settled(scenario: EnactmentScenario, pattern: str, column: Column, seed: int, run: EnactmentRun) -> Enacted:
+def settled(scenario: EnactmentScenario, pattern: str, column: Column, seed: int, run: EnactmentRun) -> Enacted:
     """A run with its metrics, as the scenario bills it."""
     own = billed(run, scenario)
     metrics = accounts(own, scenario.types, scenario.duration, scenario.penalty)

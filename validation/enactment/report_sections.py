@@ -96,7 +96,7 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
         "What the paper says",
         (
             "Each sentence stands for comparisons between cells. A margin is by how much ours is on the side that the paper "
-            "names: points of compliance, per cent of the other's cost or scalings, hundredths of a correlation. Its 95 % "
+            "names: points of compliance, per cent of the other's mean cost or scalings, hundredths of a correlation. Its 95 % "
             "confidence interval is Student's t over the differences seed by seed; a comparison holds where the whole interval "
             "is above 0. Intervals are not corrected for the number of comparisons.",
         ),
