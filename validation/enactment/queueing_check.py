@@ -1,0 +1,145 @@
+"""The simulator against queueing theory: operators whose mean wait is known by a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, sqrt
+from typing import Any
+
+from edrp.enactment import Action, EnactmentState
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.validation.enactment.simulator import simulate
+from edrp.validation.queueing_formulas import mg1_wait, mmc_wait
+
+ITEMS = 3_000_000
+"""Items of each check: mean waits then vary by up to one per cent from seed to seed."""
+
+ROUNDS = 200
+"""Observations in a run; the first tenth is left out, in which the queue fills."""
+
+SPREAD = 0.41
+"""Standard deviation of the logarithm of log-normal service."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueingCheck:
+    """One operator beside its formula.
+
+    Attributes
+    ----------
+    operator
+        What was simulated.
+    formula, simulated
+        Mean wait, s.
+    """
+
+    operator: str
+    formula: float
+    simulated: float
+
+    @property
+    def difference(self) -> float:
+        """Simulated over formula, less 1."""
+        return self.simulated / self.formula - 1
+
+
+class _Watch:
+    """Does nothing, and adds up what is recorded of the last operator."""
+
+    name = "watch"
+
+    def __init__(self) -> None:
+        self.recorded, self.occupied, self.begun = 0.0, 0.0, 0
+
+    def observe(self, state: EnactmentState) -> tuple[Action, ...]:
+        last = list(state.operators.values())[-1]
+        if state.time > state.interval * ROUNDS / 10:
+            self.recorded += last.duration * last.begun
+            self.occupied += last.busy / last.operator.occupancy
+            self.begun += last.begun
+        return ()
+
+    @property
+    def wait(self) -> float:
+        """Seconds, in the mean: what was recorded, less the processing itself as it turned out."""
+        return (self.recorded - self.occupied) / self.begun
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Operators one after the other, of which the last is looked at; service of 1 s in the mean, of which a share occupies."""
+
+    name: str
+    servers: int
+    load: float
+    wait: Callable[[float, float], float]
+    service: str = "exponential"
+    occupancy: float = 1.0
+    operators: int = 1
+
+    @property
+    def rate(self) -> float:
+        """Items per second."""
+        return self.load * self.servers / self.occupancy
+
+
+CASES = (
+    _Case("M/M/1", 1, 0.7, lambda rate, service: mmc_wait(1, rate, service)),
+    _Case("M/M/4", 4, 0.7, lambda rate, service: mmc_wait(4, rate, service)),
+    _Case("M/M/10", 10, 0.8, lambda rate, service: mmc_wait(10, rate, service)),
+    _Case("M/M/4, an item occupies for a fifth", 4, 0.7, lambda rate, service: mmc_wait(4, rate, service), occupancy=0.2),
+    # What leaves an M/M/c queue is a Poisson process again (Burke).
+    _Case("M/M/3 behind M/M/3", 3, 0.7, lambda rate, service: mmc_wait(3, rate, service), operators=2),
+    _Case("M/D/1", 1, 0.7, lambda rate, service: mg1_wait(rate, service, 0.0), "constant"),
+    _Case("M/G/1, log-normal", 1, 0.7, lambda rate, service: mg1_wait(rate, service, sqrt(exp(SPREAD**2) - 1)), "lognormal"),
+)
+"""What is checked."""
+
+
+def queueing_check(items: int = ITEMS, seed: int = 0) -> tuple[QueueingCheck, ...]:
+    """Simulate operators with a fixed number of instances and compare mean waits with their formulas.
+
+    Parameters
+    ----------
+    items
+        Of each run, about.
+    seed
+        Of the runs.
+
+    Examples
+    --------
+    >>> [check.operator for check in queueing_check(items=1000)][:3]
+    ['M/M/1', 'M/M/4', 'M/M/10']
+    """
+    return tuple(_checked(case, items, seed) for case in CASES)
+
+
+def _checked(case: _Case, items: int, seed: int) -> QueueingCheck:
+    watch = _Watch()
+    simulate(_scenario(case, items), watch, seed)
+    return QueueingCheck(case.name, case.wait(case.rate, case.occupancy), watch.wait)
+
+
+def _scenario(case: _Case, items: int) -> EnactmentScenario:
+    """A run of `case.servers` instances of each operator, all on one host."""
+    interval = items / case.rate / ROUNDS
+    names = [f"operator-{index}" for index in range(case.operators)]
+    operators: list[dict[str, Any]] = [
+        {"name": name, "processing_duration": 1.0, "occupancy": case.occupancy, "resources": 1.0} for name in names
+    ]
+    operators[0]["external_rate"] = case.rate
+    streams = [{"source": source, "target": target} for source, target in pairwise(names)]
+    return EnactmentScenario(
+        application={"operators": operators, "streams": streams},  # type: ignore[arg-type]
+        host_types=[{"name": "host", "resources": 1e6, "price": 1.0, "billing_time": 1e9}],  # type: ignore[arg-type]
+        load=(1.0,) * ROUNDS,
+        load_step=interval,
+        service=case.service,  # type: ignore[arg-type]
+        variation=SPREAD,
+        arrivals="poisson",
+        provisioning_interval=interval,
+        monitoring_interval=interval,
+        initial_instances=case.servers,
+    )
