@@ -198,7 +198,7 @@ def test_the_report_holds_everything_and_fetches_nothing(found, tmp_path):
     ):
         assert words in page
     for index in range(8, 12):
-        (figure,) = tmp_path.glob(f"fig{index}-*.png")
+        (figure,) = tmp_path.glob(f"fig{index}-*.svg")
         assert figure.stat().st_size > 10_000
     with (tmp_path / "tables.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -16,7 +16,7 @@ PANELS = {
 """The four configurations of each figure; the threshold policy does the same under every unit."""
 
 
-def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out: Path, ending: str = ".png") -> Path | None:
+def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out: Path) -> Path | None:
     """Draw the runs of the first seed under a pattern, and say where.
 
     Parameters
@@ -28,9 +28,7 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
     setting
         That they were made with.
     out
-        Folder of the figure.
-    ending
-        ".png" or ".svg".
+        Folder of the figure, which is an SVG file.
 
     Returns
     -------
@@ -51,6 +49,6 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
         for each in own
         if each.seed == seed
     }
-    path = out / f"fig{FIGURE_NUMBERS[pattern]}-{pattern}{ending}"
+    path = out / f"fig{FIGURE_NUMBERS[pattern]}-{pattern}.svg"
     timeline_figure(shown, path, title=f"{pattern}, seed {seed}")
     return path

@@ -15,7 +15,6 @@ from rich.console import Console
 from edrp.files import write_whole
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
 from edrp.validation.enactment.claims import statements
-from edrp.validation.enactment.figures import draw_pattern
 from edrp.validation.enactment.paper_tables import PATTERNS, POLICIES
 from edrp.validation.enactment.report_cells import cells_of, error_of
 from edrp.validation.enactment.report_page import Page, render, require_page_packages
@@ -122,8 +121,6 @@ def write(found: Found, out: Path, command: str) -> None:
         datetime.now(UTC),
     )
     write_whole(out / REPORT, render(page))
-    for pattern in PATTERNS:
-        draw_pattern(found.enacted, pattern, found.setting, out)
     cells, comparisons = list(cell_records(found.cells)), list(comparison_records(found.statements))
     write_whole(out / "tables.csv", _csv(cells))
     write_whole(out / "comparisons.csv", _csv(comparisons))

@@ -88,7 +88,7 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
     found
         What to say.
     drawings
-        Folder for the figures, which the page holds as well.
+        Folder for the figures, which are drawn there and then inlined.
     command
         That repeats the run.
     """
@@ -128,7 +128,7 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
 
 
 def _pattern(found: Found, pattern: str, drawings: Path) -> Section:
-    drawn = draw_pattern(found.enacted, pattern, found.setting, drawings, ".svg")
+    drawn = draw_pattern(found.enacted, pattern, found.setting, drawings)
     paper = paper_table(pattern, found.cells)
     return Section(
         f"{pattern}: Table {TABLE_NUMBERS[pattern]}, Fig. {FIGURE_NUMBERS[pattern]}",

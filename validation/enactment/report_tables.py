@@ -221,7 +221,8 @@ def markdown_table(table: Table) -> str:
     """For a document; what stands in two lines of a cell comes in brackets."""
     signs = ["---:" if name in table.right else "---" for name in table.columns]
     lines = [f"| {' | '.join(' '.join(name.split()) for name in table.columns)} |", f"|{'|'.join(signs)}|"]
-    lines += [f"| {' | '.join(_in_one_line(cell) for cell in row)} |" for row in table.rows]
+    for label, *cells in table.rows:
+        lines.append(f"| {' '.join(label.split())} | {' | '.join(map(_in_one_line, cells))} |")
     return "\n".join([f"{table.caption}:", "", *lines, ""])
 
 
