@@ -1,0 +1,189 @@
+"""How many hosts of each type an optimum may lease: compositions, bounded from below by their resources in aggregate.
+
+For a given composition the free shares of eq. 1 are linear in the instances, so the whole problem is: which composition,
+how many instances, and do they fit (two-dimensional vector packing). Few compositions lie between the area bound and
+what best fit finds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.errors import UnsupportedProblemError
+from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
+from edrp.formulations.enactment.tables import EnactmentTables, Index, Values, enactment_tables
+from edrp.memory import refuse_beyond_memory
+from edrp.problems.enactment import EnactmentProblem
+
+MOST_PACKED = 50
+"""Compositions that are packed by best fit in search of a good incumbent."""
+
+NEAR = 1e-9
+"""Relative excess over an incumbent at which a composition is still looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compositions:
+    """Numbers of hosts that may be optimal.
+
+    Attributes
+    ----------
+    counts
+        Shape (C, K): hosts of each type.
+    bounds
+        Shape (C,): no decision with these hosts has a smaller objective. Ascending.
+    types, contents
+        The best decision found on the way, by type and content of its hosts; None where none was found.
+    objective
+        Its objective, infinite for none.
+    """
+
+    counts: Index
+    bounds: Values
+    types: list[int] | None
+    contents: Contents | None
+    objective: float
+
+
+def area_bound(problem: EnactmentProblem) -> float:
+    """Lower bound on the objective of eq. 1, with resources taken in aggregate and hosts whole.
+
+    For each number of hosts of each type that could beat a packing by best fit: their price, the free shares and late
+    items that remain when instances may be cut into pieces and each resource is looked at by itself.
+
+    Returns
+    -------
+    float
+        Infinite where the limits of the host types leave too little of a resource.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        When hosts cost nothing and no limit keeps their number finite.
+
+    Examples
+    --------
+    Three filters need 6 of the 4 that a host offers: two hosts, of which a quarter of the memory stays free.
+
+    >>> problem = EnactmentProblem(
+    ...     application={"operators": [{"name": "filter", "processing_duration": 0.5, "external_rate": 6.0,
+    ...         "resources": {"cpu": 1, "memory": 2}, "max_instances": 3}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 4}, "price": 1.0, "billing_time": 600.0}],
+    ... )
+    >>> area_bound(problem)
+    2.875
+    """
+    found = compositions(enactment_tables(problem))
+    return float(found.bounds[0]) if found.bounds.size else math.inf
+
+
+def compositions(tables: EnactmentTables, allowance: float = 0.0) -> Compositions:
+    """Compositions whose bound exceeds the best packing found by no more than an allowance, and that packing."""
+    types, contents, objective = _first_packing(tables)
+    counts = _within_reach(tables, allowance + (objective if contents is not None else _worst_case(tables)))
+    bounds = np.array([composition_bound(tables, each) for each in counts])
+    order = np.argsort(bounds, kind="stable")
+    counts, bounds = counts[order], bounds[order]
+    for each, bound in zip(counts[:MOST_PACKED], bounds, strict=False):
+        if not bound < objective:
+            break
+        kinds = np.repeat(np.arange(each.size), each).tolist()
+        packed = pack(tables.sizes, tables.fewest.tolist(), kinds)
+        if packed is not None:
+            packed = fill(tables, kinds, packed)
+            reached = objective_of(tables, each, packed.sum(axis=0))
+            if reached < objective:
+                types, contents, objective = kinds, packed, reached
+    useful = np.isfinite(bounds)
+    if math.isfinite(objective):
+        useful &= bounds <= objective + allowance + NEAR * max(1.0, abs(objective))
+    return Compositions(counts[useful], bounds[useful], types, contents, objective)
+
+
+def objective_of(tables: EnactmentTables, hosts: Index, counts: Index) -> float:
+    """Objective (eq. 1) of so many hosts of each type (K,) and instances of each operator (O,)."""
+    offered = hosts @ tables.sizes.capacity
+    free = 1.0 - np.divide(counts @ tables.sizes.needs, offered, out=np.ones_like(offered), where=offered > 0)
+    return float(tables.price @ hosts + tables.filling * free.sum() + tables.late * tables.violations(counts).sum())
+
+
+def composition_bound(tables: EnactmentTables, hosts: Index) -> float:
+    """No decision with so many hosts of each type (K,) has a smaller objective; infinite where the load does not fit."""
+    sizes = tables.sizes
+    offered = hosts @ sizes.capacity
+    room = hosts @ sizes.room
+    left = offered * (1 + AMOUNT_SLACK) - tables.fewest @ sizes.needs
+    most = np.minimum(tables.most, room)
+    if (left < 0).any() or (most < tables.fewest).any():
+        return math.inf
+    start = objective_of(tables, hosts, tables.fewest)
+    reward = rewards(tables, offered)
+    # Gains of further instances, cut into pieces: those that serve late items, and those that only fill.
+    serving = np.clip(tables.arriving / tables.served, tables.fewest, most) - tables.fewest
+    lengths = np.concatenate([serving, most - tables.fewest - serving])
+    gains = np.concatenate([reward + tables.late * tables.served, reward])
+    gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, left, strict=True)),
+                 default=float(lengths @ gains))  # fmt: skip
+    cheapest = float(tables.price @ hosts + tables.late * tables.violations(most).sum())
+    return max(start - gained, cheapest)
+
+
+def _gain(lengths: Values, gains: Values, needs: Values, amount: float) -> float:
+    """Most that pieces gain within an amount of one resource (a fractional knapsack)."""
+    free = needs <= 0
+    total = float(lengths[free] @ gains[free])
+    lengths, gains, needs = lengths[~free], gains[~free], needs[~free]
+    order = np.argsort(-gains / needs, kind="stable")
+    before = np.cumsum(lengths[order] * needs[order]) - lengths[order] * needs[order]
+    taken = np.clip(amount - before, 0.0, lengths[order] * needs[order])
+    return total + float(taken @ (gains[order] / needs[order]))
+
+
+def _first_packing(tables: EnactmentTables) -> tuple[list[int] | None, Contents | None, float]:
+    """The best of a few packings that begin with another type each."""
+    sizes, best = tables.sizes, (None, None, math.inf)
+    total = sizes.capacity.max(axis=0, initial=0.0)
+    worth = (sizes.capacity / np.where(total > 0, total, 1.0)).sum(axis=1)
+    by_price = sorted(range(len(sizes.types)), key=lambda k: (tables.price[k] / worth[k] if worth[k] else math.inf, k))
+    for first in by_price:
+        found = pack_openly(sizes, tables.fewest.tolist(), [first, *(k for k in by_price if k != first)])
+        if found is None or (tables.fewest > tables.most).any():
+            continue
+        contents = fill(tables, *found)
+        hosts = np.bincount(found[0], minlength=len(sizes.types))
+        objective = objective_of(tables, hosts, contents.sum(axis=0))
+        if objective < best[2]:
+            best = found[0], contents, objective  # type: ignore[assignment]
+    return best
+
+
+def _worst_case(tables: EnactmentTables) -> float:
+    """No optimum is worse, where there is one: the fewest instances, each on a host of its own."""
+    priciest = tables.price.max() * tables.fewest.sum()
+    return float(priciest + tables.filling * len(tables.sizes.resources) + tables.late * tables.violations(tables.fewest).sum())
+
+
+def _within_reach(tables: EnactmentTables, objective: float) -> Index:
+    """All compositions whose price leaves room below an objective, shape (C, K). An empty host gains nothing."""
+    most = tables.most.sum()
+    least = tables.late * tables.violations(tables.most).sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        affordable = np.where(tables.price > 0, np.floor((objective - least) * (1 + NEAR) / tables.price + NEAR), math.inf)
+    highest = np.minimum(np.minimum(tables.sizes.limit, affordable), most)
+    if not np.isfinite(highest).all():
+        names = ", ".join(name for name, each in zip(tables.sizes.types, highest, strict=True) if math.isinf(each))
+        raise UnsupportedProblemError(
+            f"hosts of type {names} cost nothing and have no limit, so that ever more of them may be ever better; "
+            "give the type a limit, or the free resources no weight"
+        )
+    kinds = len(highest)
+    what = f"{kinds} host types with up to {int(highest.max())} hosts each"
+    refuse_beyond_memory(float(np.prod(highest + 1)) * 8 * (kinds + 2), what, "give the host types limits")
+    grid = np.indices((highest + 1).astype(np.int64)).reshape(kinds, -1).T
+    enough = (grid @ tables.sizes.capacity * (1 + AMOUNT_SLACK) >= tables.fewest @ tables.sizes.needs).all(axis=1)
+    slack = NEAR * max(1.0, abs(objective))
+    return grid[enough & (grid @ tables.price + least <= objective + slack)]

@@ -1,0 +1,112 @@
+"""Instances packed into given hosts by best fit, and hosts filled up: where proofs of enactment start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.formulations.enactment.tables import EnactmentTables, Sizes, Values
+
+Contents = NDArray[np.int64]
+"""Shape (hosts, O): instances of each operator on each host."""
+
+
+def pack(sizes: Sizes, counts: Sequence[int], types: Sequence[int]) -> Contents | None:
+    """Pack so many instances of each operator into hosts of the given types; None where best fit does not manage.
+
+    Operators that few types can run go first, then the largest; each instance goes where least is left.
+    """
+    contents, free = _empty(sizes, types)
+    for operator in order_of(sizes):
+        for _ in range(counts[operator]):
+            host = _tightest(sizes, types, free, operator)
+            if host is None:
+                return None
+            contents[host, operator] += 1
+            free[host] -= sizes.needs[operator]
+    return contents
+
+
+def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> tuple[list[int], Contents] | None:
+    """Pack, adding a host of the first type in `ranked` that may run the instance whenever none has room.
+
+    Returns
+    -------
+    tuple
+        Types of the hosts, and what they hold; None where limits forbid another host.
+    """
+    left, types = sizes.limit.copy(), list[int]()
+    contents, free = _empty(sizes, types)
+    for operator in order_of(sizes):
+        for _ in range(counts[operator]):
+            host = _tightest(sizes, types, free, operator)
+            if host is None:
+                kind = next((k for k in ranked if left[k] >= 1 and sizes.room[k, operator]), None)
+                if kind is None:
+                    return None
+                left[kind] -= 1
+                types.append(kind)
+                contents = np.vstack([contents, np.zeros(contents.shape[1], np.int64)])
+                free = np.vstack([free, _with_slack(sizes, [kind])])
+                host = len(types) - 1
+            contents[host, operator] += 1
+            free[host] -= sizes.needs[operator]
+    return types, contents
+
+
+def fill(tables: EnactmentTables, types: Sequence[int], contents: Contents) -> Contents:
+    """Add the instance that gains most, wherever it fits tightest, for as long as any gains."""
+    sizes, contents = tables.sizes, contents.copy()
+    free = _with_slack(sizes, types) - contents @ sizes.needs
+    reward = rewards(tables, sizes.capacity[list(types)].sum(axis=0))
+    counts = contents.sum(axis=0)
+    possible = np.ones(len(counts), bool)
+    while True:
+        gain = reward + tables.late * (tables.violations(counts) - tables.violations(counts + 1))
+        gain[~possible | (counts >= tables.most)] = 0.0
+        operator = int(gain.argmax())
+        if gain[operator] <= 0:
+            return contents
+        host = _tightest(sizes, types, free, operator)
+        if host is None:
+            possible[operator] = False
+            continue
+        contents[host, operator] += 1
+        counts[operator] += 1
+        free[host] -= sizes.needs[operator]
+
+
+def rewards(tables: EnactmentTables, offered: Values) -> Values:
+    """What an instance of each operator takes off the weighted free shares (eq. 1), shape (O,), of hosts that offer (R,)."""
+    return tables.filling * (tables.sizes.needs @ np.divide(1.0, offered, out=np.zeros_like(offered), where=offered > 0))
+
+
+def order_of(sizes: Sizes) -> list[int]:
+    """Operators in the order in which they are packed."""
+    largest = sizes.capacity.max(axis=0, initial=0.0)
+    shares = sizes.needs / np.where(largest > 0, largest, 1.0)
+    runs_on = (sizes.room > 0).sum(axis=0)
+    return sorted(range(len(runs_on)), key=lambda o: (runs_on[o], -shares[o].max(initial=0.0), o))
+
+
+def _empty(sizes: Sizes, types: Sequence[int]) -> tuple[Contents, Values]:
+    return np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)
+
+
+def _with_slack(sizes: Sizes, types: Sequence[int]) -> Values:
+    return sizes.capacity[list(types)] * (1 + AMOUNT_SLACK)
+
+
+def _tightest(sizes: Sizes, types: Sequence[int], free: Values, operator: int) -> int | None:
+    """The host with room for an instance that has least free, as the sum of the shares of its resources."""
+    if not types:
+        return None
+    fits = (free >= sizes.needs[operator]).all(axis=1) & (sizes.room[list(types), operator] > 0)
+    if not fits.any():
+        return None
+    capacity = sizes.capacity[list(types)]
+    left = np.divide(free, capacity, out=np.zeros_like(free), where=capacity > 0).sum(axis=1)
+    return int(np.where(fits, left, np.inf).argmin())

@@ -1,0 +1,251 @@
+"""The snapshot problem of enactment as a program, exact for all of eq. 1: "hosts".
+
+A binary column for each composition (hosts of each type) that may be optimal makes the ratios of eq. 1 linear: what is
+used is split among the compositions, so that each divides by what its own hosts offer. Which of several equal hosts is which
+is left open: solvers find that symmetry themselves, and rows that break it made the slowest proofs twice as slow (HiGHS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from edrp.documents.enactment import AMOUNT_SLACK, Host
+from edrp.formulations.enactment.compositions import Compositions, compositions, objective_of
+from edrp.formulations.enactment.packing import Contents
+from edrp.formulations.enactment.tables import EnactmentTables, Index, Values, enactment_tables
+from edrp.formulations.formulation import Formulation
+from edrp.problems.enactment import EnactmentProblem
+from edrp.program import Linear, Program
+
+
+@dataclass(frozen=True, slots=True)
+class EnactmentFormulation(Formulation):
+    """A snapshot formulated as a program.
+
+    Attributes
+    ----------
+    tables
+        The problem as arrays.
+    found
+        Compositions that have a column, with the packing that a solver starts from.
+    slots
+        Shape (S,): type of each host that may be leased.
+
+    Examples
+    --------
+    A snapshot with rows of one's own: no more than two instances on a host.
+
+    >>> problem = EnactmentProblem(
+    ...     application={"operators": [{"name": "filter", "processing_duration": 0.5, "external_rate": 6.0,
+    ...         "resources": {"cpu": 1, "memory": 2}, "max_instances": 3}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 6}, "price": 1.0, "billing_time": 600.0}],
+    ...     weights={"free_resources": 0},
+    ... )
+    >>> formulation = formulate_enactment(problem, allowance=1.0)
+    >>> for number, columns in enumerate(formulation.program["instances"]):
+    ...     formulation.program.add_row(f"two on {number}", Linear.of(columns), upper=2)
+    >>> from edrp.formulations.formulation import solve_formulation
+    >>> solve_formulation(formulation).objective
+    2.0
+    """
+
+    tables: EnactmentTables
+    found: Compositions
+    slots: Index
+
+    @property
+    def current(self) -> tuple[Host, ...] | None:
+        """The better of what runs now and of the packing found on the way, as far as they are feasible."""
+        problem: EnactmentProblem = self.problem
+        known = [problem.current] if problem.current else []
+        if self.found.types is not None and self.found.contents is not None:
+            known.append(_hosts(self.tables, self.found.types, self.found.contents))
+        rated = [(found.objective, index) for index, each in enumerate(known) if (found := problem.evaluate(each)).feasible]
+        return known[min(rated)[1]] if rated else None
+
+    def decode(self, values: Values) -> tuple[Host, ...]:
+        """Hosts that are leased, and what runs on them."""
+        program = self.program
+        hosts = self.found.counts[int(values[program["composition"]].argmax())]
+        contents = np.rint(values[program["instances"]]).astype(np.int64)
+        slots = [slot for kind, count in enumerate(hosts) for slot in np.flatnonzero(self.slots == kind)[:count]]
+        return _hosts(self.tables, self.slots[slots].tolist(), contents[slots])
+
+    def encode(self, decision: Sequence[Host]) -> Values | None:
+        """A starting point; None for a composition without a column."""
+        sizes, program = self.tables.sizes, self.program
+        kinds = np.array([sizes.types.index(host.type) for host in decision], np.int64)
+        hosts = np.bincount(kinds, minlength=len(sizes.types))
+        chosen = np.flatnonzero((self.found.counts == hosts).all(axis=1))
+        if not chosen.size:
+            return None
+        contents = np.array([[host.instances.get(name, 0) for name in sizes.operators] for host in decision], np.int64)
+        contents = contents.reshape(len(decision), len(sizes.operators))
+        start = np.full(program.columns, np.nan)
+        start[program["composition"]] = np.arange(self.found.counts.shape[0]) == chosen[0]
+        start[program["instances"]] = 0.0
+        for kind in range(len(sizes.types)):
+            mine = contents[kinds == kind]
+            start[program["instances"][np.flatnonzero(self.slots == kind)[: len(mine)]]] = mine
+        return start
+
+    def objective_of(self, values: Values, decision: Sequence[Host]) -> float:
+        """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
+        hosts = self.found.counts[int(values[self.program["composition"]].argmax())]
+        return objective_of(self.tables, hosts, np.rint(values[self.program["count"]]))
+
+
+def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, allowance: float = 0.0) -> EnactmentFormulation:
+    """Formulate a snapshot (cost-efficient enactment, eq. 1) as the program "hosts".
+
+    Parameters
+    ----------
+    problem
+        What to decide.
+    program
+        Its name.
+    allowance
+        By how much the objective may exceed that of the best packing found on the way. At 0 the program knows only hosts
+        that can be part of an optimum; rows of one's own may need dearer ones.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        When hosts cost nothing and no limit keeps their number finite.
+    ProblemTooLargeError
+        When there are too many combinations of host types to look at.
+    """
+    started = perf_counter()
+    tables = enactment_tables(problem)
+    found = compositions(tables, allowance)
+    built = Program()
+    most = found.counts.max(axis=0, initial=0)
+    slots = np.repeat(np.arange(len(most)), most)
+    place = np.concatenate([np.arange(count) for count in most])
+    open_slot = found.counts[:, slots] > place  # (C, S): whether a composition leases the host
+    _add_columns(built, tables, found, slots)
+    _add_choice_row(built)
+    _add_count_rows(built, tables)
+    _add_capacity_rows(built, tables, slots, open_slot)
+    objective = Linear.of(built["composition"], found.counts @ tables.price)
+    objective += _late_items(built, tables)
+    objective += _free_shares(built, tables, found)
+    _add_bound_row(built, objective, found)
+    built.minimise(objective)
+    return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, tables, found, slots)
+
+
+def _hosts(tables: EnactmentTables, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:
+    names = tables.sizes.operators
+    return tuple(
+        Host.model_construct(
+            name=f"host-{number}",
+            type=tables.sizes.types[kind],
+            instances={name: int(count) for name, count in zip(names, row, strict=True) if count},
+            images=(),
+        )
+        for number, (kind, row) in enumerate(zip(types, contents, strict=True), start=1)
+    )
+
+
+def _add_columns(program: Program, tables: EnactmentTables, found: Compositions, slots: Index) -> None:
+    """Columns `composition` (C,), `instances` (S, O) and `count` (O,), the instances on all hosts."""
+    sizes = tables.sizes
+    program.add_columns("composition", len(found.counts), upper=1.0, integer=True)
+    room = np.minimum(sizes.room[slots], tables.most)
+    program.add_columns("instances", room.shape, upper=room, integer=True)
+    program.add_columns("count", len(sizes.operators), upper=room.sum(axis=0), integer=True)
+
+
+def _add_choice_row(program: Program) -> None:
+    """Row `choice`: one composition."""
+    columns = program["composition"]
+    if not columns.size:  # solvers do not call a program without columns infeasible
+        columns = program.add_columns("nothing", 1, upper=0.0)
+    program.add_row("choice", Linear.of(columns), lower=1.0, upper=1.0)
+
+
+def _add_count_rows(program: Program, tables: EnactmentTables) -> None:
+    """Rows `total`: the count is the sum over the hosts; rows `fewest`, `most`: it serves the load and keeps to the limit."""
+    instances, count = program["instances"], program["count"]
+    operators = np.arange(count.size)
+    program.add_rows("total", count.size, [(operators[:, None], instances.T, 1.0), (operators, count, -1.0)], lower=0, upper=0)
+    program.add_rows("fewest", count.size, [(operators, count, 1.0)], lower=tables.fewest)
+    program.add_rows("most", count.size, [(operators, count, 1.0)], upper=tables.most)
+
+
+def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Index, open_slot: Index) -> None:
+    """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not leased."""
+    sizes, instances, composition = tables.sizes, program["instances"], program["composition"]
+    capacity = sizes.capacity[slots]
+    slot, resource = np.nonzero(capacity)
+    rows = np.arange(slot.size)[:, None]
+    shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
+    entries = [(rows, instances[slot], shares), (rows, composition[None, :], -open_slot.T[slot].astype(float))]
+    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
+    # Instances that need nothing take no room, but a host.
+    slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots] > 0))
+    rows, most = np.arange(slot.size), np.minimum(sizes.room[slots[slot], operator], tables.most[operator])
+    leased = np.where(open_slot.T[slot], -most[:, None], 0.0)
+    program.add_rows(
+        "leased", slot.size, [(rows, instances[slot, operator], 1.0), (rows[:, None], composition[None, :], leased)], upper=0.0
+    )
+
+
+def _late_items(program: Program, tables: EnactmentTables) -> Linear:
+    """Weighted penalties: columns `late` (items), rows `late`, and rows `last`, the edge to the first count without any.
+
+    Without `last` the items would be a convex function of the count, but not the least one through whole counts.
+    """
+    matters = np.flatnonzero((tables.late > 0) & (tables.violations(tables.fewest) > 0))
+    if not matters.size:
+        return Linear.zero()
+    arriving, served = tables.arriving[matters], tables.served[matters]
+    count, late = program["count"][matters], program.add_columns("late", matters.size)
+    rows = np.arange(matters.size)
+    enough = np.ceil(arriving / served)
+    rest = arriving - served * (enough - 1)
+    program.add_rows("late", matters.size, [(rows, late, 1.0), (rows, count, served)], lower=arriving)
+    program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, rest)], lower=rest * enough)
+    return Linear.of(late, tables.late)
+
+
+def _free_shares(program: Program, tables: EnactmentTables, found: Compositions) -> Linear:
+    """Weighted free shares (eq. 1): columns `used` (C, R) hold what each composition uses, in shares of what it offers.
+
+    Rows `used`: the shares of the chosen one add up to the needs of all instances; rows `offered`: others use nothing.
+    """
+    sizes, composition, count = tables.sizes, program["composition"], program["count"]
+    offered = found.counts @ sizes.capacity
+    if tables.filling == 0 or not offered.any():
+        return Linear.zero()
+    used = program.add_columns("used", offered.shape, upper=offered > 0)
+    largest = offered.max(axis=0)
+    resources = np.flatnonzero(largest)
+    rows = np.arange(resources.size)
+    scale = largest[resources]
+    entries = [
+        (rows[:, None], count[None, :], -sizes.needs.T[resources] / scale[:, None]),
+        (rows[:, None], used.T[resources], offered.T[resources] / scale[:, None]),
+    ]
+    program.add_rows("used", resources.size, entries, lower=0.0, upper=0.0)
+    rows = np.arange(used.size).reshape(used.shape)
+    program.add_rows("offered", used.size, [(rows, used, 1.0), (rows, composition[:, None], -1.0)], upper=0.0)
+    share = (offered > 0).sum(axis=1).astype(float)
+    return (Linear.of(composition, share) - Linear.of(used)) * tables.filling
+
+
+def _add_bound_row(program: Program, objective: Linear, found: Compositions) -> None:
+    """Row `bound`: the objective is at least what is known of the composition by area."""
+    if np.isfinite(found.bounds).all() and found.bounds.size:
+        scale = max(1.0, float(np.abs(found.bounds).max()))
+        known = Linear.of(program["composition"], found.bounds - NEARLY * scale)
+        program.add_row("bound", objective - known, lower=0.0)
+
+
+NEARLY = 1e-8
+"""Relative slack of the bound by area, so that rounding cuts off nothing."""

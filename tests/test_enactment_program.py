@@ -1,0 +1,161 @@
+"""Snapshots of enactment as a mixed-integer program: exact for all of eq. 1, through every backend."""
+
+import math
+
+import numpy as np
+import pytest
+
+from edrp.documents.enactment import Host
+from edrp.errors import UnsupportedProblemError
+from edrp.formulations.enactment.compositions import area_bound, compositions
+from edrp.formulations.enactment.packing import pack
+from edrp.formulations.enactment.program import formulate_enactment
+from edrp.formulations.enactment.tables import enactment_tables
+from edrp.formulations.formulation import solve_formulation
+from edrp.problems.enactment import EnactmentProblem
+from edrp.program import Linear
+from edrp.validation.enactment_brute_force import brute_force_enactment
+from edrp.validation.enactment_contract_problems import EnactmentProblems
+from edrp.validation.random_enactment_problems import random_enactment_problem
+
+
+def two_sizes(**fields) -> EnactmentProblem:
+    """Three instances of 3 and two of 2, on hosts of 4 (price 1) or 7 (price 1.5)."""
+    three = {"name": "three", "processing_duration": 1.0, "external_rate": 3.0, "resources": {"cpu": 3}}
+    two = {"name": "two", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 2}}
+    hosts = [
+        {"name": "small", "resources": {"cpu": 4}, "price": 1.0, "billing_time": 600.0},
+        {"name": "large", "resources": {"cpu": 7}, "price": 1.5, "billing_time": 600.0},
+    ]
+    return EnactmentProblem(**{"application": {"operators": [three, two]}, "host_types": hosts, **fields})
+
+
+def solved(problem: EnactmentProblem, backend: str = "highs", **options):
+    return solve_formulation(formulate_enactment(problem), backend, **options)
+
+
+def test_the_program_is_brute_force_on_70_random_problems() -> None:
+    """Optimum, infeasibility, and the area bound below the optimum."""
+    infeasible = 0
+    for seed in range(70):
+        problem = random_enactment_problem(seed)
+        best, hosts = brute_force_enactment(problem)
+        solution, bound = solved(problem), area_bound(problem)
+        if best is None:
+            infeasible += 1
+            assert solution.status == "infeasible", seed
+        else:
+            assert problem.evaluate(hosts).objective == pytest.approx(best)
+            assert solution.status == "optimal", seed
+            assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-9), seed
+            assert bound <= best + 1e-9, seed
+    assert 3 < infeasible < 20
+
+
+@pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
+def test_every_backend_finds_the_same_optimum(backend: str) -> None:
+    problems = [random_enactment_problem(seed) for seed in (28, 57)]
+    for problem in [*problems, *list(EnactmentProblems().degenerate().values())[:3]]:
+        best, _ = brute_force_enactment(problem)
+        solution = solved(problem, backend)
+        assert solution.status == ("infeasible" if best is None else "optimal")
+        assert best is None or solution.objective == pytest.approx(best, rel=1e-7, abs=1e-7)
+
+
+def test_values_by_hand() -> None:
+    """13 of needs: 3+2+2 on a large host; the other two of 3 on another large one (3 money, 1/14 free), or on two small ones."""
+    packed = solved(two_sizes(weights={"free_resources": 0}))
+    assert packed.objective == 3.0
+    paper = solved(two_sizes())
+    assert paper.objective == pytest.approx(3.0 + 1 / 14)
+    few = solved(two_sizes(weights={"free_resources": 0}, utilisation=None, queues={"two": 100.0}, penalty=0.02))
+    # Without fewest instances beyond one each: 100 + 120 items of `two` and 180 of `three` arrive in 60 s, 60 served by each
+    # instance. 1.2 money a step: a large host (1.5) with 3 + 2 + 2 leaves 100 and 120 late; two with 3·2 and 2·4, none and 60.
+    assert few.objective == pytest.approx(min(_value(few_hosts) for few_hosts in range(1, 6)), abs=1e-9)
+
+
+def _value(large: int) -> float:
+    """Least price and penalty with so many large hosts, or any number of small ones in place of some, by counting."""
+    best = math.inf
+    for small in range(6):
+        for threes in range(1, 8):
+            for twos in range(1, 12):
+                fits = any(_fit(large, small, threes, twos))
+                if fits:
+                    late = max(0, 180 - 60 * threes) + max(0, 220 - 60 * twos)
+                    best = min(best, 1.5 * large + small + 0.02 * late)
+    return best
+
+
+def _fit(large: int, small: int, threes: int, twos: int):
+    """A small host holds one of 3 or two of 2; a large one two of 3, one of 3 and two of 2, or three of 2."""
+    for on_small in range(min(small, threes) + 1):
+        for pairs in range(large + 1):
+            for singles in range(large - pairs + 1):
+                yield (
+                    2 * pairs + singles + on_small >= threes
+                    and 2 * (small - on_small) + 2 * singles + 3 * (large - pairs - singles) >= twos
+                )
+
+
+def test_a_known_packing_is_a_point_of_the_program() -> None:
+    """Written as columns and read back, hosts in any order; other numbers of hosts than those with a column are refused."""
+    formulation = formulate_enactment(two_sizes())
+    known = (
+        Host(name="a", type="large", instances={"three": 2}),
+        Host(name="b", type="large", instances={"three": 1, "two": 2}),
+    )
+    start = formulation.encode(known)
+    assert start is not None
+    read = formulation.decode(np.nan_to_num(start))
+    assert sorted(str(host.instances) for host in read) == sorted(str(host.instances) for host in known)
+    assert solve_formulation(formulation, start=known).objective == pytest.approx(3.0 + 1 / 14)
+    assert formulation.encode(known * 3) is None
+
+
+def test_what_runs_now_is_a_start_where_it_is_better() -> None:
+    """Best fit in the order of sizes fails on 4 = 2+2 for 3, 3 and 2, 2, 2; the hosts of the moment hold them."""
+    now = (Host(name="a", type="large", instances={"three": 2}), Host(name="b", type="large", instances={"three": 1, "two": 2}))
+    formulation = formulate_enactment(two_sizes(current=now))
+    assert formulation.problem.evaluate(formulation.current).objective <= formulation.problem.evaluate(now).objective
+
+
+def test_rows_of_a_user_change_the_optimum() -> None:
+    """No host may hold both operators: a large host for two of 3, small ones for the third and for both of 2."""
+    formulation = formulate_enactment(two_sizes(weights={"free_resources": 0}), allowance=2.0)
+    program = formulation.program
+    for slot, columns in enumerate(program["instances"]):
+        apart = program.add_columns(f"apart {slot}", integer=True, upper=1.0)
+        program.add_row(f"three {slot}", Linear.of([columns[0], int(apart)], [1.0, -10.0]), upper=0.0)
+        program.add_row(f"two {slot}", Linear.of([columns[1], int(apart)], [1.0, 10.0]), upper=10.0)
+    assert solve_formulation(formulation).objective == pytest.approx(3.5)
+
+
+def test_area_bound_is_tight_where_nothing_is_cut() -> None:
+    """One operator that fills hosts without waste; and infinite where limits leave too little."""
+    exact = two_sizes(
+        application={"operators": [{"name": "half", "processing_duration": 1.0, "external_rate": 4.0, "resources": {"cpu": 2}}]}
+    )
+    assert area_bound(exact) == pytest.approx(solved(exact).objective) == 2.0
+    hosts = [{**each.model_dump(), "limit": 1} for each in exact.host_types]
+    rates = {"operators": [{"name": "half", "processing_duration": 1.0, "external_rate": 6.0, "resources": {"cpu": 2}}]}
+    assert math.isinf(area_bound(exact.replace(host_types=hosts, application=rates)))
+
+
+def test_hosts_for_nothing_need_a_limit() -> None:
+    """While filling counts, ever more of them may be ever better; without that they are bounded by their use."""
+    free = [{"name": "free", "resources": {"cpu": 5}, "price": 0.0, "billing_time": 600.0}]
+    with pytest.raises(UnsupportedProblemError, match="hosts of type free cost nothing and have no limit"):
+        formulate_enactment(two_sizes(host_types=free))
+    assert solved(two_sizes(host_types=free, weights={"free_resources": 0})).objective == 0.0
+    assert solved(two_sizes(host_types=[{**free[0], "limit": 4}])).status == "optimal"
+
+
+def test_best_fit_packs_or_says_no() -> None:
+    tables = enactment_tables(two_sizes())
+    packed = pack(tables.sizes, [3, 2], [1, 1])
+    assert packed is not None
+    assert packed.sum(axis=0).tolist() == [3, 2]
+    assert (packed @ tables.sizes.needs <= 7).all()
+    assert pack(tables.sizes, [3, 2], [0, 0]) is None
+    assert (compositions(tables).bounds <= compositions(tables).objective + 1e-9).all()

@@ -1,0 +1,156 @@
+"""Brute force for snapshots of enactment: host by host every content, valued by eq. 1 from the documents alone.
+
+It shares no table and no algorithm with the methods that it checks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+
+from edrp.documents.base import named_resources
+from edrp.documents.enactment import AMOUNT_SLACK, Host, HostType
+from edrp.problems.enactment import EnactmentProblem
+
+State = tuple[tuple[int, ...], tuple[int, ...]]
+"""Hosts of each type, and instances of each operator on all of them."""
+
+Content = tuple[str, tuple[int, ...]]
+"""Type of a host, and instances of each operator on it."""
+
+
+def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tuple[Host, ...]]:
+    """Least objective over all decisions, and a decision that reaches it.
+
+    Hosts are added one at a time, with every content that fits. Decisions with the same hosts and the same instances in
+    all are worth the same, so that one of them goes on. It ends when hosts alone cost more than the best decision found.
+
+    Returns
+    -------
+    tuple
+        (None, ()) where no decision is feasible.
+
+    Raises
+    ------
+    ValueError
+        For hosts without price, while filling them counts and nothing limits their number: there may be no optimum.
+
+    Examples
+    --------
+    >>> problem = EnactmentProblem(
+    ...     application={"operators": [{"name": "filter", "processing_duration": 0.5, "external_rate": 6.0,
+    ...         "resources": {"cpu": 1, "memory": 2}}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 4}, "price": 1.0, "billing_time": 600.0}],
+    ... )
+    >>> best, hosts = brute_force_enactment(problem)
+    >>> best, [host.instances for host in hosts]
+    (2.5, [{'filter': 2}, {'filter': 2}])
+    """
+    names = list(problem.application.by_name)
+    fewest = problem.minimum_instances
+    if any(each.max_instances is not None and each.max_instances < fewest[each.name] for each in problem.application.operators):
+        return None, ()
+    contents = [(each.name, counts) for each in problem.host_types for counts in contents_of(problem, each)]
+    most = _most_hosts(problem)
+    best: float = math.inf
+    chosen: tuple[Content, ...] = ()
+    layer: dict[State, tuple[Content, ...]] = {((0,) * len(problem.host_types), (0,) * len(names)): ()}
+    for hosts in range(most + 1):
+        for state, decision in layer.items():
+            value = _objective(problem, state)
+            if value < best:
+                best, chosen = value, decision
+        cheapest = min((_price(problem, state) for state in layer), default=math.inf)
+        if cheapest >= best or hosts == most:
+            break
+        layer = _with_another_host(problem, layer, contents, best)
+    if math.isinf(best):
+        return None, ()
+    return best, tuple(
+        Host(name=f"host-{i}", type=kind, instances={name: count for name, count in zip(names, counts, strict=True) if count})
+        for i, (kind, counts) in enumerate(chosen, start=1)
+    )
+
+
+def contents_of(problem: EnactmentProblem, host_type: HostType) -> Iterator[tuple[int, ...]]:
+    """Every number of instances of each operator that fits on one host, the empty host included."""
+    operators = problem.application.operators
+    most = []
+    for each in operators:
+        rooms = [host_type.capacity[name] / amount for name, amount in named_resources(each.resources).items() if amount]
+        enough = max(problem.minimum_instances[each.name], _in_time(problem, each.name))
+        runs = each.candidates is None or host_type.name in each.candidates
+        most.append(math.floor(min(rooms, default=enough) * (1 + AMOUNT_SLACK)) if runs else 0)
+    for counts in product(*(range(count + 1) for count in most)):
+        if all(
+            math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
+            <= amount * (1 + AMOUNT_SLACK)
+            for name, amount in host_type.capacity.items()
+        ):
+            yield counts
+
+
+def _with_another_host(
+    problem: EnactmentProblem, layer: dict[State, tuple[Content, ...]], contents: list[Content], best: float
+) -> dict[State, tuple[Content, ...]]:
+    types = [each.name for each in problem.host_types]
+    most = [math.inf if each.max_instances is None else each.max_instances for each in problem.application.operators]
+    found: dict[State, tuple[Content, ...]] = {}
+    for (hosts, counts), decision in layer.items():
+        for kind, more in contents:
+            index = types.index(kind)
+            limit = problem.host_types[index].limit
+            if limit is not None and hosts[index] >= limit:
+                continue
+            leased = (*hosts[:index], hosts[index] + 1, *hosts[index + 1 :])
+            state = leased, tuple(a + b for a, b in zip(counts, more, strict=True))
+            if any(count > allowed for count, allowed in zip(state[1], most, strict=True)):
+                continue
+            if state not in found and _price(problem, state) < best:
+                found[state] = (*decision, (kind, more))
+    return found
+
+
+def _price(problem: EnactmentProblem, state: State) -> float:
+    prices = (count * each.price for count, each in zip(state[0], problem.host_types, strict=True))
+    return problem.weights.host_cost * math.fsum(prices)
+
+
+def _objective(problem: EnactmentProblem, state: State) -> float:
+    """Eq. 1; infinite where the instances are too few or too many."""
+    hosts, counts = state
+    operators = problem.application.operators
+    for each, count in zip(operators, counts, strict=True):
+        if count < problem.minimum_instances[each.name] or (each.max_instances is not None and count > each.max_instances):
+            return math.inf
+    free = 0.0
+    for name in {name for each in problem.host_types for name in each.capacity}:
+        offered = math.fsum(n * each.capacity.get(name, 0.0) for n, each in zip(hosts, problem.host_types, strict=True))
+        used = math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
+        free += 1 - used / offered if offered else 0.0
+    late = math.fsum(problem.expected_violations(o.name, n) for o, n in zip(operators, counts, strict=True))
+    weights = problem.weights
+    return _price(problem, state) + weights.free_resources * free + weights.violations * problem.penalty * late
+
+
+def _in_time(problem: EnactmentProblem, operator: str) -> int:
+    """Instances that leave no item late."""
+    count = 0
+    while problem.expected_violations(operator, count) > 0:
+        count += 1
+    return count
+
+
+def _most_hosts(problem: EnactmentProblem) -> int:
+    """Hosts beyond which none can hold an instance that is of use, or may be leased."""
+    limits = [math.inf if each.limit is None else each.limit for each in problem.host_types]
+    useful = sum(max(n, _in_time(problem, name)) for name, n in problem.minimum_instances.items())
+    if problem.weights.free_resources > 0:
+        prices = [problem.weights.host_cost * each.price for each in problem.host_types]
+        if any(price == 0 and math.isinf(limit) for price, limit in zip(prices, limits, strict=True)):
+            raise ValueError("hosts without price and without limit: filling ever more of them may be ever better")
+        worst = max(prices) * useful + len(named_resources(problem.host_types[0].resources)) + len(limits) * 10
+        affordable = (limit if price == 0 else worst / price for price, limit in zip(prices, limits, strict=True))
+        useful = math.ceil(sum(affordable))
+    return int(min(sum(limits), useful))

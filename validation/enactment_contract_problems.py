@@ -1,0 +1,87 @@
+"""Problems of enactment and leasing on which the contract of methods is checked, with their proven optima."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from edrp.documents.enactment import Host
+from edrp.problems.enactment import EnactmentProblem
+from edrp.validation.contract_base import ContractProblems
+from edrp.validation.enactment_brute_force import brute_force_enactment
+from edrp.validation.random_enactment_problems import random_enactment_problem
+
+Fields = dict[str, Any]
+
+
+class EnactmentProblems(ContractProblems):
+    """Kind `enactment`."""
+
+    def feasible(self) -> dict[str, Any]:
+        """Random problems."""
+        drawn = {f"seed {seed}": random_enactment_problem(seed) for seed in range(16)}
+        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+
+    def infeasible(self) -> dict[str, Any]:
+        """Too few instances allowed, too few hosts, hosts whose room is in pieces."""
+        return {
+            "instances": _snapshot(external_rate=4.0, max_instances=3),
+            "hosts": _snapshot(external_rate=5.0, limit=1),
+            "pieces": _snapshot(external_rate=4.0, resources={"cpu": 2.1}, limit=3),
+        }
+
+    def degenerate(self) -> dict[str, Any]:
+        """No load, no needs, no weights, no prices, no time to queue, a host with no room to spare."""
+        weightless = {"host_cost": 0.0, "free_resources": 0.0, "violations": 0.0}
+        return {
+            "no load": _snapshot(external_rate=0.0),
+            "no needs": _snapshot(resources={"cpu": 0.0}),
+            "no weights": _snapshot(weights=weightless, limit=2),
+            "no prices": _snapshot(price=0.0, limit=2),
+            "no room to spare": _snapshot(external_rate=2.0, resources={"cpu": 2.0}, limit=1),
+            "no penalty": _snapshot(penalty=0.0, queues={"work": 100.0}),
+        }
+
+    def large(self) -> Any:
+        """Two hundred instances of nine sizes on three types of hosts."""
+        needs = [{"cpu": 46 + 17 * i, "memory": 527 - 11 * i} for i in range(9)]
+        operators = [
+            {"name": f"o{i}", "processing_duration": 1.0, "external_rate": 22.0, "resources": each}
+            for i, each in enumerate(needs)
+        ]
+        hosts = [
+            {"name": f"h{k}", "resources": {"cpu": 4096 * k, "memory": 7000 * k}, "price": 0.9 * k + 0.2, "billing_time": 600.0}
+            for k in (1, 2, 4)
+        ]
+        return EnactmentProblem(application={"operators": operators}, host_types=hosts, queues={"o3": 500.0})
+
+    def optimum(self, problem: EnactmentProblem) -> float | None:
+        """Least objective over all decisions."""
+        return _best_snapshot(problem.model_dump_json())
+
+    def start(self, problem: EnactmentProblem) -> Any:
+        """Each instance that the load needs on a host of its own."""
+        each = [name for name, count in problem.minimum_instances.items() for _ in range(count)]
+        operators = problem.application.by_name
+        types = [(operators[name].candidates or tuple(problem.types))[0] for name in each]
+        pairs = zip(each, types, strict=True)
+        return tuple(Host(name=f"start-{i}", type=kind, instances={name: 1}) for i, (name, kind) in enumerate(pairs))
+
+
+def _snapshot(**changed: Any) -> EnactmentProblem:
+    """One operator that needs two instances, three of which fit on a host; fields of each part may be changed by name."""
+    operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
+    host: Fields = {"name": "small", "resources": {"cpu": 4.0}, "price": 1.0, "billing_time": 600.0}
+    rest: Fields = {}
+    for name, value in changed.items():
+        part = (
+            operator if name in ("external_rate", "max_instances", "resources") else host if name in ("limit", "price") else rest
+        )
+        part[name] = value
+    return EnactmentProblem(application={"operators": [operator]}, host_types=[host], **rest)
+
+
+@cache
+def _best_snapshot(problem: str) -> float | None:
+    """By text, since a problem with named resources has no hash."""
+    return brute_force_enactment(EnactmentProblem.model_validate_json(problem))[0]
