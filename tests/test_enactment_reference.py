@@ -1,0 +1,133 @@
+"""The compiled simulator and the SimPy reference tell the same story, event by event."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from edrp.enactment import Draft
+from edrp.errors import PolicyError
+from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.validation.enactment.events import EventLog
+from edrp.validation.enactment.reference import simulate_reference
+from edrp.validation.enactment.simulator import simulate
+
+SERVICES = ("lognormal", "exponential", "constant")
+
+
+class Whim:
+    """Tries whatever comes to its mind and does what is allowed."""
+
+    name = "whim"
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.seen = []
+        self.done = Counter()
+
+    def observe(self, state):
+        self.seen.append(state)
+        draft = Draft(state)
+        for _ in range(self.random.randint(0, 7)):
+            try:
+                self.try_one(draft)
+            except PolicyError:
+                continue
+        self.done.update(type(action).__name__ for action in draft.actions)
+        return draft.actions
+
+    def try_one(self, draft):
+        operator = self.random.choice(list(draft.state.operators))
+        one, other = self.random.choice(draft.hosts), self.random.choice(draft.hosts)
+        what = self.random.random()
+        if what < 0.15:
+            draft.lease(self.random.choice(list(draft.state.host_types)))
+        elif what < 0.45:
+            draft.place(operator, one)
+        elif what < 0.6:
+            draft.remove(operator, one)
+        elif what < 0.75:
+            draft.migrate(operator, one, other)
+        else:
+            for name, count in draft.on(one).items():
+                for _ in range(count):
+                    target = next((host for host in draft.hosts if host != one and draft.fits(host, name)), other)
+                    draft.migrate(name, one, target)
+            draft.release(one)
+
+
+def world(seed):
+    """A small application with a split, a join, and operators that barely keep up."""
+    operators = [
+        {"name": "read", "processing_duration": 0.6, "external_rate": 4.0, "resources": {"cpu": 1}, "code_size": 50e6},
+        {"name": "split", "processing_duration": 0.3, "selectivity": 2, "resources": {"cpu": 1}, "occupancy": 0.5},
+        {"name": "filter", "processing_duration": 0.9, "external_rate": 1.0, "selectivity": 0.3, "resources": {"cpu": 2}},
+        {"name": "store", "processing_duration": 0.4, "resources": {"cpu": 1}, "occupancy": 0.2},
+    ]
+    pairs = [("read", "split"), ("read", "filter"), ("split", "store"), ("filter", "store")]
+    types = [
+        {"name": "small", "resources": {"cpu": 5}, "price": 1.0, "billing_time": 60.0, "start_up": (10.0, 30.0)},
+        {"name": "large", "resources": {"cpu": 9}, "price": 1.5, "billing_time": 90.0, "start_up": (20.0, 50.0), "limit": 2},
+    ]
+    return EnactmentScenario(
+        application={"operators": operators, "streams": [{"source": source, "target": target} for source, target in pairs]},
+        host_types=types,
+        load=[0.5, 1.5, 1.0, 0.0, 2.0],
+        load_step=75.0,
+        service=SERVICES[seed % 3],
+        arrivals=("regular", "poisson")[seed % 2],
+        provisioning_interval=30.0,
+        stall_interval=60.0 if seed % 4 < 2 else 0.0,
+        stall_duration=15.0,
+        initial_instances=1 + seed % 2,
+    )
+
+
+def observed(policy):
+    """What it saw, without the instance-seconds, which are summed in another order."""
+    return [
+        (
+            state.time,
+            state.hosts,
+            state.leases,
+            [
+                (each.running, each.starting, each.queue, each.durations, each.arrivals, each.begun, each.scalings)
+                for each in state.operators.values()
+            ],
+        )
+        for state in policy.seen
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_give_the_same_log_of_events_the_same_observations_and_the_same_run(seed):
+    """Under a policy that leases, places, removes, migrates and releases at random; with all services, arrivals, stalls."""
+    scenario = world(seed)
+    logs, policies = (EventLog(), EventLog()), (Whim(seed), Whim(seed))
+    run = simulate(scenario, policies[0], seed, record=logs[0])
+    reference = simulate_reference(scenario, policies[1], seed, record=logs[1])
+    assert len(logs[0].events) > 3000
+    assert logs[0].sorted() == logs[1].sorted()
+    assert observed(policies[0]) == observed(policies[1])
+    for one, other in zip(policies[0].seen, policies[1].seen, strict=True):
+        busy = [[each.busy for each in state.operators.values()] for state in (one, other)]
+        assert busy[0] == pytest.approx(busy[1])
+    assert run.leases == reference.leases
+    assert run.operators == reference.operators
+    assert not scenario.evaluate(run).broken
+
+
+def test_the_comparison_meets_all_that_a_policy_can_do():
+    """All actions, successors that are moved on before they are up, hosts that wait for migrations."""
+    done, ends = Counter(), Counter()
+    for seed in range(12):
+        policy = Whim(seed)
+        run = simulate(world(seed), policy, seed)
+        done.update(policy.done)
+        ends.update((each.started is not None, each.cause, each.ended_by) for each in run.instances)
+        ends["waiting"] += any(host.releasing for state in policy.seen for host in state.hosts.values())
+    assert min(done[name] for name in ("Lease", "Release", "Place", "Remove", "Migrate")) >= 20
+    assert ends[False, "migrated", "migrated"] >= 1
+    assert ends[True, "migrated", "migrated"] >= 1
+    assert ends[True, "placed", "removed"] >= 1
+    assert ends["waiting"] >= 1
