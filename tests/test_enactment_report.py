@@ -28,6 +28,7 @@ from edrp.validation.enactment.paper_tables import (
     UNITS,
     Column,
 )
+from edrp.validation.enactment.queueing_check import QueueingCheck
 from edrp.validation.enactment.report_cells import cells_of, error_of, paper_samples, setting_error
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of, settled
 from edrp.validation.enactment.simulator import simulate
@@ -66,7 +67,19 @@ def enacted():
 def found(enacted):
     samples = samples_of(enacted)
     cells = list(cells_of(samples))
-    return report.Found(SHORT, SEEDS, (BTU, THRESHOLD), enacted, samples, cells, error_of(samples), statements(samples), {}, {})
+    return report.Found(
+        SHORT,
+        SEEDS,
+        (BTU, THRESHOLD),
+        enacted,
+        samples,
+        cells,
+        error_of(samples),
+        statements(samples),
+        {},
+        {},
+        (QueueingCheck("M/M/1", 2.0, 2.01),),
+    )
 
 
 def test_the_papers_penalties_fall_with_the_level_and_do_not_depend_on_how_the_threshold_is_billed():

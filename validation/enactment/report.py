@@ -16,6 +16,7 @@ from edrp.files import write_whole
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
 from edrp.validation.enactment.claims import statements
 from edrp.validation.enactment.paper_tables import PATTERNS, POLICIES
+from edrp.validation.enactment.queueing_check import queueing_check
 from edrp.validation.enactment.report_cells import cells_of, error_of
 from edrp.validation.enactment.report_page import Page, render, require_page_packages
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of
@@ -23,6 +24,7 @@ from edrp.validation.enactment.report_sections import Found, sections, verdicts
 from edrp.validation.enactment.report_sensitivity import sensitivity
 from edrp.validation.enactment.report_tables import (
     cell_records,
+    check_table,
     comparison_records,
     console_table,
     error_table,
@@ -84,6 +86,7 @@ def investigate(
         statements=statements(samples),
         bounds={},
         sensitivities=sensitivity(range(1, min(seeds, SENSITIVITY_SEEDS) + 1), **how) if sensitive else {},
+        checks=queueing_check(),
     )
 
 
@@ -94,6 +97,7 @@ def say(console: Console, found: Found) -> None:
     console.print(console_table(side_by_side(found.samples, found.bounds)))
     if found.sensitivities:
         console.print(console_table(error_table(found.sensitivities)))
+    console.print(console_table(check_table(found.checks)))
     for each in found.statements:
         console.print(statement_in_words(each))
     for sentence in verdicts(found):

@@ -12,6 +12,7 @@ from edrp.validation.benchmark.tables import Table, facts_table
 from edrp.validation.enactment.claims import Statement
 from edrp.validation.enactment.figures import draw_pattern
 from edrp.validation.enactment.paper_tables import ERRATA, FIGURE_NUMBERS, PATTERNS, TABLE_NUMBERS
+from edrp.validation.enactment.queueing_check import QueueingCheck
 from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_page import Section, image_address
 from edrp.validation.enactment.report_runs import Enacted, Samples, Setting
@@ -19,6 +20,7 @@ from edrp.validation.enactment.report_sensitivity import DOCUMENTED
 from edrp.validation.enactment.report_setting import FITTED_ON, setting_tables
 from edrp.validation.enactment.report_tables import (
     activity_table,
+    check_table,
     comparison_table,
     error_table,
     paper_table,
@@ -48,6 +50,8 @@ class Found:
         Least cost of any policy that knows the future, by pattern and unit, the mean over the seeds.
     sensitivities
         Errors of other settings by name; empty where none were run.
+    checks
+        Of the simulator against formulas; empty where none were made.
     """
 
     setting: Setting
@@ -60,6 +64,7 @@ class Found:
     statements: Sequence[Statement]
     bounds: Mapping[tuple[str, int], float]
     sensitivities: Mapping[str, SettingError]
+    checks: Sequence[QueueingCheck]
 
 
 def verdicts(found: Found) -> Iterator[str]:
@@ -123,6 +128,12 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
     )
     if found.sensitivities:
         yield _sensitivity(found)
+    if found.checks:
+        yield Section(
+            "The simulator against queueing theory",
+            ("Mean waits of single operators with a fixed number of instances, at a load of 70 or 80 %, beside their formulas.",),
+            tables=(check_table(found.checks),),
+        )
     yield Section("Misprints and contradictions in the paper", ERRATA)
     yield Section("How this was run", (), command, tables=_facts(found))
 

@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from edrp.validation.benchmark.tables import Table
 from edrp.validation.enactment.claims import Comparison, Interval, Statement
 from edrp.validation.enactment.paper_tables import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
+from edrp.validation.enactment.queueing_check import QueueingCheck
 from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_runs import Samples
 
@@ -191,6 +192,16 @@ def _policy_words(metrics: Mapping[str, Any]) -> str:
     deviation = f"±{np.std(total, ddof=1):.1f}" if total.size > 1 else ""
     near, relaxed = (f"{100 * metrics[f'{level}_compliance'].mean():.1f}" for level in ("near_real_time", "relaxed"))
     return f"{total.mean():.1f}{deviation}\n{near}  {relaxed}"
+
+
+def check_table(checks: Iterable[QueueingCheck]) -> Table:
+    """Mean waits of the simulator beside their formulas."""
+    rows = tuple(
+        (check.operator, f"{check.formula:.4f}", f"{check.simulated:.4f}", f"{signed(100 * check.difference, 2)} %")
+        for check in checks
+    )
+    columns = ("operator", "formula [s]", "simulated [s]", "difference")
+    return Table("Mean waits", columns, rows, columns[1:], open=True)
 
 
 def console_table(table: Table) -> RichTable:
