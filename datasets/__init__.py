@@ -6,10 +6,12 @@ from edrp.datasets.coordinates import estimate_latencies, estimation_rounds
 from edrp.datasets.coordinates_estimate import LatencyEstimate
 from edrp.datasets.coordinates_simulation import SpringParameters
 from edrp.datasets.debs2015 import debs2015
+from edrp.datasets.departures import departure_machines, departures_scenario
 from edrp.datasets.families import FAMILIES, Family, generate, save_instances
 from edrp.datasets.flights import KeyedStream, flights
 from edrp.datasets.geometric import geometric
 from edrp.datasets.layered import layered
+from edrp.datasets.manufacturing import manufacturing_application, manufacturing_scenario, manufacturing_snapshot
 from edrp.datasets.rates import ramp, taxi_rates
 from edrp.datasets.storm import debs2015_storm, storm_cluster
 from edrp.datasets.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
@@ -26,12 +28,17 @@ __all__ = [
     "continuum_network",
     "debs2015",
     "debs2015_storm",
+    "departure_machines",
+    "departures_scenario",
     "estimate_latencies",
     "estimation_rounds",
     "flights",
     "generate",
     "geometric",
     "layered",
+    "manufacturing_application",
+    "manufacturing_scenario",
+    "manufacturing_snapshot",
     "paper_problem",
     "ramp",
     "read_inventory",
