@@ -1,0 +1,174 @@
+"""How many hosts to lease when, for a number of hosts that is needed in each period ahead.
+
+A billing time unit (BTU) lasts a whole number of periods and is paid whole. Which hosts overlap which periods is an
+interval matrix, so that whole units cost no more than parts of units would, and buying as late as possible is optimal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edrp.documents.base import named_resources
+from edrp.documents.enactment import ContainerOperator, HostType
+from edrp.enactment.state import has_room
+
+
+@dataclass(frozen=True, slots=True)
+class LeasePlan:
+    """Units to buy of one host type.
+
+    Attributes
+    ----------
+    bought
+        Units that begin in each period, prolongations included.
+    leased
+        Hosts in each period.
+    prolonged
+        For each host that is paid already: whether it is prolonged when what is paid ends.
+    cost
+        Money for all units bought.
+    """
+
+    bought: tuple[int, ...]
+    leased: tuple[int, ...]
+    prolonged: tuple[bool, ...]
+    cost: float
+
+
+def cheapest_leases(
+    needed: Sequence[int], unit_periods: int, price: float = 1.0, paid: Sequence[int] = (), *, prorate: bool = False
+) -> LeasePlan:
+    """The cheapest units that cover what is needed, each bought as late as possible.
+
+    In the first period that lacks a host some unit must be bought that covers it. The one that begins there covers all
+    that an earlier one would still cover, and never costs more: so the plan is optimal, in one pass.
+
+    Parameters
+    ----------
+    needed
+        Hosts needed in each period.
+    unit_periods
+        Periods that a unit lasts.
+    price
+        Money for a unit.
+    paid
+        For each host that is leased already, the number of first periods that are paid.
+    prorate
+        Whether a unit that reaches beyond the last period costs only its share before.
+
+    Raises
+    ------
+    ValueError
+        When a unit lasts no period.
+
+    Examples
+    --------
+    Two hosts are needed for three periods, then three; one is paid for two periods more:
+
+    >>> plan = cheapest_leases([2, 2, 2, 3, 3], unit_periods=3, paid=[2])
+    >>> plan.bought, plan.prolonged, plan.cost
+    ((1, 0, 1, 2, 0), (True,), 4.0)
+    """
+    if unit_periods < 1:
+        raise ValueError(f"a unit must last at least one period, not {unit_periods}")
+    periods = len(needed)
+    active = [0] * (periods + unit_periods)
+    for host in paid:
+        for period in range(min(host, periods)):
+            active[period] += 1
+    bought, cost = [0] * periods, 0.0
+    for period, count in enumerate(needed):
+        bought[period] = max(0, count - active[period])
+        for covered in range(period, period + unit_periods):
+            active[covered] += bought[period]
+        cost += bought[period] * price * (min(1.0, (periods - period) / unit_periods) if prorate else 1.0)
+    left, prolonged = list(bought), []
+    for host in paid:
+        prolonged.append(host < periods and left[host] > 0)
+        if prolonged[-1]:
+            left[host] -= 1
+    return LeasePlan(tuple(bought), tuple(active[:periods]), tuple(prolonged), cost)
+
+
+def hosts_needed(instances: Mapping[str, int], operators: Mapping[str, ContainerOperator], host_type: HostType) -> int:
+    """Hosts of one type that hold so many instances of each operator, packed by first fit, the largest first.
+
+    Raises
+    ------
+    ValueError
+        When an operator does not fit on an empty host of the type.
+
+    Examples
+    --------
+    >>> work = ContainerOperator(name="work", processing_duration=1.0, resources={"cpu": 3})
+    >>> side = ContainerOperator(name="side", processing_duration=1.0, resources={"cpu": 1})
+    >>> small = HostType(name="small", resources={"cpu": 4}, price=1.0, billing_time=600.0)
+    >>> hosts_needed({"work": 2, "side": 3}, {"work": work, "side": side}, small)
+    3
+    """
+    capacity = host_type.capacity
+    free: list[dict[str, float]] = []
+    for name in sorted(instances, key=lambda each: -_largest_share(operators[each], capacity)):
+        operator = operators[name]
+        first = 0  # hosts before had no room for an equal instance
+        for _ in range(instances[name]):
+            while first < len(free) and not has_room(operator, host_type, free[first]):
+                first += 1
+            if first == len(free):
+                free.append(dict(capacity))
+                if not has_room(operator, host_type, capacity):
+                    raise ValueError(f"an instance of {name} does not fit on an empty host of type {host_type.name}")
+            for resource, amount in named_resources(operator.resources).items():
+                free[first][resource] = free[first].get(resource, 0.0) - amount
+    return len(free)
+
+
+def plan_leases(
+    instances: Sequence[Mapping[str, int]],
+    operators: Mapping[str, ContainerOperator],
+    host_type: HostType,
+    period: float,
+    paid: Sequence[int] = (),
+) -> LeasePlan:
+    """Leases of one host type for the instances that are needed in each period: first fit in each, then the cheapest units.
+
+    Parameters
+    ----------
+    instances
+        For each period, the number of instances by operator.
+    operators
+        By name.
+    host_type
+        What is leased.
+    period
+        Seconds.
+    paid
+        For each host that is leased already, the number of first periods that are paid.
+
+    Raises
+    ------
+    ValueError
+        When an operator does not fit on an empty host of the type.
+
+    Examples
+    --------
+    >>> work = ContainerOperator(name="work", processing_duration=1.0, resources={"cpu": 3})
+    >>> small = HostType(name="small", resources={"cpu": 6}, price=2.0, billing_time=600.0)
+    >>> plan_leases([{"work": 2}, {"work": 5}, {"work": 1}], {"work": work}, small, period=300.0).leased
+    (1, 3, 2)
+    """
+    known: dict[tuple[tuple[str, int], ...], int] = {}
+    needed = []
+    for each in instances:
+        key = tuple(each.items())
+        if key not in known:
+            known[key] = hosts_needed(each, operators, host_type)
+        needed.append(known[key])
+    return cheapest_leases(needed, max(1, math.floor(host_type.billing_time / period + 1e-9)), host_type.price, paid)
+
+
+def _largest_share(operator: ContainerOperator, capacity: Mapping[str, float]) -> float:
+    needs = named_resources(operator.resources).items()
+    return max((amount / capacity[name] for name, amount in needs if amount and capacity.get(name)), default=0.0)
