@@ -46,7 +46,7 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
     >>> simulate_reference(scenario, Idle(), seed=1) == simulate(scenario, Idle(), seed=1)
     True
     """
-    world = _World(Stage(scenario, seed, EventLog() if record is None else record), policy)
+    world = _World(Stage(scenario, seed, record), policy)
     world.stage.clock.run(until=scenario.duration)
     return world.document()
 

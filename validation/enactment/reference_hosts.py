@@ -20,19 +20,14 @@ class ReferenceHost:
 
     def __init__(self, stage: Stage, name: str, host_type: HostType, ready: float) -> None:
         self._stage = stage
-        self._name = name
+        self.name = name
         self.type = host_type
         self._start, self.ready = stage.now, ready
         self.end: float | None = None
         self._releasing = False
         self.images: dict[str, float] = {}
         self.instances: list[ReferenceInstance] = []
-        stage.log.note(stage.now, "lease", name)
-
-    @property
-    def name(self) -> str:
-        """As leased."""
-        return self._name
+        stage.note("lease", name)
 
     def newest(self, operator: str) -> ReferenceInstance:
         """The instance of an operator that was placed last, of those that stay."""
@@ -47,14 +42,14 @@ class ReferenceHost:
         """The last instance is gone, and somebody has released the host."""
         if self._releasing and not self.instances:
             self.end = self._stage.now
-            self._stage.log.note(self.end, "release", self._name)
+            self._stage.note("release", self.name)
 
     def state(self) -> HostState:
         """What the policy sees."""
         names = [each.operator for each in self.instances]
         leaving = [each.operator for each in self.instances if each.successor is not None]
         return HostState(
-            name=self._name,
+            name=self.name,
             type=self.type,
             ready=self.ready <= self._stage.now,
             paid_until=self._start + self._units(self._stage.now) * self.type.billing_time,
@@ -67,7 +62,7 @@ class ReferenceHost:
     def record(self, end: float) -> LeaseRecord:
         """The lease; one that is open is paid until `end`."""
         units = self._units(end if self.end is None else self.end)
-        return LeaseRecord(host=self._name, type=self.type.name, start=self._start, ready=self.ready, end=self.end, units=units)
+        return LeaseRecord(host=self.name, type=self.type.name, start=self._start, ready=self.ready, end=self.end, units=units)
 
     def _units(self, until: float) -> int:
         return units_paid(self._start, until, self.type.billing_time)
@@ -96,7 +91,6 @@ class ReferenceInstance:
         self.successor: ReferenceInstance | None = None
         if replaces is not None:
             replaces.successor = self
-        self.idle_since, self.turn = 0.0, 0
         host.instances.append(self)
 
     def start_up(self) -> Iterator[Any]:
@@ -111,8 +105,8 @@ class ReferenceInstance:
     def start(self) -> None:
         """Up: from now on it takes items, and what it replaces does not."""
         self.started = self._stage.now
-        self._stage.log.note(self.started, "up", self.operator, self.number, self._host.name)
-        self._queue.join(self)
+        self._stage.note("up", self.operator, self.number, self._host.name)
+        self._queue.rest(self)
         if self._replaces is not None:
             self._replaces.end("migrated")
 
@@ -121,7 +115,7 @@ class ReferenceInstance:
         if self.ended is not None:
             return
         self.ended, self._ended_by = self._stage.now, by
-        self._stage.log.note(self.ended, "down", self.operator, self.number, self._host.name)
+        self._stage.note("down", self.operator, self.number, self._host.name)
         self._queue.leave(self)
         self._host.instances.remove(self)
         self._host.end_if_empty()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 from edrp.documents.enactment import ContainerOperator
@@ -29,9 +28,9 @@ class ReferenceQueue:
         self.operator = operator
         self.followers: list[ReferenceQueue] = []
         self.waiting: deque[float] = deque()
-        self.idle: list[ReferenceInstance] = []
+        self.idle: deque[ReferenceInstance] = deque()
         self.instances: list[ReferenceInstance] = []
-        self.turns = count()
+        self.noise = self._noise()
         self.stalls = self.scalings = 0
         self.arrived = self.begun = self.completed = 0
         self.in_time = [0, 0, 0]
@@ -44,15 +43,9 @@ class ReferenceQueue:
         self.busy: list[tuple[float, float]] = []
         self.seen = 0.0
 
-    def join(self, instance: ReferenceInstance) -> None:
-        """An instance is up."""
-        instance.turn = next(self.turns)
-        self.rest(instance)
-
     def rest(self, instance: ReferenceInstance) -> None:
         """An instance is done with its item, or has had none yet."""
         if instance.ended is None:
-            instance.idle_since = self.stage.now
             self.idle.append(instance)
             self.serve_waiting()
 
@@ -64,23 +57,20 @@ class ReferenceQueue:
     def arrive(self) -> None:
         """An item comes: it waits, or is served at once."""
         self.arrived += 1
-        self.stage.log.note(self.stage.now, "arrive", self.operator.name)
+        self.stage.note("arrive", self.operator.name)
         self.waiting.append(self.stage.now)
         self.serve_waiting()
 
     def serve_waiting(self) -> None:
         """Instances without work take items, the instance that has been idle longest first."""
         while self.waiting and self.idle and not self.stalls:
-            instance = min(self.idle, key=lambda each: (each.idle_since, each.turn))
-            self.idle.remove(instance)
-            instance.turn = next(self.turns)
-            self.stage.process(self.serve(self.waiting.popleft(), instance))
+            self.stage.process(self.serve(self.waiting.popleft(), self.idle.popleft()))
 
     def serve(self, arrival: float, instance: ReferenceInstance) -> Iterator[Any]:
         """One item from the beginning of its processing to its departure."""
         begin = self.stage.now
-        self.stage.log.note(begin, "begin", self.operator.name, instance.number)
-        processing = self.operator.processing_duration * float(self.stage.draws.factors(self.operator.name, 1)[0])
+        self.stage.note("begin", self.operator.name, instance.number)
+        processing = self.operator.processing_duration * next(self.noise)
         recorded = begin - arrival + processing
         self.begun += 1
         self.begun_in_interval += 1
@@ -96,7 +86,7 @@ class ReferenceQueue:
     def depart(self, recorded: float) -> None:
         """An item goes on to the next operators."""
         self.completed += 1
-        self.stage.log.note(self.stage.now, "depart", self.operator.name)
+        self.stage.note("depart", self.operator.name)
         for index, level in enumerate(self.levels):
             self.in_time[index] += recorded <= level
         selectivity = self.operator.selectivity
@@ -152,3 +142,8 @@ class ReferenceQueue:
             relaxed=self.in_time[2],
             time_to_adapt=sum(self.delays) / len(self.delays) if self.delays else None,
         )
+
+    def _noise(self) -> Iterator[float]:
+        """The factors of processing durations, one item after the other."""
+        while True:
+            yield from self.stage.draws.factors(self.operator.name, 1000).tolist()

@@ -10,9 +10,6 @@ from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.validation.enactment.draws import Draws
 from edrp.validation.enactment.events import EventLog
 
-URGENT, NORMAL = 0, 1
-"""Priorities of SimPy: what comes first among events of one time."""
-
 
 class Stage:
     """One run's clock and what all of its parts need.
@@ -22,7 +19,7 @@ class Stage:
     scenario, seed
         What is simulated.
     log
-        Where everything is noted.
+        Where everything is noted, if anywhere.
 
     Raises
     ------
@@ -30,16 +27,21 @@ class Stage:
         When SimPy is not installed.
     """
 
-    def __init__(self, scenario: EnactmentScenario, seed: int, log: EventLog) -> None:
+    def __init__(self, scenario: EnactmentScenario, seed: int, log: EventLog | None) -> None:
         self.scenario = scenario
         self.draws = Draws(scenario, seed)
-        self.log = log
+        self._log = log
         self.clock, self._moment = _clock()
 
     @property
     def now(self) -> float:
         """Seconds since the start."""
         return float(self.clock.now)
+
+    def note(self, what: str, subject: str, instance: int = -1, host: str = "") -> None:
+        """What happens now."""
+        if self._log is not None:
+            self._log.note(self.now, what, subject, instance, host)
 
     def moment(self, time: float) -> Any:
         """Wait until `time` (s), for what comes before all items of that time."""
@@ -61,13 +63,12 @@ def _clock() -> tuple[Any, Any]:
     except ImportError as error:
         raise BackendUnavailableError('the reference needs the package simpy: pip install "edrp[simulate]"') from error
 
-    class Moment(simpy.Timeout):  # type: ignore[misc]
+    class Moment(simpy.Event):  # type: ignore[misc]
         """A timeout of the world, not of an item."""
 
-    class Clock(simpy.Environment):  # type: ignore[misc]
-        """Moments first."""
+        def __init__(self, clock: Any, delay: float) -> None:
+            super().__init__(clock)
+            self._ok, self._value = True, None  # has happened, as far as SimPy is concerned, like its own timeouts
+            clock.schedule(self, simpy.events.URGENT, delay)
 
-        def schedule(self, event: Any, priority: int = NORMAL, delay: float = 0.0) -> None:
-            super().schedule(event, URGENT if isinstance(event, Moment) else priority, delay)
-
-    return Clock(), Moment
+    return simpy.Environment(), Moment
