@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
@@ -12,9 +11,9 @@ import numpy as np
 import pytest
 
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.enactment import report
+from edrp.validation.enactment import report, report_sensitivity
 from edrp.validation.enactment.billing import billed
-from edrp.validation.enactment.claims import Comparison, interval, statements
+from edrp.validation.enactment.claims import statements
 from edrp.validation.enactment.paper_tables import (
     BTU,
     COLUMNS,
@@ -28,15 +27,18 @@ from edrp.validation.enactment.paper_tables import (
     UNITS,
     Column,
 )
+from edrp.validation.enactment.paper_tables import POLICIES as POLICIES_OF_PAPER
 from edrp.validation.enactment.queueing_check import QueueingCheck
 from edrp.validation.enactment.report_cells import cells_of, error_of, paper_samples, setting_error
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of, settled
+from edrp.validation.enactment.report_tables import against_btu, side_by_side
+from edrp.validation.enactment.report_verdicts import Comparison, interval
 from edrp.validation.enactment.simulator import simulate
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker
 
 SEEDS = (1, 2)
-SHORT = Setting({"duration": 900.0})
+SHORT = Setting({"duration": 720.0})
 
 
 @cache
@@ -48,7 +50,7 @@ def follow(policy, pattern, unit, seed):
 
 @pytest.fixture(scope="module")
 def enacted():
-    """A quarter of an hour of every cell, two seeds; the threshold policy does not look at the unit."""
+    """Twelve minutes of every cell, two seeds; the threshold policy does not look at the unit."""
     return [
         settled(
             SHORT.scenario(pattern, column.unit, seed),
@@ -61,25 +63,6 @@ def enacted():
         for column in COLUMNS
         for seed in SEEDS
     ]
-
-
-@pytest.fixture(scope="module")
-def found(enacted):
-    samples = samples_of(enacted)
-    cells = list(cells_of(samples))
-    return report.Found(
-        SHORT,
-        SEEDS,
-        (BTU, THRESHOLD),
-        enacted,
-        samples,
-        cells,
-        error_of(samples),
-        statements(samples),
-        {},
-        {},
-        (QueueingCheck("M/M/1", 2.0, 2.01),),
-    )
 
 
 def test_the_papers_penalties_fall_with_the_level_and_do_not_depend_on_how_the_threshold_is_billed():
@@ -162,15 +145,14 @@ def test_one_threshold_run_is_billed_by_every_unit_as_if_it_had_been_made_with_i
     assert len({sum(lease.units for lease in run.leases) for run in runs.values()}) > 1
 
 
-def test_cells_are_means_over_the_seeds_of_what_the_scenario_evaluates(enacted, found):
+def test_cells_are_means_over_the_seeds_of_what_the_scenario_evaluates(enacted):
     own = [each for each in enacted if each.pattern == "two-level" and each.column == Column(BTU, 30)]
     evaluations = [SHORT.scenario("two-level", 30, each.seed).evaluate(each.run) for each in own]
     assert all(evaluation.feasible for evaluation in evaluations)
-    for cell in found.cells:
+    for cell in cells_of(samples_of(enacted)):
         if (cell.pattern, cell.column) == ("two-level", Column(BTU, 30)):
             values = [evaluation.metrics[cell.quantity] for evaluation in evaluations]
             assert cell.ours == pytest.approx((np.mean(values), np.std(values, ddof=1)))
-    assert setting_error(enacted) == found.error
 
 
 def test_samples_with_a_seed_missing_are_refused(enacted):
@@ -193,44 +175,61 @@ class Links(HTMLParser):
         self.images += tag == "img" and given["src"].startswith("data:image/svg+xml") and bool(given["alt"])
 
 
-def test_the_report_holds_everything_and_fetches_nothing(found, tmp_path):
-    sensitive = replace(found, sensitivities={"no bursts": found.error}, bounds={("stepwise", 10): 41.25})
-    report.write(sensitive, tmp_path, "edrp validate enactment --seeds 2")
+def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(enacted, tmp_path, monkeypatch, capsys):
+    from edrp.cli import main
+
+    monkeypatch.setattr(report, "enact", lambda *arguments, **how: enacted)
+    monkeypatch.setattr(report_sensitivity, "enact", lambda *arguments, **how: enacted)
+    monkeypatch.setattr(report, "queueing_check", lambda: (QueueingCheck("M/M/1", 2.0, 2.01),))
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", "enactment", "--seeds", "2", "--quick", "--sensitivity", "--out", str(tmp_path)])
+    assert not ended.value.code
+    printed = capsys.readouterr().out
+    assert all(words in printed for words in ("Table 3, stepwise", "undecided: ", "Compliance is off by", "report: "))
     page = (tmp_path / report.REPORT).read_text(encoding="utf-8")
     links = Links()
     links.feed(page)
     assert links.fetched == []
     assert links.images == 4
+    command = f"edrp validate enactment --seeds 2 --out {tmp_path} --quick --sensitivity"
     for words in (
         "Table 6, random-walk-2",
-        "clairvoyant bound",
-        "41.2",
-        "no bursts",
-        "edrp validate enactment --seeds 2",
+        "exponential service",
+        command,
         "155.43",
+        "+0.50 %",
+        "fitted on stepwise and two-level",
     ):
         assert words in page
-    for index in range(8, 12):
-        (figure,) = tmp_path.glob(f"fig{index}-*.svg")
-        assert figure.stat().st_size > 10_000
+    assert len(list(tmp_path.glob("fig*.svg"))) == 4
     with (tmp_path / "tables.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(PATTERNS) * len(COLUMNS) * len(QUANTITIES)
     document = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
-    assert float(rows[0]["mean"]) == document["cells"][0]["mean"] == found.cells[0].ours.mean
-    assert document["error"]["compliance"] == pytest.approx(found.error.compliance)
+    assert float(rows[0]["mean"]) == document["cells"][0]["mean"]
+    assert document["error"] == setting_error(enacted)._asdict()
     assert "| real-time % |" in (tmp_path / "tables.md").read_text(encoding="utf-8")
 
 
-def test_runs_go_through_the_batch_layer_and_are_not_repeated(tmp_path):
-    def run(policies):
-        return enact(policies, SEEDS, setting=SHORT, patterns=["stepwise"], units=[10, 60], out=tmp_path, n_jobs=1)
+def test_savings_against_the_btu_policy_count_only_where_compliance_is_as_high():
+    btu = {"near_real_time_total": [100.0, 100.0], "near_real_time_compliance": [0.9, 0.9], "relaxed_compliance": [0.95, 0.95]}
+    other = {"near_real_time_total": [90.0, 80.0], "near_real_time_compliance": [0.9, 0.89], "relaxed_compliance": [0.95, 0.99]}
+    samples = {
+        ("stepwise", Column(policy, 10)): {name: np.array(values) for name, values in metrics.items()}
+        for policy, metrics in ((BTU, btu), ("other", other))
+    }
+    ((policy, saving, cheap, compliant),) = against_btu(samples).rows
+    assert (policy, cheap, compliant) == ("other", "100", "50")
+    assert saving.startswith("+15.0 ")
+    assert side_by_side(samples, {("stepwise", 10): 41.25}).rows[0][-1] == "41.2"
 
-    first = run([BTU])
+
+def test_runs_go_through_the_batch_layer_and_are_not_repeated(tmp_path):
+    def run():
+        return enact(POLICIES_OF_PAPER, [1], setting=SHORT, patterns=["stepwise"], units=[10, 60], out=tmp_path, n_jobs=1)
+
+    first = run()
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
-    second = run([BTU, THRESHOLD])
-    assert written == {path: path.stat().st_mtime_ns for path in written}
-    assert [each for each in second if each.column.policy == BTU] == first
-    assert [(each.column.policy, each.column.unit, each.seed) for each in second] == [
-        (policy, unit, seed) for policy in (BTU, THRESHOLD) for unit in (10, 60) for seed in SEEDS
-    ]
+    assert run() == first
+    assert written == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    assert [each.column for each in first] == [Column(policy, unit) for policy in POLICIES_OF_PAPER for unit in (10, 60)]

@@ -23,6 +23,7 @@ from edrp.validation.enactment.report_runs import Setting, enact, samples_of
 from edrp.validation.enactment.report_sections import Found, sections, verdicts
 from edrp.validation.enactment.report_sensitivity import sensitivity
 from edrp.validation.enactment.report_tables import (
+    against_btu,
     cell_records,
     check_table,
     comparison_records,
@@ -94,7 +95,7 @@ def say(console: Console, found: Found) -> None:
     """Print tables and verdicts."""
     for pattern in PATTERNS:
         console.print(console_table(paper_table(pattern, found.cells)))
-    console.print(console_table(side_by_side(found.samples, found.bounds)))
+    console.print(console_table(side_by_side(found.samples, found.bounds)), console_table(against_btu(found.samples)))
     if found.sensitivities:
         console.print(console_table(error_table(found.sensitivities)))
     console.print(console_table(check_table(found.checks)))
@@ -142,7 +143,7 @@ def write(found: Found, out: Path, command: str) -> None:
 def _markdown(found: Found) -> str:
     """The tables for a document such as docs/benchmarks.md."""
     tables = [*(paper_table(pattern, found.cells) for pattern in PATTERNS), statement_table(found.statements)]
-    tables.append(side_by_side(found.samples, found.bounds))
+    tables += [side_by_side(found.samples, found.bounds), against_btu(found.samples)]
     if found.sensitivities:
         tables.append(error_table(found.sensitivities))
     return "\n".join([*verdicts(found), "", *map(markdown_table, tables)])
