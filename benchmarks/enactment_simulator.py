@@ -1,7 +1,7 @@
 """Items per second of the enactment simulator and of SimPy, on one core; run from anywhere after `make test`.
 
-    python benchmarks/enactment_simulator.py            # 120 minutes of the manufacturing scenario, both simulators
-    python benchmarks/enactment_simulator.py --minutes 10
+    python benchmarks/enactment_simulator.py                       # 120 minutes of every arrival pattern, both simulators
+    python benchmarks/enactment_simulator.py stepwise --minutes 10
 
 Times are those of the processor; the compiled simulator runs several times, and the median counts.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from statistics import median
 from time import process_time
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -33,11 +33,16 @@ def timed(simulator: Any, scenario: Any, policy: str) -> tuple[Any, float]:
 
 
 @app.command()
-def main(minutes: float = 120.0, repeats: int = 7, policy: str = "threshold") -> None:
-    """Both simulators on every arrival pattern; that their runs are equal is checked on the way."""
+def main(
+    patterns: Annotated[list[str] | None, typer.Argument()] = None,
+    minutes: float = 120.0,
+    repeats: int = 7,
+    policy: str = "threshold",
+) -> None:
+    """Both simulators on some arrival patterns, or all; that their runs are equal is checked on the way."""
     table = Table("pattern", "items", "seconds", "items/s", "SimPy, seconds", "SimPy, items/s", "times SimPy")
     timed(simulate, manufacturing_scenario("stepwise", duration=60.0), policy)
-    for pattern in PATTERNS:
+    for pattern in patterns or PATTERNS:
         scenario = manufacturing_scenario(pattern, duration=60.0 * minutes)
         run, _ = timed(simulate, scenario, policy)
         seconds = median(timed(simulate, scenario, policy)[1] for _ in range(repeats))

@@ -228,6 +228,7 @@ def test_compliance_counts_items_within_each_level():
         ((Lease("b", "small"), Lease("c", "small")), "no more than 2 hosts"),
         ((Lease("host-1", "small"),), "there is a host 'host-1' already"),
         ((Lease("b", "large"),), "no host type 'large'"),
+        (("place ocr",), "place ocr: is no action"),
     ],
 )
 def test_a_policy_that_asks_for_the_impossible_is_stopped_with_the_state_that_shows_it(actions, why):

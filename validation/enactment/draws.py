@@ -6,6 +6,7 @@ same scenario with the same seed meets the same world, in whatever order it asks
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ class Draws:
         random = self._service[operator]
         if self._scenario.service == "lognormal":
             spread = self._scenario.variation
-            return np.exp(spread * random.standard_normal(count) - spread * spread / 2)
+            return random.lognormal(-spread * spread / 2, spread, count)
         return random.standard_exponential(count) if self._scenario.service == "exponential" else np.ones(count)
 
     def host_start_up(self, host_type: HostType) -> float:
@@ -75,6 +76,7 @@ class Draws:
         """Seconds that the next instance placed takes to start, its image apart."""
         return float(self._instances.uniform(*self._scenario.instance_start_up))
 
+    @cached_property
     def stalls(self) -> tuple[Stall, ...]:
         """All stalls of the run, by their start."""
         if not self._scenario.stall_interval or not self._scenario.stall_duration:

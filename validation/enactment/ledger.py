@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import Literal
 
 from edrp.documents.enactment import HostType
 from edrp.documents.enactment_run import InstanceRecord, LeaseRecord
@@ -19,6 +20,9 @@ from edrp.validation.enactment.kernels import START, STOP
 
 Change = tuple[float, int, int]
 """When (s), `START` or `STOP`, number of the instance."""
+
+Cause = Literal["initial", "placed", "migrated"]
+Ending = Literal["removed", "migrated"]
 
 
 @dataclass(slots=True, eq=False)
@@ -43,11 +47,11 @@ class Instance:
     operator: str
     host: LeasedHost
     placed: float
-    cause: str
+    cause: Cause
     up: float
     started: float | None = None
     ended: float | None = None
-    ended_by: str | None = None
+    ended_by: Ending | None = None
     leaving: bool = False
     predecessor: Instance | None = None
 
@@ -112,9 +116,9 @@ class Ledger:
         """
         draft = Draft(state)
         for action in actions:
-            if isinstance(action, Lease) and action.host in self._hosts and action.host not in state.hosts:
-                why = f"{action}: there was a host {action.host!r} before; {draft.describe()}"
-                raise PolicyError(why, state, action)
+            why = self._refusal(action, state)
+            if why:
+                raise PolicyError(f"{action}: {why}; {draft.describe()}", state, action)
             draft.apply(action)
         for action in actions:
             self._carry_out(action, state.time)
@@ -158,6 +162,14 @@ class Ledger:
                 ended_by=each.ended_by,
             )
 
+    def _refusal(self, action: Action, state: EnactmentState) -> str:
+        """What a draft cannot know."""
+        if not isinstance(action, Action):
+            return "is no action"
+        if isinstance(action, Lease) and action.host in self._hosts and action.host not in state.hosts:
+            return f"there was a host {action.host!r} before"
+        return ""
+
     def _carry_out(self, action: Action, time: float) -> None:
         match action:
             case Lease():
@@ -185,7 +197,7 @@ class Ledger:
         self._hosts[action.host] = self._here[action.host] = host
         self._note(time, "lease", action.host)
 
-    def _place(self, operator: str, host: LeasedHost, time: float, cause: str) -> Instance:
+    def _place(self, operator: str, host: LeasedHost, time: float, cause: Cause) -> Instance:
         """Place an instance; it starts once the host is ready and the image is there, which is downloaded once."""
         ready = max(time, host.ready)
         download = self._operators[operator].code_size / self._scenario.image_bandwidth
@@ -195,7 +207,7 @@ class Ledger:
         heappush(self._starting, (up, instance.number))
         return instance
 
-    def _put(self, operator: str, host: LeasedHost, time: float, cause: str, up: float) -> Instance:
+    def _put(self, operator: str, host: LeasedHost, time: float, cause: Cause, up: float) -> Instance:
         instance = Instance(len(self._instances), operator, host, time, cause, up)
         self._instances.append(instance)
         host.instances.append(instance)
@@ -213,7 +225,7 @@ class Ledger:
             self._end(instance, time, "migrated")
             instance = instance.predecessor
 
-    def _end(self, instance: Instance, time: float, by: str) -> None:
+    def _end(self, instance: Instance, time: float, by: Ending) -> None:
         instance.ended, instance.ended_by = time, by
         instance.host.instances.remove(instance)
         if instance.started is not None:

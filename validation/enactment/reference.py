@@ -66,7 +66,7 @@ class _World:
             self._queues[stream.source].followers.append(self._queues[stream.target])
         self._found()
         stage.process(self._rounds())
-        for stall in stage.draws.stalls():
+        for stall in stage.draws.stalls:
             stage.process(self._stall(stall))
         for queue in self._queues.values():
             if queue.operator.external_rate:

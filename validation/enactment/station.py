@@ -44,7 +44,7 @@ class Station:
         self._levels = np.array(scenario.compliance_levels) * operator.processing_duration
         self._stalls = [
             change
-            for stall in draws.stalls()
+            for stall in draws.stalls
             if stall.operator == operator.name
             for change in ((stall.start, HOLD, -1), (stall.end, RESUME, -1))
         ]
