@@ -6,11 +6,11 @@ It shares no table and no algorithm with the methods that it checks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK, Host, HostType
+from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, Host, HostType
 from edrp.problems.enactment import EnactmentProblem
 
 State = tuple[tuple[int, ...], tuple[int, ...]]
@@ -48,11 +48,12 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     (2.5, [{'filter': 2}, {'filter': 2}])
     """
     names = list(problem.application.by_name)
-    fewest = problem.minimum_instances
-    if any(each.max_instances is not None and each.max_instances < fewest[each.name] for each in problem.application.operators):
+    fewest, operators = problem.minimum_instances, problem.application.operators
+    if any(each.max_instances is not None and each.max_instances < fewest[each.name] for each in operators):
         return None, ()
-    contents = [(each.name, counts) for each in problem.host_types for counts in contents_of(problem, each)]
-    most = _most_hosts(problem)
+    useful = {name: max(count, _in_time(problem, name)) for name, count in fewest.items()}
+    contents = [(each.name, counts) for each in problem.host_types for counts in contents_of(operators, each, useful)]
+    most = _most_hosts(problem, sum(useful.values()))
     best: float = math.inf
     chosen: tuple[Content, ...] = ()
     layer: dict[State, tuple[Content, ...]] = {((0,) * len(problem.host_types), (0,) * len(names)): ()}
@@ -73,15 +74,19 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     )
 
 
-def contents_of(problem: EnactmentProblem, host_type: HostType) -> Iterator[tuple[int, ...]]:
-    """Every number of instances of each operator that fits on one host, the empty host included."""
-    operators = problem.application.operators
+def contents_of(
+    operators: Sequence[ContainerOperator], host_type: HostType, useful: Mapping[str, int]
+) -> Iterator[tuple[int, ...]]:
+    """Every number of instances of each operator that fits on one host, the empty host included.
+
+    Of operators that need no resources, no more than are useful.
+    """
     most = []
     for each in operators:
-        rooms = [host_type.capacity[name] / amount for name, amount in named_resources(each.resources).items() if amount]
-        enough = max(problem.minimum_instances[each.name], _in_time(problem, each.name))
+        needs = named_resources(each.resources).items()
+        rooms = [host_type.capacity[name] / amount for name, amount in needs if amount]
         runs = each.candidates is None or host_type.name in each.candidates
-        most.append(math.floor(min(rooms, default=enough) * (1 + AMOUNT_SLACK)) if runs else 0)
+        most.append(math.floor(min(rooms, default=useful[each.name]) * (1 + AMOUNT_SLACK)) if runs else 0)
     for counts in product(*(range(count + 1) for count in most)):
         if all(
             math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
@@ -142,10 +147,9 @@ def _in_time(problem: EnactmentProblem, operator: str) -> int:
     return count
 
 
-def _most_hosts(problem: EnactmentProblem) -> int:
-    """Hosts beyond which none can hold an instance that is of use, or may be leased."""
+def _most_hosts(problem: EnactmentProblem, useful: int) -> int:
+    """Hosts beyond which none can hold one of so many useful instances, pay by being filled, or be leased."""
     limits = [math.inf if each.limit is None else each.limit for each in problem.host_types]
-    useful = sum(max(n, _in_time(problem, name)) for name, n in problem.minimum_instances.items())
     if problem.weights.free_resources > 0:
         prices = [problem.weights.host_cost * each.price for each in problem.host_types]
         if any(price == 0 and math.isinf(limit) for price, limit in zip(prices, limits, strict=True)):

@@ -7,9 +7,11 @@ from typing import Any
 
 from edrp.documents.enactment import Host
 from edrp.problems.enactment import EnactmentProblem
+from edrp.problems.leasing import LeasingProblem, PlannedHost
 from edrp.validation.contract_base import ContractProblems
 from edrp.validation.enactment_brute_force import brute_force_enactment
-from edrp.validation.random_enactment_problems import random_enactment_problem
+from edrp.validation.leasing_brute_force import brute_force_leasing
+from edrp.validation.random_enactment_problems import random_enactment_problem, random_leasing_problem
 
 Fields = dict[str, Any]
 
@@ -68,6 +70,64 @@ class EnactmentProblems(ContractProblems):
         return tuple(Host(name=f"start-{i}", type=kind, instances={name: 1}) for i, (name, kind) in enumerate(pairs))
 
 
+class LeasingProblems(ContractProblems):
+    """Kind `leasing`."""
+
+    def feasible(self) -> dict[str, Any]:
+        """Random problems."""
+        drawn = {f"seed {seed}": random_leasing_problem(seed) for seed in range(14)}
+        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+
+    def infeasible(self) -> dict[str, Any]:
+        """Too few instances allowed, too few hosts in one period, hosts that are leased beyond the limit."""
+        mine = [{"name": f"mine-{i}", "type": "small", "paid_periods": 1} for i in range(3)]
+        return {
+            "instances": _horizon(forecast=[1, 2, 1], max_instances=3),
+            "hosts": _horizon(forecast=[1, 5, 1], limit=2),
+            "leased": _horizon(leased=mine, limit=2),
+        }
+
+    def degenerate(self) -> dict[str, Any]:
+        """One period, no load, no prices, no penalty, hosts that are paid throughout, units longer than the horizon."""
+        mine = [{"name": "mine", "type": "small", "paid_periods": 9}]
+        return {
+            "one period": _horizon(forecast=[1]),
+            "no load": _horizon(forecast=[0, 0, 0]),
+            "no prices": _horizon(price=0.0),
+            "no penalty": _horizon(penalty=0.0, queues={"work": 1000.0}),
+            "paid": _horizon(leased=mine, forecast=[1, 2]),
+            "long units": _horizon(billing_time=6000.0, prorate=True),
+        }
+
+    def large(self) -> Any:
+        """Nine operators on three types of hosts in twenty-four periods, with items that wait."""
+        snapshot = EnactmentProblems().large()
+        operators = [{**each.model_dump(), "external_rate": 4.0} for each in snapshot.application.operators]
+        return LeasingProblem(
+            application={"operators": operators},
+            host_types=snapshot.host_types,
+            period=300.0,
+            forecast=[1 + 0.1 * (7 * p % 24) for p in range(24)],
+            queues={"o3": 5000.0, "o7": 2000.0},
+        )
+
+    def optimum(self, problem: LeasingProblem) -> float | None:
+        """Least price and penalty over all decisions."""
+        return _best_leases(problem.model_dump_json())
+
+    def start(self, problem: LeasingProblem) -> Any:
+        """Each instance that the largest load needs on a host of its own."""
+        operators, periods = problem.application.by_name, len(problem.forecast)
+        hosts = []
+        for name in operators:
+            kind = (operators[name].candidates or tuple(problem.types))[0]
+            units = -(-periods // problem.unit_periods(kind))
+            for number in range(max(each[name] for each in problem.minimum_instances)):
+                host = PlannedHost(name=f"{name}-{number}", type=kind, units=units, instances=({name: 1},) * periods)
+                hosts.append(host)
+        return tuple(hosts)
+
+
 def _snapshot(**changed: Any) -> EnactmentProblem:
     """One operator that needs two instances, three of which fit on a host; fields of each part may be changed by name."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
@@ -85,3 +145,19 @@ def _snapshot(**changed: Any) -> EnactmentProblem:
 def _best_snapshot(problem: str) -> float | None:
     """By text, since a problem with named resources has no hash."""
     return brute_force_enactment(EnactmentProblem.model_validate_json(problem))[0]
+
+
+def _horizon(**changed: Any) -> LeasingProblem:
+    """One operator, two or four instances of which are needed; two fit on a host, a unit lasts two periods."""
+    operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
+    host: Fields = {"name": "small", "resources": {"cpu": 2.0}, "price": 1.0, "billing_time": 600.0}
+    rest: Fields = {"period": 300.0, "forecast": [1, 2, 1]}
+    for name, value in changed.items():
+        part = operator if name == "max_instances" else host if name in ("limit", "price", "billing_time") else rest
+        part[name] = value
+    return LeasingProblem(application={"operators": [operator]}, host_types=[host], **rest)
+
+
+@cache
+def _best_leases(problem: str) -> float | None:
+    return brute_force_leasing(LeasingProblem.model_validate_json(problem))

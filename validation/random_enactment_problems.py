@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from edrp.problems.enactment import EnactmentProblem
+from edrp.problems.leasing import LeasingProblem
 
 Random = np.random.Generator
 
@@ -59,6 +60,52 @@ def random_enactment_problem(
         utilisation=random.choice([1.0, 0.8, None]),
         penalty=float(random.choice([1e-4, 0.01])),
         weights=weights,
+    )
+
+
+def random_leasing_problem(
+    seed: int, *, operators: tuple[int, int] = (1, 2), types: tuple[int, int] = (1, 2), periods: tuple[int, int] = (1, 4)
+) -> LeasingProblem:
+    """Draw a leasing problem; about one in six is infeasible.
+
+    As `random_enactment_problem`, with units of one to three periods, hosts that are leased already, and parts of units
+    charged where they reach beyond the horizon or not.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same problem.
+    operators, types, periods
+        Least and most of each.
+
+    Examples
+    --------
+    >>> problem = random_leasing_problem(1)
+    >>> problem == random_leasing_problem(1), 1 <= len(problem.forecast) <= 4
+    (True, True)
+    """
+    random = np.random.default_rng([seed, 2018])
+    resources = RESOURCES[random.integers(len(RESOURCES))]
+    names = [f"h{k}" for k in range(random.integers(types[0], types[1] + 1))]
+    application = _application(random, int(random.integers(operators[0], operators[1] + 1)), names, resources)
+    host_types = _host_types(random, names, resources, limited=0.4)
+    for each in host_types:
+        each["billing_time"] = 60.0 * int(random.integers(1, 4))
+    count = int(random.integers(periods[0], periods[1] + 1))
+    leased = [
+        {"name": f"mine-{i}", "type": str(random.choice(names)), "paid_periods": int(random.integers(0, count + 2))}
+        for i in range(random.integers(0, 3))
+    ]
+    return LeasingProblem(
+        application=application,
+        host_types=host_types,
+        period=60.0,
+        forecast=random.choice([0.0, 0.5, 1.0, 1.3], count).tolist(),
+        queues={each["name"]: float(random.integers(0, 60)) for each in application["operators"] if random.random() < 0.5},
+        utilisation=random.choice([1.0, 0.8, None]),
+        penalty=float(random.choice([0.0, 1e-4, 0.01, 0.05])),
+        leased=leased,
+        prorate=bool(random.random() < 0.5),
     )
 
 

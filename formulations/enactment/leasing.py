@@ -1,0 +1,186 @@
+"""Leasing over several periods as a program, exact: "leases".
+
+Units bought in each period say how many hosts there are. Hosts of a type are equal and instances move for nothing between
+periods, so that in each period it only counts whether what must run fits into so many hosts: instances by host and period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
+from edrp.formulations.enactment.leasing_rows import add_area_rows, add_lease_columns, add_unserved_rows, lease_objective, windows
+from edrp.formulations.enactment.leasing_tables import LeasingTables, enough_hosts, leasing_tables
+from edrp.formulations.enactment.tables import Index, Values
+from edrp.formulations.formulation import Formulation
+from edrp.memory import refuse_beyond_memory
+from edrp.problems.leasing import LeasingProblem, PlannedHost
+from edrp.program import Program
+
+BYTES_PER_COLUMN = 3000
+"""Memory of a column with its entries, most of it in the solver."""
+
+
+class Slots(NamedTuple):
+    """Hosts that may carry something, each in one period; arrays of shape (S,).
+
+    Attributes
+    ----------
+    period, kind
+        When, and of which type.
+    place
+        Number among those of this period and type.
+    """
+
+    period: Index
+    kind: Index
+    place: Index
+
+
+@dataclass(frozen=True, slots=True)
+class LeasingFormulation(Formulation):
+    """A leasing problem formulated as a program.
+
+    Attributes
+    ----------
+    tables
+        The problem as arrays.
+    slots
+        What the rows of the block `instances` stand for.
+
+    Examples
+    --------
+    Two periods of little load around one of much, with units of two periods; a row forbids to buy at the start:
+
+    >>> problem = LeasingProblem(
+    ...     application={"operators": [{"name": "f", "processing_duration": 1.0, "external_rate": 1.0, "resources": {"cpu": 1}}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 2}, "price": 1.0, "billing_time": 600.0}],
+    ...     period=300.0, forecast=[2, 4, 2], leased=[{"name": "mine", "type": "small", "paid_periods": 1}],
+    ... )
+    >>> formulation = formulate_leasing(problem)
+    >>> from edrp.formulations.formulation import solve_formulation
+    >>> from edrp.program import Linear
+    >>> formulation.program.add_row("not at once", Linear.of(formulation.program["bought"][:, 0]), upper=0)
+    >>> solution = solve_formulation(formulation)
+    >>> solution.objective, [(host.name, host.first, host.units) for host in solution.hosts]
+    (2.0, [('mine', 1, 1), ('host-1', 1, 1)])
+    """
+
+    tables: LeasingTables
+    slots: Slots
+
+    @property
+    def current(self) -> tuple[PlannedHost, ...] | None:
+        """The best of a few plans that pack the fewest instances by best fit, where one keeps to all limits."""
+        plans = []
+        for first in range(self.tables.unit.size):
+            ranked = [first, *(kind for kind in range(self.tables.unit.size) if kind != first)]
+            packed = packed_plan(self.problem, self.tables, ranked)
+            if packed is not None:
+                plans.append(planned_hosts(self.problem, self.tables, *packed))
+        rated = [(found.objective, index) for index, plan in enumerate(plans) if (found := self.problem.evaluate(plan)).feasible]
+        return plans[min(rated)[1]] if rated else None
+
+    def decode(self, values: Values) -> tuple[PlannedHost, ...]:
+        """Hosts that are leased, their units, and what runs on them in each period."""
+        bought = np.rint(values[self.program["bought"]]).astype(np.int64)
+        return planned_hosts(self.problem, self.tables, bought, self._held(values))
+
+    def encode(self, decision: Sequence[PlannedHost]) -> Values | None:
+        """A starting point; None where more hosts carry something than ever need to."""
+        program, slots = self.program, self.slots
+        bought, held = units_and_contents(self.problem, self.tables, decision)
+        start = np.full(program.columns, np.nan)
+        start[program["bought"]] = bought
+        start[program["instances"]] = start[program["open"]] = 0.0
+        for kind, periods in enumerate(held):
+            for period, contents in enumerate(periods):
+                mine = np.flatnonzero((slots.kind == kind) & (slots.period == period))
+                if len(contents) > mine.size:
+                    return None
+                start[program["instances"][mine[: len(contents)]]] = contents
+                start[program["open"][mine[: len(contents)]]] = 1.0
+        return start
+
+    def objective_of(self, values: Values, decision: Sequence[PlannedHost]) -> float:
+        """Price of the units, and penalties by the counts of the program, without a solver's tolerance on what is left."""
+        bought, counts = (np.rint(values[self.program[name]]) for name in ("bought", "count"))
+        late = self.tables.late * self.tables.unserved(counts).sum()
+        return float((self.tables.charge * bought).sum() + late)
+
+    def _held(self, values: Values) -> Arrangement:
+        contents = np.rint(values[self.program["instances"]]).astype(np.int64)
+        used = contents.any(axis=1)
+        kinds, periods = self.tables.paid.shape
+        return [
+            [contents[used & (self.slots.kind == kind) & (self.slots.period == period)] for period in range(periods)]
+            for kind in range(kinds)
+        ]
+
+
+def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> LeasingFormulation:
+    """Formulate leasing over several periods as the program "leases".
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When the program would not fit into memory; `area_relaxation` bounds and plans long horizons.
+    """
+    started = perf_counter()
+    tables = leasing_tables(problem)
+    enough = enough_hosts(tables)
+    periods, operators = tables.fewest.shape
+    what = f"{int(enough.sum())} hosts in {periods} periods with {operators} operators"
+    refuse_beyond_memory(
+        float(enough.sum()) * operators * BYTES_PER_COLUMN, what, "use edrp.formulations.enactment.leasing_area.area_relaxation"
+    )
+    kind, period = (part.ravel() for part in np.indices(enough.shape))
+    repeats = enough.ravel()
+    first = np.repeat(np.cumsum(repeats) - repeats, repeats)
+    slots = Slots(np.repeat(period, repeats), np.repeat(kind, repeats), np.arange(first.size) - first)
+    built = Program()
+    add_lease_columns(built, tables, whole=True)
+    _add_slots(built, tables, slots)
+    _add_capacity_rows(built, tables, slots)
+    add_area_rows(built, tables)
+    add_unserved_rows(built, tables)
+    objective = lease_objective(built, tables)
+    built.minimise(objective)
+    return LeasingFormulation(problem, program, built, objective, perf_counter() - started, tables, slots)
+
+
+def _add_slots(program: Program, tables: LeasingTables, slots: Slots) -> None:
+    """Columns `open` (S,) and `instances` (S, O); rows `hosts`: no more open than leased; rows `total`: counts by operator."""
+    kinds, periods = tables.paid.shape
+    opened = program.add_columns("open", slots.kind.size, upper=1.0, integer=True)
+    room = np.minimum(tables.sizes.room[slots.kind], tables.most[slots.period])
+    instances = program.add_columns("instances", room.shape, upper=room, integer=True)
+    rows = slots.kind * periods + slots.period
+    covered, bought = windows(tables)
+    entries = [(rows, opened, 1.0), (covered, program["bought"].ravel()[bought], -1.0)]
+    program.add_rows("hosts", kinds * periods, entries, upper=tables.paid.ravel())
+    count = program["count"]
+    totals = slots.period[:, None] * count.shape[1] + np.arange(count.shape[1])
+    entries = [(totals, instances, 1.0), (np.arange(count.size), count.ravel(), -1.0)]
+    program.add_rows("total", count.size, entries, lower=0.0, upper=0.0)
+
+
+def _add_capacity_rows(program: Program, tables: LeasingTables, slots: Slots) -> None:
+    """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not open."""
+    sizes, instances, opened = tables.sizes, program["instances"], program["open"]
+    capacity = sizes.capacity[slots.kind]
+    slot, resource = np.nonzero(capacity)
+    rows = np.arange(slot.size)
+    shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
+    entries = [(rows[:, None], instances[slot], shares), (rows, opened[slot], -1.0)]
+    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
+    # Instances that need nothing take no room, but a host.
+    slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots.kind] > 0))
+    rows, most = np.arange(slot.size), tables.most[slots.period[slot], operator]
+    program.add_rows("leased", slot.size, [(rows, instances[slot, operator], 1.0), (rows, opened[slot], -most)], upper=0.0)

@@ -1,0 +1,96 @@
+"""Hosts with their units and instances, from units bought in each period and what hosts of each type hold, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import numpy as np
+
+from edrp.enactment.leases import cheapest_leases
+from edrp.formulations.enactment.leasing_tables import LeasingTables
+from edrp.formulations.enactment.packing import Contents, pack_openly
+from edrp.formulations.enactment.tables import Index
+from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
+
+Arrangement = list[list[Contents]]
+"""By host type, then by period: what the hosts hold."""
+
+
+def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Index, held: Arrangement) -> tuple[PlannedHost, ...]:
+    """Hosts that are leased, for units bought (K, T) and what hosts hold, the fullest first in each period.
+
+    A unit prolongs a host whose last one ends where it begins, else it begins another lease.
+    """
+    hosts: list[PlannedHost] = []
+    taken = {each.name for each in problem.leased}
+    names = (fresh for fresh in map("host-{}".format, count(1)) if fresh not in taken)
+    for kind, name in enumerate(tables.sizes.types):
+        leases = _chained([each for each in problem.leased if each.type == name], bought[kind], int(tables.unit[kind]), names)
+        paid = [problem.paid(PlannedHost(name=n, type=name, first=f, units=u, instances=())) for n, f, u in leases]
+        contents = [[{} for _ in problem.forecast] for _ in leases]
+        for period, rows in enumerate(held[kind]):
+            there = [index for index in range(len(leases)) if period in paid[index]]
+            for index, row in zip(there, rows, strict=False):
+                contents[index][period] = {o: int(n) for o, n in zip(tables.sizes.operators, row, strict=True) if n}
+        hosts += (
+            PlannedHost.model_construct(name=n, type=name, first=first, units=units, instances=tuple(inside))
+            for (n, first, units), inside in zip(leases, contents, strict=True)
+            if units or any(inside)
+        )
+    return tuple(hosts)
+
+
+def units_and_contents(
+    problem: LeasingProblem, tables: LeasingTables, decision: Sequence[PlannedHost]
+) -> tuple[Index, Arrangement]:
+    """The way back: units bought in each period (K, T), and what the hosts that are not empty hold."""
+    kinds, periods = tables.paid.shape
+    bought = np.zeros((kinds, periods), np.int64)
+    held: list[list[list[list[int]]]] = [[[] for _ in range(periods)] for _ in range(kinds)]
+    for host in decision:
+        kind = tables.sizes.types.index(host.type)
+        for unit in range(host.units):
+            begins = host.first + unit * int(tables.unit[kind])
+            if begins < periods:
+                bought[kind, begins] += 1
+        for period, inside in enumerate(host.instances):
+            if any(inside.values()):
+                held[kind][period].append([inside.get(name, 0) for name in tables.sizes.operators])
+    width = len(tables.sizes.operators)
+    return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in each] for each in held]
+
+
+def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence[int]) -> tuple[Index, Arrangement] | None:
+    """The fewest instances of each period packed by best fit, and the cheapest units for the hosts that this needs.
+
+    Hosts are added of the first type in `ranked` that will do; None where limits are in the way.
+    """
+    kinds = tables.unit.size
+    held: Arrangement = [[] for _ in range(kinds)]
+    for counts in tables.fewest:
+        packed = pack_openly(tables.sizes, counts.tolist(), ranked)
+        if packed is None:
+            return None
+        types, contents = np.array(packed[0], np.int64), packed[1]
+        for kind in range(kinds):
+            held[kind].append(contents[types == kind])
+    bought = []
+    for kind, name in enumerate(tables.sizes.types):
+        paid = [each.paid_periods for each in problem.leased if each.type == name]
+        bought.append(cheapest_leases([len(rows) for rows in held[kind]], int(tables.unit[kind]), paid=paid).bought)
+    return np.array(bought, np.int64), held
+
+
+def _chained(leased: list[PaidHost], bought: Index, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:
+    """Hosts of one type as (name, first, units), those that are leased already first."""
+    leases = [[each.name, each.paid_periods, 0, each.paid_periods] for each in leased]
+    for period, units in enumerate(bought.tolist()):
+        for _ in range(units):
+            ending = next((lease for lease in leases if lease[3] == period), None)
+            if ending is None:
+                ending = [next(names), period, 0, period]
+                leases.append(ending)
+            ending[2] += 1
+            ending[3] += length
+    return [(name, first, units) for name, first, units, _ in leases]

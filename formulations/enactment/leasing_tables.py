@@ -1,0 +1,110 @@
+"""Leasing problems as arrays: periods, operators, host types and resources by number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edrp.formulations.enactment.packing import pack_openly
+from edrp.formulations.enactment.tables import Index, Sizes, Values
+from edrp.problems.leasing import LeasingProblem
+
+
+@dataclass(frozen=True, slots=True)
+class LeasingTables:
+    """A leasing problem as arrays, of T periods, O operators and K host types.
+
+    Attributes
+    ----------
+    sizes
+        Needs and capacities.
+    unit
+        Shape (K,): periods that a billing time unit (BTU) lasts.
+    charge
+        Shape (K, T): money for a unit that begins in a period.
+    paid
+        Shape (K, T): hosts that are paid already.
+    fewest, most
+        Shape (T, O): instances that the load needs, and instances beyond which nothing is gained or none are allowed.
+    allowed
+        Shape (O,): most instances of each operator, infinity for any number.
+    arriving
+        Shape (T, O): items of each period; those that wait at the start are in the first.
+    served
+        Shape (O,): items that an instance serves in a period.
+    late
+        Penalty of an item that a period leaves unserved.
+    """
+
+    sizes: Sizes
+    unit: Index
+    charge: Values
+    paid: Index
+    fewest: Index
+    most: Index
+    allowed: Values
+    arriving: Values
+    served: Values
+    late: float
+
+    @property
+    def waits(self) -> Index:
+        """Operators of which items are left unserved, at a penalty, where only the fewest instances run."""
+        left = self.late * self.unserved(self.fewest).sum(axis=0)
+        return np.flatnonzero(left > 0)
+
+    def unserved(self, counts: Values | Index) -> Values:
+        """Items left at the end of each period, for numbers of instances of the same shape (T, O)."""
+        left, found = np.zeros(len(self.served)), np.zeros(self.arriving.shape)
+        for period, (arriving, count) in enumerate(zip(self.arriving, counts, strict=True)):
+            left = found[period] = np.maximum(0.0, left + arriving - count * self.served)
+        return found
+
+
+def leasing_tables(problem: LeasingProblem) -> LeasingTables:
+    """The problem as arrays."""
+    application, forecast = problem.application, np.array(problem.forecast)
+    sizes = Sizes.of(application, problem.host_types)
+    periods = np.arange(forecast.size)
+    unit = np.array([problem.unit_periods(each.name) for each in problem.host_types], np.int64)
+    price = np.array([each.price for each in problem.host_types])
+    share = np.minimum(1.0, (forecast.size - periods) / unit[:, None]) if problem.prorate else 1.0
+    paid = np.zeros((len(unit), forecast.size), np.int64)
+    for host in problem.leased:
+        paid[sizes.types.index(host.type), : host.paid_periods] += 1
+    fewest = np.array([list(each.values()) for each in problem.minimum_instances], np.int64)
+    arriving = np.outer(forecast, [application.load(name) * problem.period for name in sizes.operators])
+    arriving[0] += [problem.queues.get(name, 0.0) for name in sizes.operators]
+    served = np.array([problem.period / each.occupied for each in application.operators])
+    charge = np.broadcast_to(price[:, None] * share, paid.shape)
+    allowed = np.array([math.inf if each.max_instances is None else each.max_instances for each in application.operators])
+    tables = LeasingTables(sizes, unit, charge, paid, fewest, fewest, allowed, arriving, served, problem.penalty)
+    if problem.penalty == 0:
+        return tables
+    # With the fewest instances most is left; what clears that in one period is enough.
+    left = tables.unserved(fewest)
+    before = np.vstack([np.zeros(served.size), left[:-1]])
+    most = np.minimum(np.ceil((before + arriving) / served), allowed)
+    return replace(tables, most=np.maximum(fewest, most).astype(np.int64))
+
+
+def enough_hosts(tables: LeasingTables) -> Index:
+    """Hosts of each type that are never too few to hold what the type carries, shape (K, T).
+
+    As many as best fit needs for the most instances that can be of use: whatever runs on hosts of the type, it fits into
+    these, since it is a part of that packing.
+    """
+    unlimited = replace(tables.sizes, limit=np.full(tables.unit.size, math.inf))
+    known: dict[tuple[int, bytes], int] = {}
+    found = np.zeros(tables.paid.shape, np.int64)
+    for kind in range(tables.unit.size):
+        for period, most in enumerate(tables.most):
+            counts = np.where(unlimited.room[kind] > 0, most, 0)
+            key = kind, counts.tobytes()
+            if key not in known:
+                packed = pack_openly(unlimited, counts.tolist(), [kind])
+                known[key] = 0 if packed is None else len(packed[0])
+            found[kind, period] = known[key]
+    return np.minimum(found, tables.sizes.limit[:, None]).astype(np.int64)
