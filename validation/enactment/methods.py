@@ -44,6 +44,8 @@ class PolicyMethod:
     def run(self, problem: EnactmentScenario, options: Options) -> Answer:
         """Simulate once, with `options.seed`; where time is up before the run ends, there is nothing to be held."""
         parameters: Any = read_parameters(self.parameters, options.parameters, self.name)
+        if hasattr(parameters, "knowing"):  # a policy for a load that is known: here it is
+            parameters = parameters.knowing(problem.load)
         until = inf if options.time_limit is None else options.started + options.time_limit
         run = simulate(problem, self._policy(parameters), options.seed, until=until)
         if run is None:

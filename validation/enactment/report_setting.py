@@ -97,8 +97,8 @@ def _policy(setting: Setting, policy: str) -> Table:
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(_value, value))
-    if value is None:
-        return "none"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
