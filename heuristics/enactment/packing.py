@@ -27,6 +27,8 @@ class Sizes:
     ----------
     operators, types
         As described; the arrays follow their order.
+    resources
+        Their names.
     need : shape (operators, resources)
         Of one instance.
     capacity : shape (types, resources)
@@ -41,6 +43,7 @@ class Sizes:
 
     operators: tuple[ContainerOperator, ...]
     types: tuple[HostType, ...]
+    resources: tuple[str, ...]
     need: Values
     capacity: Values
     room: Integers
@@ -60,10 +63,12 @@ class Sizes:
         room = np.array([fitting(capacity, capacity, each) for each in need]) * allowed
         limit = np.array([np.iinfo(np.int64).max if each.limit is None else each.limit for each in types])
         price = np.array([each.price / (each.billing_time if per_second else 1.0) for each in types])
-        return cls(operators, types, need, capacity, room, limit, price)
+        return cls(operators, types, names, need, capacity, room, limit, price)
 
     def cheapest(self, operator: int, leased: Integers) -> int | None:
         """The host type with the least price per instance that an empty host could run of this operator.
+
+        Of equal ones, that where these leave more room.
 
         Parameters
         ----------
@@ -73,7 +78,11 @@ class Sizes:
             Hosts of each type that there are; None is returned where no further one helps.
         """
         able = np.flatnonzero((self.room[operator] > 0) & (leased < self.limit))
-        return int(able[np.argmin(self.price[able] / self.room[operator, able])]) if able.size else None
+        if not able.size:
+            return None
+        used = self.need[operator] > 0
+        exactly = (self.capacity[able][:, used] / self.need[operator, used]).min(axis=1, initial=MANY)
+        return int(able[np.lexsort((self.price[able] / exactly, self.price[able] / self.room[operator, able]))[0]])
 
     def decreasing(self) -> list[int]:
         """Operators, the one whose instance takes the largest share of a resource of its roomiest host type first."""
@@ -143,6 +152,11 @@ class Packing:
         return self.capacity - self.counts @ self.sizes.need
 
     @property
+    def slack(self) -> Values:
+        """Shape (hosts, resources): use beyond capacity that counts as rounding."""
+        return AMOUNT_SLACK * self.capacity
+
+    @property
     def totals(self) -> Integers:
         """Shape (operators,): instances of each."""
         return self.counts.sum(axis=0)
@@ -167,6 +181,12 @@ class Packing:
             self.hosts.append(Host(name=f"host-{self._last}", type=self.sizes.types[host_type].name))
         self.type = np.append(self.type, np.full(number, host_type))
         self.counts = np.vstack([self.counts, np.zeros((number, self.counts.shape[1]), np.int64)])
+
+    def copy(self) -> Packing:
+        """Another one that can be changed by itself."""
+        twin = Packing(self.sizes)
+        twin.hosts, twin.type, twin.counts, twin._last = list(self.hosts), self.type.copy(), self.counts.copy(), self._last
+        return twin
 
     def drop(self, host: int) -> None:
         """Give a host back with all that runs on it."""

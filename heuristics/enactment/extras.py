@@ -1,0 +1,121 @@
+"""Instances and hosts beyond those that the load needs, where eq. 1 falls by them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.heuristics.enactment.packing import MANY, Integers, Packing, Sizes, Values, fitting
+from edrp.problems.enactment import ROUNDING, EnactmentProblem
+
+
+class Terms:
+    """Eq. 1 over numbers of instances and hosts instead of documents.
+
+    Attributes
+    ----------
+    host_cost : shape (types,)
+        What a host of each type adds.
+    free, lateness
+        Weights of free shares and of an item that is left unserved.
+    arriving, served : shape (operators,)
+        Items that want to be served within the horizon, and those that an instance serves.
+    fewest, most : shape (operators,)
+        Instances.
+    """
+
+    def __init__(self, problem: EnactmentProblem, sizes: Sizes) -> None:
+        weights = problem.weights
+        self.host_cost = weights.host_cost * sizes.price
+        self.free = weights.free_resources
+        self.lateness = weights.violations * problem.penalty
+        self.arriving = np.array([problem.expected_violations(each.name, 0) for each in sizes.operators])
+        self.served = np.array([problem.horizon / each.occupied for each in sizes.operators])
+        self.fewest = np.array([problem.minimum_instances[each.name] for each in sizes.operators])
+        self.most = np.array([MANY**2 if each.max_instances is None else each.max_instances for each in sizes.operators])
+        self._need = sizes.need
+
+    def waiting(self, totals: Integers) -> Integers:
+        """Shape (operators,): instances that are missing to serve all that arrives."""
+        return np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - ROUNDING).astype(np.int64)
+
+    def value(self, totals: Integers, capacity: Values, leased: Integers) -> float:
+        """The objective, from instances of each operator, resources of all hosts together and hosts of each type."""
+        shares = np.divide(totals @ self._need, capacity, out=np.ones_like(capacity), where=capacity > 0)
+        late = np.maximum(0.0, self.arriving - totals * self.served).sum()
+        return float(self.host_cost @ leased + self.free * (1 - shares).sum() + self.lateness * late)
+
+
+def fill(packing: Packing, terms: Terms) -> None:
+    """Give the room on hosts that are leased anyway to operators that would leave items unserved, then to any that fill it.
+
+    Eq. 1 counts free resources as a loss: with a weight on them, room is worth filling even where nobody waits.
+    """
+    totals, free = packing.totals, packing.free
+    for host, kind in enumerate(packing.type.tolist()):
+        more = _filling(packing.sizes, terms, free[host], kind, totals)
+        packing.counts[host] += more
+        totals += more
+
+
+def lease_more(packing: Packing, terms: Terms) -> None:
+    """Lease and fill further hosts for items that would be left unserved while the objective falls, many alike at a time.
+
+    Where nobody waits no host is leased, although with hosts for nothing ever better mixtures of operators could be had.
+    """
+    sizes = packing.sizes
+    while True:
+        totals, capacity, leased = packing.totals, packing.capacity.sum(axis=0), packing.leased
+        value = terms.value(totals, capacity, leased)
+        best, lowest = None, value
+        for kind in np.flatnonzero(leased < sizes.limit).tolist():
+            more = _filling(sizes, terms, sizes.capacity[kind], kind, totals)
+            if not more[terms.waiting(totals) > 0].any():
+                continue
+            one = np.arange(len(leased)) == kind
+            for times in sorted({1, _alike(more, totals, terms, int(sizes.limit[kind] - leased[kind]))}):
+                after = terms.value(totals + times * more, capacity + times * sizes.capacity[kind], leased + times * one)
+                if after < lowest:
+                    best, lowest = (kind, more, times), after
+        if best is None:
+            return
+        kind, more, times = best
+        packing.lease(kind, times)
+        packing.counts[-times:] = more
+
+
+def _alike(more: Integers, totals: Integers, terms: Terms, limit: int) -> int:
+    """How many hosts can be filled with these instances: half of those for which items wait, within all limits."""
+    waiting = terms.waiting(totals)
+    late, added = (more > 0) & (waiting > 0), more > 0
+    allowed = ((terms.most - totals)[added] // more[added]).min(initial=limit)
+    return max(1, int((waiting[late] // more[late]).min(initial=allowed)) // 2)
+
+
+def _filling(sizes: Sizes, terms: Terms, free: Values, kind: int, totals: Integers) -> Integers:
+    """Instances to be added on one host of a type, shape (operators,)."""
+    left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
+    share = np.divide(sizes.need, capacity, out=np.zeros_like(sizes.need), where=capacity > 0)
+
+    def put(operator: int, number: int) -> None:
+        allowed = min(number, int(terms.most[operator] - totals[operator] - more[operator]))
+        if allowed > 0 and sizes.room[operator, kind]:
+            count = min(allowed, int(fitting(left[None], capacity[None], sizes.need[operator])[0]))
+            more[operator] += count
+            left[:] -= count * sizes.need[operator]
+
+    if terms.lateness:
+        waiting = terms.waiting(totals)
+        worth = terms.served / np.maximum(share.max(axis=1), ROUNDING)
+        for operator in np.argsort(-worth, kind="stable").tolist():
+            put(operator, int(waiting[operator]))
+    if terms.free:
+        for operator in _by_use(np.divide(left, capacity, out=np.zeros_like(left), where=capacity > 0), share):
+            put(operator, MANY)
+    return more
+
+
+def _by_use(free: Values, share: Values) -> list[int]:
+    """Operators that need something, those first of which as many as fit use most; shape of `share` (operators, resources)."""
+    count = np.divide(free, share, out=np.full(share.shape, np.inf), where=share > 0).min(axis=1)
+    use = np.where(np.isfinite(count), np.floor(count + ROUNDING), 0.0) * share.sum(axis=1)
+    return [operator for operator in np.argsort(-use, kind="stable").tolist() if use[operator] > 0]

@@ -1,0 +1,111 @@
+"""The paper's host selection for the snapshot problem: what runs now is changed instance by instance (Alg. 2, Fig. 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.heuristics.enactment.extras import Terms, lease_more
+from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
+from edrp.heuristics.enactment.packing import Integers, Packing, Sizes
+from edrp.heuristics.enactment.placing import place
+from edrp.heuristics.enactment.snapshot import SnapshotRule
+from edrp.problems.enactment import EnactmentProblem
+
+
+class HostSelection(SnapshotRule):
+    """What runs now, with the instances that the load needs added where Alg. 2 puts them, and hosts given up as in Fig. 5.
+
+    What breaks a limit goes first. Then every operator gets its fewest instances, the largest first, each on the host that
+    suits it best, or on one that is leased for it; where limits of host types get in the way, all are placed anew by
+    first fit. Operators that would leave items unserved get more while there is room,
+    and further hosts while the objective falls. At last hosts are given up, the emptiest first, where the objective falls
+    by it: instances beyond those that the load needs go with them, the others migrate by Alg. 2.
+
+    Other instances beyond what the load needs stay, as the policy of the paper lets them until a host is given up.
+
+    Examples
+    --------
+    The second host is given up, and its instance moves:
+
+    >>> problem = EnactmentProblem(
+    ...     application={"operators": [
+    ...         {"name": "filter", "processing_duration": 0.5, "external_rate": 6.0, "resources": {"cpu": 1}}]},
+    ...     host_types=[{"name": "small", "resources": {"cpu": 4}, "price": 1.0, "billing_time": 600.0}],
+    ...     current=[{"name": "a", "type": "small", "instances": {"filter": 2}},
+    ...              {"name": "b", "type": "small", "instances": {"filter": 1}}],
+    ... )
+    >>> from edrp.methods import Options
+    >>> [str(host.instances) for host in HostSelection().run(problem, Options()).decision]
+    ["{'filter': 3}"]
+    """
+
+    name = "host-selection"
+    summary = "what runs now, changed instance by instance: the paper's host selection"
+
+    def packed(self, problem: EnactmentProblem, parameters: object) -> Packing | str:
+        """Mend, add, give up."""
+        sizes = Sizes.of(problem.application.operators, problem.host_types)
+        terms = Terms(problem, sizes)
+        packing = Packing(sizes, problem.current)
+        mend(packing, terms)
+        for index in sizes.decreasing():
+            missing = place(packing, index, int(terms.fewest[index] - packing.totals[index]), lease=True)
+            if missing:
+                anew = fewest_packed(sizes, terms.fewest)
+                if isinstance(anew, str):
+                    return anew
+                packing = anew
+                break
+        if terms.lateness:
+            for index, number in enumerate(np.minimum(terms.waiting(packing.totals), terms.most - packing.totals).tolist()):
+                place(packing, index, number, lease=False)
+            lease_more(packing, terms)
+        return cleared(packing, terms)
+
+
+def mend(packing: Packing, terms: Terms) -> None:
+    """Take away what breaks a limit: hosts beyond the limit of their type, instances that may not be there or find no room."""
+    sizes = packing.sizes
+    for kind in range(len(sizes.types)):
+        while packing.leased[kind] > sizes.limit[kind]:
+            hosts = np.flatnonzero(packing.type == kind)
+            packing.drop(int(hosts[np.argmin(packing.counts[hosts].sum(axis=1))]))
+    packing.counts[sizes.room[:, packing.type].T == 0] = 0
+    for host in range(len(packing.hosts)):
+        while (short := packing.free[host] < -packing.slack[host]).any():
+            here = np.where((sizes.need[:, short] > 0).any(axis=1), packing.counts[host], 0)
+            packing.counts[host, int(np.argmax(here))] -= 1
+    for operator, number in enumerate((packing.totals - terms.most).tolist()):
+        for _ in range(number):
+            hosts = np.flatnonzero(packing.counts[:, operator])
+            packing.counts[hosts[np.argmin(packing.counts[hosts].sum(axis=1))], operator] -= 1
+
+
+def cleared(packing: Packing, terms: Terms) -> Packing:
+    """The packing without the hosts that it can do without, where the objective falls by that (Fig. 5)."""
+    wanted = np.maximum(terms.fewest, np.minimum(terms.waiting(np.zeros_like(terms.fewest)), terms.most))
+    if not terms.lateness:
+        wanted = terms.fewest
+    for name in [packing.hosts[index].name for index in np.argsort(packing.counts.sum(axis=1), kind="stable")]:
+        host = [each.name for each in packing.hosts].index(name)
+        plan = _without(packing, host, wanted)
+        if plan is not None and _value(plan, terms) < _value(packing, terms):
+            packing = plan
+    return packing
+
+
+def _without(packing: Packing, host: int, wanted: Integers) -> Packing | None:
+    """A copy without a host, from which instances beyond those wanted have gone and the others have moved; None if no room."""
+    plan = packing.copy()
+    surplus = np.maximum(0, packing.totals - wanted)
+    moving = plan.counts[host] - np.minimum(plan.counts[host], surplus)
+    plan.counts[host] = 0
+    for operator in packing.sizes.decreasing():
+        if place(plan, operator, int(moving[operator]), lease=False, without=host):
+            return None
+    plan.drop(host)
+    return plan
+
+
+def _value(packing: Packing, terms: Terms) -> float:
+    return terms.value(packing.totals, packing.capacity.sum(axis=0), packing.leased)

@@ -1,0 +1,49 @@
+"""What methods of the snapshot problem have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from edrp.heuristics.enactment.packing import Packing
+from edrp.heuristics.notes import listed
+from edrp.methods import Options
+from edrp.parameters import NoParameters, read_parameters
+from edrp.problems.enactment import EnactmentProblem
+from edrp.solution import Answer
+
+
+class SnapshotRule(ABC):
+    """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit.
+
+    Attributes
+    ----------
+    parameters
+        Dataclass of the method's parameters.
+    """
+
+    name: str
+    summary: str
+    kinds: tuple[str, ...] = ("enactment",)
+    exact = False
+    parameters: type[Any] = NoParameters
+
+    def refusal(self, problem: EnactmentProblem) -> str | None:
+        """Takes every problem."""
+        return None
+
+    def run(self, problem: EnactmentProblem, options: Options) -> Answer:
+        """Apply the rule once."""
+        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        packing = self.packed(problem, parameters)
+        if isinstance(packing, str):
+            return Answer("none", "finished", notes=(packing,))
+        hosts = packing.decided()
+        evaluation = problem.evaluate(hosts)
+        if evaluation.feasible:
+            return Answer("feasible", "finished", hosts, evaluation.objective)
+        return Answer("none", "finished", notes=(f"{self.name} breaks {listed(evaluation.broken)}",))
+
+    @abstractmethod
+    def packed(self, problem: EnactmentProblem, parameters: Any) -> Packing | str:
+        """The packing that the rule makes, or what finds no room."""
