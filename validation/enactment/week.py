@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
@@ -12,8 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.datasets.departures import FIRST_DAY, departures_scenario
+from edrp.documents.base import named_resources
 from edrp.documents.enactment_run import EnactmentRun
+from edrp.enactment.leases import cheapest_leases
 from edrp.heuristics.enactment import POLICIES
+from edrp.problems.enactment import ROUNDING, fewest_instances
 from edrp.problems.enactment_scenario import LEVELS, EnactmentScenario
 from edrp.solve import solve
 from edrp.validation.enactment.billing import billed
@@ -95,25 +99,49 @@ def follow_week(
     return rows
 
 
-def week_table(rows: Sequence[WeekRow]) -> Table:
-    """Money, shares in time, mean hosts and scalings, a row for each policy and unit; totals hold a level's penalties."""
+def week_table(rows: Sequence[WeekRow], known: Mapping[float, float]) -> Table:
+    """Money, shares in time, mean hosts and scalings, a row for each policy and unit; totals hold a level's penalties.
+
+    `known` has what the leases cost of somebody who knows the load, by unit.
+    """
     table = Table("policy", "unit s", box=SIMPLE_HEAD)
     heads = ["leases", *(f"total {name}" for name in SHORT), *(f"% {name}" for name in SHORT)]
     for column in (*heads, "hosts", "up", "down", "moved", "s"):
         table.add_column(column, justify="right")
-    for row in sorted(rows, key=lambda each: each.unit):
-        metrics = row.metrics
-        table.add_row(
-            row.policy,
-            f"{row.unit:g}",
-            f"{metrics['resource_cost']:.0f}",
-            *(f"{metrics[f'{level}_total']:.0f}" for level in LEVELS),
-            *(f"{100 * metrics[f'{level}_compliance']:.1f}" for level in LEVELS),
-            f"{metrics['mean_hosts']:.2f}",
-            *(f"{metrics[name]:.0f}" for name in ("upscalings", "downscalings", "migrations")),
-            f"{row.seconds:.1f}",
-        )
+    for unit, cost in known.items():
+        for row in rows:
+            if row.unit == unit:
+                table.add_row(row.policy, f"{unit:g}", *_cells(row))
+        table.add_row("load known", f"{unit:g}", f"{cost:.0f}", end_section=True)
     return table
+
+
+def known_load_cost(scenario: EnactmentScenario) -> float:
+    """Money for the leases of somebody who knows the load of every step beforehand and lets nothing wait beyond it.
+
+    Instances are as few as serve the mean rates, they fit on hosts without a gap, and every billing time unit (BTU) is bought
+    as late as possible. Policies that keep up pay more; one that lets items wait may pay less.
+
+    Parameters
+    ----------
+    scenario
+        With one host type, whose unit is a whole number of steps of the load.
+
+    Examples
+    --------
+    >>> known_load_cost(departures_scenario(days=1, billing_time=3600.0))
+    378.0
+    """
+    application, (host,) = scenario.application, scenario.host_types
+    needed = []
+    for load in scenario.load:
+        used = dict.fromkeys(host.capacity, 0.0)
+        for each in application.operators:
+            count = fewest_instances(each, load * application.load(each.name), 1.0)
+            for name, amount in named_resources(each.resources).items():
+                used[name] += count * amount
+        needed.append(max(math.ceil(used[name] / most - ROUNDING) for name, most in host.capacity.items()))
+    return cheapest_leases(needed, round(host.billing_time / scenario.load_step), host.price).cost
 
 
 def draw_week(rows: Sequence[WeekRow], first_day: str, days: int, folder: Path) -> None:
@@ -150,7 +178,8 @@ def run(
     """
     rows = follow_week(first_day, days, policies=policies, units=units, seed=seed)
     console.print(f"departures of {days} days from {first_day}: {max(row.items for row in rows):,} items, seed {seed}")
-    console.print(week_table(rows))
+    known = {unit: known_load_cost(departures_scenario(first_day, days, billing_time=unit)) for unit in units}
+    console.print(week_table(rows, known))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         draw_week(rows, first_day, days, out)
@@ -170,6 +199,17 @@ def _row(policy: str, scenario: EnactmentScenario, seed: int) -> WeekRow:
         seconds=seconds,
         run=solution.run,
     )
+
+
+def _cells(row: WeekRow) -> Iterator[str]:
+    """All but policy and unit, in words."""
+    metrics = row.metrics
+    yield f"{metrics['resource_cost']:.0f}"
+    yield from (f"{metrics[f'{level}_total']:.0f}" for level in LEVELS)
+    yield from (f"{100 * metrics[f'{level}_compliance']:.1f}" for level in LEVELS)
+    yield f"{metrics['mean_hosts']:.2f}"
+    yield from (f"{metrics[name]:.0f}" for name in ("upscalings", "downscalings", "migrations"))
+    yield f"{row.seconds:.1f}"
 
 
 def _billed(row: WeekRow, scenario: EnactmentScenario) -> WeekRow:
