@@ -100,7 +100,7 @@ class Ds2Policy:
         return draft.actions
 
     def _wanted(self, state: EnactmentState) -> dict[str, int]:
-        """Instances of each operator of which anything is known (DS2, eq. 7 with a utilisation below 1)."""
+        """Instances of each operator of which anything is known: target rate / (true rate × utilisation), rounded up."""
         for name, each in state.operators.items():
             if each.begun and each.busy > 0:
                 self._rates[name] = each.begun / each.busy

@@ -111,7 +111,9 @@ def _carry_out(draft: Draft, packing: Packing, running: list[Host]) -> None:
     for index, (host, row) in enumerate(zip(packing.hosts, packing.counts.tolist(), strict=True)):
         known = index < len(running)
         name = host.name if known else lease_type(draft, host.type)
+        if name is None:
+            continue
         here = running[index].instances if known else {}
         for operator, count in zip(names, row, strict=True):
-            for _ in range(count - here.get(operator, 0) if name else 0):
+            for _ in range(count - here.get(operator, 0)):
                 draft.place(operator, name)
