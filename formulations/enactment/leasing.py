@@ -15,7 +15,13 @@ import numpy as np
 
 from edrp.documents.enactment import AMOUNT_SLACK
 from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
-from edrp.formulations.enactment.leasing_rows import add_area_rows, add_lease_columns, add_unserved_rows, lease_objective, windows
+from edrp.formulations.enactment.leasing_rows import (
+    add_area_rows,
+    add_lease_columns,
+    add_unserved_rows,
+    covering,
+    lease_objective,
+)
 from edrp.formulations.enactment.leasing_tables import LeasingTables, enough_hosts, leasing_tables
 from edrp.formulations.enactment.tables import Index, Values
 from edrp.formulations.formulation import Formulation
@@ -162,7 +168,7 @@ def _add_slots(program: Program, tables: LeasingTables, slots: Slots) -> None:
     room = np.minimum(tables.sizes.room[slots.kind], tables.most[slots.period])
     instances = program.add_columns("instances", room.shape, upper=room, integer=True)
     rows = slots.kind * periods + slots.period
-    covered, bought = windows(tables)
+    covered, bought = covering(tables.unit, periods)
     entries = [(rows, opened, 1.0), (covered, program["bought"].ravel()[bought], -1.0)]
     program.add_rows("hosts", kinds * periods, entries, upper=tables.paid.ravel())
     count = program["count"]

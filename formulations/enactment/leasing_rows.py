@@ -10,11 +10,14 @@ from edrp.formulations.enactment.tables import Index
 from edrp.program import Linear, Program
 
 
-def windows(tables: LeasingTables) -> tuple[Index, Index]:
-    """Pairs (type and period, type and period in which a unit begins that covers it), both as flat indices of (K, T)."""
-    periods = tables.paid.shape[1]
+def covering(unit: Index, periods: int) -> tuple[Index, Index]:
+    """Pairs (type and period, type and period in which a unit begins that covers it), both as flat indices of (K, T).
+
+    >>> [each.tolist() for each in covering(np.array([2]), 3)]
+    [[0, 1, 1, 2, 2], [0, 1, 0, 2, 1]]
+    """
     pairs = []
-    for kind, length in enumerate(np.minimum(tables.unit, periods)):
+    for kind, length in enumerate(np.minimum(unit, periods)):
         period, offset = (part.ravel() for part in np.indices((periods, length)))
         inside = offset <= period
         pairs.append(kind * periods + np.array([period, period - offset])[:, inside])
@@ -34,7 +37,7 @@ def add_lease_columns(program: Program, tables: LeasingTables, *, whole: bool) -
     program.add_rows("fewest", count.size, [(cells, count.ravel(), 1.0)], lower=tables.fewest.ravel())
     program.add_rows("most", count.size, [(cells, count.ravel(), 1.0)], upper=np.tile(tables.allowed, periods))
     limited = np.isfinite(tables.sizes.limit)
-    covered, begins = windows(tables)
+    covered, begins = covering(tables.unit, tables.paid.shape[1])
     limits = np.where(limited, tables.sizes.limit, 0.0)[:, None] - tables.paid
     limits[~limited] = np.inf
     program.add_rows("limit", kinds * periods, [(covered, bought.ravel()[begins], 1.0)], upper=limits.ravel())
@@ -48,7 +51,7 @@ def add_area_rows(program: Program, tables: LeasingTables) -> None:
     sizes, periods = tables.sizes, tables.paid.shape[1]
     count, bought = program["count"], program["bought"].ravel()
     largest = sizes.capacity.max(axis=0, initial=0.0)
-    covered, begins = windows(tables)
+    covered, begins = covering(tables.unit, tables.paid.shape[1])
     kind, period = covered // periods, covered % periods
     for resource in np.flatnonzero(largest):
         shares = sizes.needs[:, resource] / largest[resource]

@@ -1,0 +1,260 @@
+"""What no policy of enactment can undercut, even one that knows the load beforehand.
+
+The bound is on the price of leases plus penalties in expectation, in a model that is kinder than the simulated world in every
+respect but one: an item that is still waiting when the run ends counts as late, since otherwise to serve nobody would cost
+least.
+
+* Hosts, instances and images are there at once, migrations take nothing, stalls do not happen.
+* Resources count in aggregate: instances may be cut into pieces over hosts.
+* Within a round of the policy, which is the only time at which it leases and scales, an instance serves any item that is
+  there, without a pause and in any order; items are amounts, arrivals and occupied seconds their expectations.
+* Each round is judged by itself: of the items that must be begun in it to be in time, what its instances cannot serve is
+  late, and causes no work afterwards, neither there nor further on.
+* What no policy can help is counted: processing alone takes longer than the level allows for a known share of the items.
+
+What the world does to policies, queues from one burst to the next above all, comes on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.backends import solve_program
+from edrp.formulations.enactment.leasing_rows import covering
+from edrp.formulations.enactment.tables import Sizes
+from edrp.problems.enactment_accounts import LEVELS
+from edrp.problems.enactment_scenario import EnactmentScenario, Level
+from edrp.program import Linear, Program
+
+Values = NDArray[np.float64]
+
+LOADS = 200
+"""Loads that are told apart between none and the largest: a round's items are rounded down, which only lowers costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClairvoyantBound:
+    """A lower bound on the cost of a run.
+
+    Attributes
+    ----------
+    total
+        Money: the least expected price of leases and penalties.
+    lease_cost
+        Money for leases in the plan that reaches it, or comes closest in the time.
+    hosts
+        Leased in each round of that plan.
+    proven
+        Whether no plan of the model is cheaper than this one; `total` is a bound in any case.
+    """
+
+    total: float
+    lease_cost: float
+    hosts: tuple[int, ...]
+    proven: bool
+
+
+def clairvoyant_bound(
+    scenario: EnactmentScenario, level: Level | None = None, *, all_in_time: bool = False, time_limit: float = 10.0
+) -> ClairvoyantBound:
+    """The least that any policy must expect to pay for a scenario, for hosts and late items.
+
+    For each round and number of hosts the least penalty follows from a small program over the instances; a mixed-integer
+    program over the units that begin in each round chooses the hosts.
+
+    Parameters
+    ----------
+    scenario
+        What would be simulated.
+    level
+        Of compliance; the scenario's own where None.
+    all_in_time
+        Whether only policies count that never let items wait so long that they are late.
+    time_limit
+        Seconds for the second program.
+
+    Examples
+    --------
+    Eight busy instances, four to a host, for ten minutes:
+
+    >>> scenario = EnactmentScenario(
+    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 15.9, "resources": 1}]},
+    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}],
+    ...     load=[1.0] * 10, load_step=60.0, service="constant", penalty=0.01,
+    ... )
+    >>> round(clairvoyant_bound(scenario).total, 9)
+    2.0
+    """
+    world = _World.of(scenario, level or scenario.objective_level, all_in_time)
+    penalties = _Penalties(world)
+    choices = [penalties.choices(*each) for each in world.rounds]
+    periods, kinds = len(choices), world.unit.size
+    program = Program()
+    bought = program.add_columns("bought", (kinds, periods), integer=True)
+    hosts = np.concatenate([each for each, _ in choices])
+    costs = np.concatenate([each for _, each in choices])
+    chosen = program.add_columns("chosen", costs.size, upper=1.0, integer=True)
+    period = np.repeat(np.arange(periods), [len(each) for _, each in choices])
+    program.add_rows("one", periods, [(period, chosen, 1.0)], lower=1.0, upper=1.0)
+    covered, begins = covering(world.unit, periods)
+    columns = np.arange(kinds)[:, None] * periods + period
+    entries = [(covered, bought.ravel()[begins], 1.0), (columns, chosen[None, :], -hosts.T.astype(float))]
+    program.add_rows("hosts", kinds * periods, entries, lower=0.0)
+    program.add_row("at first", Linear.of(bought[:, 0]), lower=world.initial_hosts)
+    leases = Linear.of(bought, world.price[:, None])
+    program.minimise(leases + Linear.of(chosen, costs))
+    result = solve_program(program, time_limit=time_limit, gap=1e-6)
+    if result.values is None:
+        return ClairvoyantBound(result.bound or 0.0, math.nan, (), proven=False)
+    units = np.rint(result.values[bought]).astype(np.int64)
+    leased = sum(np.convolve(row, np.ones(length, np.int64))[:periods] for row, length in zip(units, world.unit, strict=True))
+    there = tuple(np.asarray(leased).tolist())
+    return ClairvoyantBound(result.bound or 0.0, leases.value(result.values), there, proven=result.status == "optimal")
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """A scenario by rounds, of K host types and O operators."""
+
+    sizes: Sizes
+    price: Values
+    unit: NDArray[np.int64]
+    """Shape (K,): rounds that a unit lasts; rounded up, which only lowers costs."""
+    rounds: tuple[tuple[float, float, float], ...]
+    """For each: seconds, and for an external rate of one the items in all and the most in a second."""
+    potential: Values
+    """Shape (O,): items for each item that an external rate of one would bring, as long as none is late."""
+    passed_on: Values
+    """Shape (O, O): items that an operator in the row gets for one more in time at that in the column, directly or not."""
+    reach: Values
+    """Shape (O,): seconds after its origin within which an item must be begun to be in time there and everywhere before."""
+    occupied: Values
+    slow: float
+    """Share of the items whose processing alone takes longer than the level allows."""
+    penalty: float
+    initial_hosts: float
+    all_in_time: bool
+
+    @classmethod
+    def of(cls, scenario: EnactmentScenario, level: Level, all_in_time: bool) -> _World:
+        application, names = scenario.application, list(scenario.application.by_name)
+        multiple = scenario.compliance_levels[LEVELS.index(level)]
+        slow = _slow_share(scenario, multiple)
+        reach, passed_on = np.zeros(len(names)), np.eye(len(names))
+        for name in application.topological_order:
+            index, described = names.index(name), application.by_name[name]
+            before = [names.index(stream.source) for stream in application.streams if stream.target == name]
+            reach[index] = max(reach[before], default=0.0) + multiple * described.processing_duration
+            for source in before:
+                passed_on[index] += (1 - slow) * application.by_name[names[source]].selectivity * passed_on[source]
+        sizes = Sizes.of(application, scenario.host_types)
+        initial = scenario.initial_instances * sizes.needs.sum(axis=0)
+        largest = sizes.capacity.max(axis=0, initial=0.0)
+        return cls(
+            sizes=sizes,
+            price=np.array([each.price for each in scenario.host_types]),
+            unit=np.array([math.ceil(t.billing_time / scenario.provisioning_interval - 1e-9) for t in scenario.host_types]),
+            rounds=tuple(_rounds(scenario)),
+            potential=passed_on @ [each.external_rate for each in application.operators],
+            passed_on=passed_on,
+            reach=reach,
+            occupied=np.array([each.occupied for each in application.operators]),
+            slow=slow,
+            penalty=scenario.penalty,
+            initial_hosts=max(1.0, float(np.ceil((initial / np.where(largest > 0, largest, 1.0)).max(initial=0.0) - 1e-9))),
+            all_in_time=all_in_time,
+        )
+
+
+def _rounds(scenario: EnactmentScenario) -> Iterator[tuple[float, float, float]]:
+    """Seconds, items of the whole round (rounded down), and the most in a second (rounded up), for a rate of one at load 1."""
+    edges = np.append(np.arange(0.0, scenario.duration - 1e-9, scenario.provisioning_interval), scenario.duration)
+    times = np.arange(len(scenario.load) + 1) * scenario.load_step
+    passed = np.interp(edges, times, np.append(0.0, np.cumsum(scenario.load) * scenario.load_step))
+    grid = max(scenario.load) / LOADS or 1.0
+    for begin, end, items in zip(edges[:-1], edges[1:], np.diff(passed), strict=True):
+        first, last = int(begin / scenario.load_step + 1e-9), math.ceil(end / scenario.load_step - 1e-9)
+        length = float(end - begin)
+        largest = max(scenario.load[first:last])
+        yield length, math.floor(items / length / grid + 1e-9) * grid * length, math.ceil(largest / grid - 1e-9) * grid
+
+
+def _slow_share(scenario: EnactmentScenario, multiple: float) -> float:
+    """Share of items whose processing takes longer than `multiple` times its mean."""
+    if scenario.service == "exponential":
+        return math.exp(-multiple)
+    sigma = scenario.variation if scenario.service == "lognormal" else 0.0
+    if sigma == 0.0:
+        return 0.0 if multiple >= 1 else 1.0
+    return 1 - NormalDist().cdf(math.log(multiple) / sigma + sigma / 2)
+
+
+class _Penalties:
+    """Least expected penalty in a round, by its load and hosts; each is computed once."""
+
+    def __init__(self, world: _World) -> None:
+        self._world = world
+        self._known: dict[tuple[float, ...], float] = {}
+        self._listed: dict[tuple[float, float, float], tuple[NDArray[np.int64], Values]] = {}
+
+    def choices(self, length: float, items: float, densest: float) -> tuple[NDArray[np.int64], Values]:
+        """Hosts of each type (C, K) that may be leased in a round, and the penalty that they leave (C,)."""
+        key = length, items, densest
+        if key not in self._listed:
+            sizes = self._world.sizes
+            alone = [self._enough(kind, key) for kind in range(len(sizes.types))]
+            hosts = np.array(list(product(*(range(count + 1) for count in alone))), np.int64)
+            costs = np.array([self._penalty(each @ sizes.capacity, key) if each.any() else math.inf for each in hosts])
+            useful = np.isfinite(costs)
+            self._listed[key] = hosts[useful], costs[useful]
+        return self._listed[key]
+
+    def _enough(self, kind: int, key: tuple[float, float, float]) -> int:
+        """Hosts of one type beyond which nothing is gained; at most its limit."""
+        sizes = self._world.sizes
+        unlimited = self._penalty(np.full(len(sizes.resources), math.inf), key)
+        count = 1
+        while count < sizes.limit[kind] and self._penalty(count * sizes.capacity[kind], key) > unlimited + 1e-9:
+            count += 1
+        return int(min(count, sizes.limit[kind]))
+
+    def _penalty(self, offered: Values, key: tuple[float, float, float]) -> float:
+        known = (*key, *offered.tolist())
+        if known not in self._known:
+            self._known[known] = _least_penalty(self._world, offered, *key)
+        return self._known[known]
+
+
+def _least_penalty(world: _World, offered: Values, length: float, items: float, densest: float) -> float:
+    """Money in a round on hosts that offer so much of each resource (R,); infinite where not even one instance of each fits.
+
+    Of the items whose origin enters so early that they must be begun in the round to be in time, those beyond what the
+    instances (whole numbers) have time for are lost to the operator: late there, or not come because they were late before.
+    """
+    program, operators = Program(), world.potential.size
+    instances = program.add_columns("instances", operators, lower=1.0, integer=True)
+    late = program.add_columns("late", operators, upper=0.0 if world.all_in_time else math.inf)
+    bounded = np.flatnonzero(np.isfinite(offered) & (offered > 0))
+    shares = world.sizes.needs[:, bounded].T / offered[bounded][:, None]
+    rows = np.arange(bounded.size)[:, None]
+    program.add_rows("area", bounded.size, [(rows, instances[None, :], shares)], upper=1.0 + 1e-9)
+    due = world.potential * np.maximum(0.0, items - world.reach * densest)
+    rows = np.arange(operators)
+    scale = length / world.occupied
+    entries = [(rows, instances, 1.0), (rows[:, None], late[None, :], world.passed_on / scale[:, None])]
+    program.add_rows("lost", operators, entries, lower=due / scale)
+    entries = [(rows[:, None], late[None, :], world.passed_on / scale[:, None])]
+    program.add_rows("all", operators, entries, upper=world.potential * items / scale)
+    # A lost item cannot become late by slow processing any more.
+    program.minimise(Linear.of(late, 1.0 - world.slow * world.passed_on.sum(axis=0)))
+    result = solve_program(program, gap=1e-7)
+    if result.bound is None:
+        return math.inf
+    return world.penalty * (result.bound + world.slow * float(world.potential.sum()) * items)
