@@ -6,12 +6,13 @@ import csv
 import json
 from functools import cache
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.enactment import report, report_sensitivity
+from edrp.validation.enactment import report, report_bounds, report_sensitivity
 from edrp.validation.enactment.billing import billed
 from edrp.validation.enactment.claims import statements
 from edrp.validation.enactment.paper_tables import (
@@ -180,6 +181,7 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
 
     monkeypatch.setattr(report, "enact", lambda *arguments, **how: enacted)
     monkeypatch.setattr(report_sensitivity, "enact", lambda *arguments, **how: enacted)
+    monkeypatch.setattr(report, "bounds_of", lambda *arguments, **how: {("stepwise", 10): 41.25})
     monkeypatch.setattr(report, "queueing_check", lambda: (QueueingCheck("M/M/1", 2.0, 2.01),))
     with pytest.raises(SystemExit) as ended:
         main(["validate", "enactment", "--seeds", "2", "--quick", "--sensitivity", "--out", str(tmp_path)])
@@ -209,6 +211,21 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
     assert float(rows[0]["mean"]) == document["cells"][0]["mean"]
     assert document["error"] == setting_error(enacted)._asdict()
     assert "| real-time % |" in (tmp_path / "tables.md").read_text(encoding="utf-8")
+
+
+def test_bounds_are_means_over_different_walks(monkeypatch):
+    asked = []
+
+    def bound(scenario, level, *, time_limit):
+        asked.append(scenario)
+        return SimpleNamespace(total=scenario.load[1])
+
+    monkeypatch.setattr(report_bounds, "clairvoyant_bound", bound)
+    found = report_bounds.bounds_of(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
+    walks = [SHORT.scenario("random-walk-1", 30, seed) for seed in (1, 2, 3)]
+    assert len(asked) == 1 + len(walks)
+    assert found["two-level", 30] == SHORT.scenario("two-level", 30, 1).load[1]
+    assert found["random-walk-1", 30] == pytest.approx(np.mean([walk.load[1] for walk in walks]))
 
 
 def test_savings_against_the_btu_policy_count_only_where_compliance_is_as_high():

@@ -17,19 +17,17 @@ from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
 from edrp.validation.enactment.claims import statements
 from edrp.validation.enactment.paper_tables import PATTERNS, POLICIES
 from edrp.validation.enactment.queueing_check import queueing_check
+from edrp.validation.enactment.report_bounds import bounds_of
 from edrp.validation.enactment.report_cells import cells_of, error_of
 from edrp.validation.enactment.report_page import Page, render, require_page_packages
+from edrp.validation.enactment.report_print import cell_records, comparison_records, console_table, markdown_table
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of
 from edrp.validation.enactment.report_sections import Found, sections, verdicts
 from edrp.validation.enactment.report_sensitivity import sensitivity
 from edrp.validation.enactment.report_tables import (
     against_btu,
-    cell_records,
     check_table,
-    comparison_records,
-    console_table,
     error_table,
-    markdown_table,
     paper_table,
     side_by_side,
     statement_in_words,
@@ -85,7 +83,7 @@ def investigate(
         cells=list(cells_of(samples)),
         error=error_of(samples),
         statements=statements(samples),
-        bounds={},
+        bounds=bounds_of(setting, numbers, n_jobs=how.get("n_jobs")),
         sensitivities=sensitivity(range(1, min(seeds, SENSITIVITY_SEEDS) + 1), **how) if sensitive else {},
         checks=queueing_check(),
     )

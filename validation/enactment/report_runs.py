@@ -139,23 +139,22 @@ def enact(
         Before any run: unknown policies or parameters, a folder of other runs.
     """
     chosen = Setting() if setting is None else setting
-    how: dict[str, Any] = {"spark": spark} if spark is not None else {"n_jobs": n_jobs}
+    how: dict[str, Any] = {"n_jobs": n_jobs} if spark is None else {"spark": spark}
     found: list[Enacted] = []
     for folder, blind in (("by-unit", False), ("any-unit", True)):
-        own = [policy for policy in policies if (policy in BLIND) == blind]
-        if own:
-            scenarios = _scenarios(chosen, patterns, units[:1] if blind else units, seeds)
-            where = None if out is None else out / folder
-            methods = [chosen.method(policy) for policy in own]
-            rows = solve_batch(scenarios, methods, out=where, progress=progress, **how)
-            asked = (read_rows(where, COLUMNS) if where is not None else rows if spark is None else rows.toArrow()).select(
-                COLUMNS
-            )
-            for pattern, unit, seed, policy, run in _runs(asked, methods):
-                billing = units if blind else (unit,)
-                found += [
-                    settled(chosen.scenario(pattern, each, seed), pattern, Column(policy, each), seed, run) for each in billing
-                ]
+        methods = {chosen.method(policy): policy for policy in policies if (policy in BLIND) == blind}
+        if not methods:
+            continue
+        scenarios = _scenarios(chosen, patterns, units[:1] if blind else units, seeds)
+        where = None if out is None else out / folder
+        rows = solve_batch(scenarios, list(methods), out=where, progress=progress, **how)
+        if where is not None:
+            rows = read_rows(where, COLUMNS)
+        elif spark is not None:
+            rows = rows.toArrow()
+        for pattern, unit, seed, policy, run in _runs(rows.select(COLUMNS), methods):
+            billing = [Column(policy, each) for each in (units if blind else (unit,))]
+            found += [settled(chosen.scenario(pattern, column.unit, seed), pattern, column, seed, run) for column in billing]
     order = {pattern: index for index, pattern in enumerate(patterns)}
     return sorted(found, key=lambda each: (order[each.pattern], policies.index(each.column.policy), each.column.unit, each.seed))
 
@@ -210,8 +209,8 @@ def _scenarios(
     }
 
 
-def _runs(rows: pa.Table, methods: Sequence[str]) -> Iterator[tuple[str, int, int, str, EnactmentRun]]:
-    """Pattern, unit, seed, policy and run of the rows of these methods.
+def _runs(rows: pa.Table, methods: Mapping[str, str]) -> Iterator[tuple[str, int, int, str, EnactmentRun]]:
+    """Pattern, unit, seed, policy and run of the rows of these methods, by which policies are named.
 
     Raises
     ------
@@ -226,7 +225,7 @@ def _runs(rows: pa.Table, methods: Sequence[str]) -> Iterator[tuple[str, int, in
         pattern, unit, seed = row["id"].split("/")
         run = EnactmentScenarioSolution.model_validate_json(row["solution"]).run
         assert run is not None  # solved
-        yield pattern, int(unit), int(seed), row["method"].partition(SUFFIX)[0], run
+        yield pattern, int(unit), int(seed), methods[row["method"]], run
 
 
 def settled(scenario: EnactmentScenario, pattern: str, column: Column, seed: int, run: EnactmentRun) -> Enacted:

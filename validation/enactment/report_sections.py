@@ -12,6 +12,7 @@ from edrp.validation.benchmark.tables import Table, facts_table
 from edrp.validation.enactment.figures import draw_pattern
 from edrp.validation.enactment.paper_tables import ERRATA, FIGURE_NUMBERS, PATTERNS, TABLE_NUMBERS
 from edrp.validation.enactment.queueing_check import QueueingCheck
+from edrp.validation.enactment.report_bounds import SEEDS as BOUND_SEEDS
 from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_page import Section, image_address
 from edrp.validation.enactment.report_runs import BLIND, Enacted, Samples, Setting
@@ -114,17 +115,18 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
         "Policies side by side",
         (
             f"{' and '.join(each for each in BLIND if each in found.policies)}: run once and billed by each unit, which such a "
-            "policy does not look at. The clairvoyant bound is the least that hosts can cost, even if the load is known "
-            "beforehand.",
+            "policy does not look at. The clairvoyant bound is the least that hosts and late items can be expected "
+            f"to cost, even if the load is known beforehand; of random walks it is the mean over the first {BOUND_SEEDS}, each "
+            "as far as it came in a few seconds.",
         ),
         tables=(side_by_side(found.samples, found.bounds), against_btu(found.samples)),
     )
     yield Section(
         "Setting",
         (
-            "One setting for all cells. The paper does not print which share of a processing duration occupies an instance, how "
-            "durations vary, how the items of a tick arrive and how many instances there are at the start: these were fitted on "
-            f"the patterns {' and '.join(FITTED_ON)}; the random walks had no part in it.",
+            "One setting for all cells. What the paper does not print, among it the share of a processing duration that occupies "
+            f"an instance and how durations vary, was fitted on the patterns {' and '.join(FITTED_ON)} where the table says so; "
+            "the random walks had no part in it.",
         ),
         tables=setting_tables(found.setting, found.policies),
     )
