@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,20 +12,21 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.datasets.departures import FIRST_DAY, departures_scenario
-from edrp.documents.base import named_resources
 from edrp.documents.enactment_run import EnactmentRun
-from edrp.enactment.leases import cheapest_leases
 from edrp.heuristics.enactment import POLICIES
-from edrp.problems.enactment import ROUNDING, fewest_instances
 from edrp.problems.enactment_scenario import LEVELS, EnactmentScenario
 from edrp.solve import solve
 from edrp.validation.enactment.billing import billed
 from edrp.validation.enactment.methods import SUFFIX
 from edrp.validation.enactment.report_runs import BLIND
 from edrp.validation.enactment.timeline import timeline, timeline_figure
+from edrp.validation.enactment_bounds import ClairvoyantBound, clairvoyant_bound
 
 UNITS = (600.0, 3600.0)
 """Seconds of the billing time units (BTU) compared."""
+
+BOUND_SECONDS = 30.0
+"""For each bound; those of a week are proven in less."""
 
 SHORT = ("real-time", "near", "relaxed")
 """Compliance levels, for heads of columns."""
@@ -99,7 +99,7 @@ def follow_week(
     return rows
 
 
-def week_table(rows: Sequence[WeekRow], known: Mapping[float, float]) -> Table:
+def week_table(rows: Sequence[WeekRow], bounds: Mapping[float, ClairvoyantBound]) -> Table:
     """Money, shares in time, mean hosts and scalings, a row for each policy and unit; totals hold a level's penalties.
 
     `known` has what the leases cost of somebody who knows the load, by unit.
@@ -108,40 +108,12 @@ def week_table(rows: Sequence[WeekRow], known: Mapping[float, float]) -> Table:
     heads = ["leases", *(f"total {name}" for name in SHORT), *(f"% {name}" for name in SHORT)]
     for column in (*heads, "hosts", "up", "down", "moved", "s"):
         table.add_column(column, justify="right")
-    for unit, cost in known.items():
+    for unit, bound in bounds.items():
         for row in rows:
             if row.unit == unit:
                 table.add_row(row.policy, f"{unit:g}", *_cells(row))
-        table.add_row("load known", f"{unit:g}", f"{cost:.0f}", end_section=True)
+        table.add_row("clairvoyant", f"{unit:g}", f"{bound.lease_cost:.0f}", "", f"{bound.total:.0f}", end_section=True)
     return table
-
-
-def known_load_cost(scenario: EnactmentScenario) -> float:
-    """Money for the leases of somebody who knows the load of every step beforehand and lets nothing wait beyond it.
-
-    Instances are as few as serve the mean rates, they fit on hosts without a gap, and every billing time unit (BTU) is bought
-    as late as possible. Policies that keep up pay more; one that lets items wait may pay less.
-
-    Parameters
-    ----------
-    scenario
-        With one host type, whose unit is a whole number of steps of the load.
-
-    Examples
-    --------
-    >>> known_load_cost(departures_scenario(days=1, billing_time=3600.0))
-    378.0
-    """
-    application, (host,) = scenario.application, scenario.host_types
-    needed = []
-    for load in scenario.load:
-        used = dict.fromkeys(host.capacity, 0.0)
-        for each in application.operators:
-            count = fewest_instances(each, load * application.load(each.name), 1.0)
-            for name, amount in named_resources(each.resources).items():
-                used[name] += count * amount
-        needed.append(max(math.ceil(used[name] / most - ROUNDING) for name, most in host.capacity.items()))
-    return cheapest_leases(needed, round(host.billing_time / scenario.load_step), host.price).cost
 
 
 def draw_week(rows: Sequence[WeekRow], first_day: str, days: int, folder: Path) -> None:
@@ -169,7 +141,7 @@ def run(
     seed: int = 1,
     out: Path | None = None,
 ) -> list[WeekRow]:
-    """Run, print the table, and draw into a folder if there is one.
+    """Run, print the table with the clairvoyant bound, and draw into a folder if there is one.
 
     Raises
     ------
@@ -178,8 +150,11 @@ def run(
     """
     rows = follow_week(first_day, days, policies=policies, units=units, seed=seed)
     console.print(f"departures of {days} days from {first_day}: {max(row.items for row in rows):,} items, seed {seed}")
-    known = {unit: known_load_cost(departures_scenario(first_day, days, billing_time=unit)) for unit in units}
-    console.print(week_table(rows, known))
+    scenarios = {unit: departures_scenario(first_day, days, billing_time=unit) for unit in units}
+    bounds = {
+        unit: clairvoyant_bound(scenario, "near_real_time", time_limit=BOUND_SECONDS) for unit, scenario in scenarios.items()
+    }
+    console.print(week_table(rows, bounds))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         draw_week(rows, first_day, days, out)
