@@ -24,6 +24,13 @@ which share. Were it all, 8 machines would need some 270 instances; its figures 
 the initial instances on the stepwise and the two-level pattern.
 """
 
+STALL_INTERVAL, STALL_DURATION = 60.0, 2.0
+"""Seconds: mean time between stalls of one operator or another, and how long none of its items is begun.
+
+A setting of ours as well. The paper speaks of short delays by other applications on the same hardware, for which instances are
+added from time to time, and does not print how many; fitted with the occupancy.
+"""
+
 EMISSIONS = {"filter-availability": 5, "monitor-temperature": 10, "parse-and-distribute-data": 1}
 """Items per machine and tick into the operators that read sensors (Table 1): S1 → O2, S3 → O6, S2 → O1."""
 
@@ -174,6 +181,8 @@ def machine_scenario(machines: list[float], step: float, billing_time: float = P
         "load": tuple(machines),
         "load_step": step,
         "emission_interval": TICK,
+        "stall_interval": STALL_INTERVAL,
+        "stall_duration": STALL_DURATION,
     }
     return EnactmentScenario(**{**described, **fields})
 

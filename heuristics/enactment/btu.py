@@ -33,7 +33,10 @@ class BtuParameters:
     instances_weight, queue_weight, delay_weight, scalings_weight, queue_load, penalty
         W1 to W4, QL and P of Alg. 3, see `OperatorSelection`.
     cooldown : s
-        An operator is not scaled down for so long after it was scaled up; from the published code, per operator as there.
+        No operator is scaled down for so long after a scale-up; the paper does not print it.
+    shared_cooldown
+        Whether any scale-up counts, or only one of the same operator. With True instances do not change hands while the load
+        rises, and the printed compliance of long units is met better.
     window : share of a billing time unit (BTU)
         Within its last 5 %, a host is prolonged or released.
     window_rounds : observations
@@ -60,6 +63,7 @@ class BtuParameters:
     queue_load: Weight = 100.0
     penalty: Weight = 1e-4
     cooldown: Weight = 180.0
+    shared_cooldown: bool = True
     window: Annotated[float, Field(gt=0, le=1)] = 0.05
     window_rounds: Annotated[int, Field(ge=0)] = 1
     release_share: Annotated[float, Field(ge=0, le=1)] = 0.2
@@ -128,8 +132,10 @@ class BtuPolicy:
         return 1 if parameters.second_threshold is None or operator.queue <= parameters.second_threshold else 2
 
     def _utilities(self, state: EnactmentState) -> Utilities:
-        """Alg. 3, and -1 for operators that were scaled up a moment ago."""
+        """Alg. 3, and -1 for operators that were scaled up a moment ago, or for all of them."""
         cooling = {name for name, since in self._scaled_up.items() if state.time - since < self._parameters.cooldown}
+        if cooling and self._parameters.shared_cooldown:
+            cooling = set(state.operators)
 
         def utilities(instances: Mapping[str, int]) -> dict[str, float]:
             found = self._selection.utilities(state.operators, instances)

@@ -17,7 +17,7 @@ Items = Annotated[float, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdParameters:
-    """Constants of the baseline; the defaults are the paper's.
+    """Constants of the baseline; where nothing else is said, the defaults are the paper's.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class ThresholdParameters:
     lower : items
         One instance less while fewer than these wait.
     cooldown : s
-        An operator is not scaled down for so long after it was scaled up; the baseline knows none.
+        An operator is not scaled down for so long after it was scaled up. The paper does not print it; 0 scales down at once.
     place_on_starting
         Whether a host that is still starting may take new instances. The baseline leases "as soon as all currently used
         VMs are fully utilized", and one that starts is not.
@@ -37,7 +37,7 @@ class ThresholdParameters:
     upper: Items = 50.0
     second_upper: Items | None = 250.0
     lower: Items = 1.0
-    cooldown: Annotated[float, Field(ge=0)] = 0.0
+    cooldown: Annotated[float, Field(ge=0)] = 180.0
     place_on_starting: bool = True
 
 
