@@ -1,0 +1,123 @@
+"""How long an item occupies an instance, learned from what a monitoring system sees."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from edrp.enactment.state import OperatorState
+
+STANDING = 2.0
+"""Items per instance that make a queue one that stands."""
+
+GAIN = 0.5
+"""Weight of a round in which a queue stood."""
+
+
+class CapacityEstimate(Protocol):
+    """Learns, round by round, the seconds for which an item occupies an instance of one operator."""
+
+    def learn(self, state: OperatorState, interval: float) -> None:
+        """Take in what was seen in the last `interval` seconds."""
+        ...
+
+    @property
+    def occupied(self) -> float:
+        """Seconds per item, as estimated now."""
+        ...
+
+
+class BusyEstimate:
+    """Occupied instance-seconds per item begun, with forgetting, from a prior that weighs a few items.
+
+    The service level objective is the prior: nobody declares which share of it occupies an instance, and more than all of it
+    cannot be. With w items seen (forgotten ones weigh less), of which B instance-seconds are known, the estimate is
+    (B + prior_items * objective) / (w + prior_items).
+
+    Parameters
+    ----------
+    objective
+        Seconds: processing duration that the operator promises.
+    prior_items
+        Items that the prior weighs.
+    forgetting
+        Weight that a round keeps when the next is seen; 1 forgets nothing.
+
+    Examples
+    --------
+    >>> from edrp.documents.enactment import ContainerOperator
+    >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5)
+    >>> estimate = BusyEstimate(1.5, prior_items=5, forgetting=0.95)
+    >>> estimate.occupied
+    1.5
+    >>> estimate.learn(OperatorState(ocr, begun=395, busy=118.5), 60.0)
+    >>> round(estimate.occupied, 3)
+    0.315
+    """
+
+    def __init__(self, objective: float, prior_items: float, forgetting: float) -> None:
+        self._prior_items = prior_items
+        self._prior = prior_items * objective
+        self._forgetting = forgetting
+        self._items = 0.0
+        self._busy = 0.0
+
+    def learn(self, state: OperatorState, interval: float) -> None:
+        """Take in the items that were begun and the instance-seconds that were occupied."""
+        self._items = self._forgetting * self._items + state.begun
+        self._busy = self._forgetting * self._busy + state.busy
+
+    @property
+    def occupied(self) -> float:
+        """Seconds per item, as estimated now."""
+        return (self._busy + self._prior) / (self._items + self._prior_items)
+
+
+class QueueEstimate:
+    """What instances got done while items waited for them: for where nobody measures how busy they are.
+
+    An item cannot occupy more than instance-seconds there were per item begun: a bound that falls with every round in which
+    the instances got more done than was known. In rounds in which a queue stood from beginning to end that is the capacity
+    itself. Between them the estimate is eased, because a bound which is never met says nothing of what lies below it: the
+    operator then holds fewer instances, round by round, until items wait again.
+
+    Parameters
+    ----------
+    objective
+        Seconds: processing duration that the operator promises, and first estimate.
+    ease
+        Share by which the estimate falls in a round without a queue.
+
+    Examples
+    --------
+    >>> from edrp.documents.enactment import ContainerOperator
+    >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5)
+    >>> estimate = QueueEstimate(1.5, ease=0.01)
+    >>> for _ in range(8):
+    ...     estimate.learn(OperatorState(ocr, running=2, queue=900, begun=400), 60.0)
+    >>> round(estimate.occupied, 3)
+    0.3
+    """
+
+    def __init__(self, objective: float, ease: float) -> None:
+        self._occupied = objective
+        self._ease = ease
+        self._stood = False
+        self._running = 0
+
+    def learn(self, state: OperatorState, interval: float) -> None:
+        """Take in the items that were begun, by how many instances, and whether others waited."""
+        stands = state.queue > STANDING * max(state.running, 1)
+        before, self._running = self._running, state.running
+        if state.begun and state.running:
+            bound = 0.5 * (before + state.running if before else 2 * state.running) * interval / state.begun
+            if stands and self._stood:
+                self._occupied += GAIN * (bound - self._occupied)
+            else:
+                eased = self._occupied * (1.0 if stands else 1.0 - self._ease)
+                self._occupied = min(eased, bound)
+        self._stood = stands
+
+    @property
+    def occupied(self) -> float:
+        """Seconds per item, as estimated now."""
+        return self._occupied

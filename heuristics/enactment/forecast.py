@@ -1,0 +1,167 @@
+"""Demand of every operator, followed down the streams, and what may become of it: paths like those seen before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.enactment.state import EnactmentState
+
+Vector = NDArray[np.float64]
+
+
+class DemandHistory:
+    """Items per second that every operator would receive were none of them behind, one row per round.
+
+    What arrives at an operator in a surge is what overloaded operators before it let through. Only what comes from outside
+    is therefore taken as measured; the rest follows down the streams by the selectivities, all in the same round.
+
+    Parameters
+    ----------
+    state
+        The first that is seen: names, streams and declared rates.
+    rounds
+        Rounds that are remembered.
+
+    Examples
+    --------
+    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.state import OperatorState
+    >>> read = ContainerOperator(name="read", processing_duration=0.5, external_rate=4.0, selectivity=0.5)
+    >>> write = ContainerOperator(name="write", processing_duration=0.2)
+    >>> monitored = {"read": OperatorState(read, arrivals=1200, begun=300), "write": OperatorState(write, arrivals=150)}
+    >>> state = EnactmentState(60.0, 60.0, monitored, {}, {}, streams=(("read", "write"),))
+    >>> history = DemandHistory(state, rounds=10)
+    >>> history.declared.tolist()
+    [4.0, 2.0]
+    >>> history.learn(state)
+    >>> history.rows.tolist()
+    [[20.0, 10.0]]
+    """
+
+    def __init__(self, state: EnactmentState, rounds: int) -> None:
+        names = list(state.operators)
+        index = {name: position for position, name in enumerate(names)}
+        operators = [each.operator for each in state.operators.values()]
+        self._rounds = rounds
+        # flow[i, j]: items that reach j for every item that comes to i from outside.
+        step = np.zeros((len(names), len(names)))
+        for source, target in state.streams:
+            step[index[source], index[target]] = operators[index[source]].selectivity
+        self.step: Vector = step
+        self._flow = np.linalg.inv(np.eye(len(names)) - step)
+        # Whoever comes after an operator can be reached from more operators than this one can.
+        reachable = np.linalg.matrix_power(np.eye(len(names)) + (step > 0), len(names)) > 0
+        self.order: NDArray[np.int64] = np.argsort(reachable.sum(axis=0), kind="stable")
+        self._fed = step.any(axis=0)
+        self._open = np.array([operator.external_rate > 0 for operator in operators]) | ~self._fed
+        self.declared: Vector = np.array([operator.external_rate for operator in operators]) @ self._flow
+        self.rows: Vector = np.empty((0, len(names)))
+
+    def learn(self, state: EnactmentState) -> None:
+        """Add the round that has just ended."""
+        monitored = state.operators.values()
+        arrivals = np.array([each.arrivals for each in monitored], dtype=np.float64) / state.interval
+        begun = np.array([each.begun for each in monitored], dtype=np.float64) / state.interval
+        outside = np.where(self._open, np.maximum(arrivals - begun @ self.step, 0.0), 0.0)
+        self.rows = np.vstack([self.rows[-self._rounds + 1 :] if self._rounds > 1 else self.rows[:0], outside @ self._flow])
+
+
+QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+"""Chances at which a time that nothing is known of is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """What the load may do in the coming rounds.
+
+    Attributes
+    ----------
+    levels : (paths, rounds + 1): load after so many rounds; column 0 is now.
+    weights : (paths,).
+    known : (paths,): rounds of each path that count.
+    """
+
+    levels: Vector
+    weights: Vector
+    known: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PathSettings:
+    """How paths are drawn from the past.
+
+    Attributes
+    ----------
+    likeness : distance between two pasts at which a path weighs 0.6 of one with the same past, as a share of the peak.
+    recall : weight that the past keeps per round back when two pasts are compared.
+    doubt : weight of the paths that need no past, in all, where one like path from the past weighs 1.
+    return_time : s, mean time after which a path of these returns to the peak.
+    """
+
+    likeness: float = 0.1
+    recall: float = 0.8
+    doubt: float = 0.5
+    return_time: float = 1200.0
+
+
+def paths(loads: Vector, rounds: int, interval: float, settings: PathSettings) -> Paths:
+    """Paths from now on: as after earlier moments, by likeness to now; as after any moment; and back to the peak.
+
+    Parameters
+    ----------
+    loads
+        (rounds seen,): load of each round, the last is now.
+    rounds
+        To look ahead.
+    interval
+        Seconds of a round.
+    settings
+        How likeness is judged.
+
+    Examples
+    --------
+    >>> beat = np.array([2.0, 2, 8, 8] * 8)[:-2]
+    >>> found = paths(beat, 2, 60.0, PathSettings())
+    >>> (found.levels.T @ found.weights / found.weights.sum()).round(1).tolist()
+    [2.0, 7.0, 7.7]
+    """
+    now, seen = loads[-1], len(loads)
+    peak = max(float(loads.max()), 1e-12)
+    ahead = np.arange(rounds + 1)
+    own = _unlearned(float(now), peak, rounds, interval, settings)
+    starts = np.arange(seen - 1)
+    if not len(starts):
+        return own
+    distance = _distances(loads, settings.recall) / (settings.likeness * peak)
+    reached = starts[:, None] + ahead[None, :]
+    levels = np.maximum(now + loads[np.minimum(reached, seen - 1)] - loads[starts][:, None], 0.0)
+    weights = np.exp(-0.5 * distance**2) + settings.doubt / 2 / len(starts)
+    known = np.minimum(seen - 1 - starts, rounds)
+    return Paths(np.vstack([own.levels, levels]), np.concatenate([own.weights, weights]), np.concatenate([own.known, known]))
+
+
+def _distances(loads: Vector, recall: float) -> Vector:
+    """Root of the mean squared difference between the past of now and that of every earlier round, recent rounds first.
+
+    Where a past is shorter than that of now, what it lacks counts as unlike as the rest of it.
+    """
+    seen = len(loads)
+    total, weight = np.zeros(seen - 1), np.zeros(seen - 1)
+    share = 1.0
+    for back in range(seen - 1):
+        if share < 0.02:
+            break
+        total[back:] += share * (loads[: seen - 1 - back] - loads[-1 - back]) ** 2
+        weight[back:] += share
+        share *= recall
+    return np.sqrt(total / weight)
+
+
+def _unlearned(now: float, peak: float, rounds: int, interval: float, settings: PathSettings) -> Paths:
+    """Load that stays as it is until it returns to the peak, after a time that is exponentially distributed."""
+    jumps = np.maximum(1, np.ceil(-np.log(1.0 - QUANTILES) * settings.return_time / interval))
+    levels = np.where(np.arange(rounds + 1)[None, :] >= jumps[:, None], peak, now)
+    return Paths(levels, np.full(len(jumps), settings.doubt / 2 / len(jumps)), np.full(len(jumps), rounds))

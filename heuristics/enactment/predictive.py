@@ -1,0 +1,237 @@
+"""Leases and instances by prediction: load and capacity are learned while the policy runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from edrp.documents.enactment import HostType, fits
+from edrp.enactment import Action, Draft, EnactmentState
+from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
+from edrp.heuristics.enactment.forecast import DemandHistory, PathSettings, paths
+from edrp.heuristics.enactment.predictive_filling import fill, supported
+from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
+from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
+from edrp.heuristics.enactment.predictive_release import vacated
+from edrp.heuristics.enactment.predictive_targets import TAIL, targets
+
+FEWEST_ROUNDS = 10
+"""Rounds that are looked ahead where a billing time unit is shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictiveParameters:
+    """What the policy weighs, and what it believes before it has seen anything.
+
+    Money and late items:
+
+    Attributes
+    ----------
+    penalty : money per late item and operator.
+    overload_share : of all items, those taken to be late while load waits; fewer make the policy hold fewer hosts.
+    surprise_share : of all items, those taken to be late in the first round of an overload.
+    margin : share of the price of a unit that must be saved for a host to be given back.
+
+    Capacity:
+
+    utilisation : share of its time for which an instance may be occupied.
+    estimate : "busy" (instance-seconds occupied are monitored) or "queue" (they are not).
+    prior_items : items that the service level objective weighs as an estimate of the time that an item occupies an instance.
+    forgetting : weight that a round keeps when the next is seen.
+    ease : with "queue", share by which the estimate falls in a round in which no queue stood.
+    drain_time : s in which queues shall be gone.
+
+    Hosts:
+
+    look_ahead : s, at most; a billing time unit where it is shorter.
+    serving_time : s from readiness of a host to that of its instances.
+    leaving_time : s that it takes to move the last instances off a host.
+
+    Load:
+
+    memory : s of the past that are remembered.
+    likeness : distance between two pasts, as a share of the highest load, at which they are somewhat alike (weight 0.6).
+    recall : weight that the past keeps per round back when two pasts are compared.
+    doubt : weight of what does not follow from a like past, where one round after a like past weighs 1.
+    return_time : s, mean time after which the load is taken to return to its peak.
+    tail : weight of a surge to a multiple m of the load for which nothing speaks, times m².
+    """
+
+    penalty: float = 1e-4
+    overload_share: float = 0.3
+    surprise_share: float = 0.8
+    margin: float = 0.2
+    utilisation: float = 0.95
+    estimate: Literal["busy", "queue"] = "busy"
+    prior_items: float = 20.0
+    forgetting: float = 0.95
+    ease: float = 0.01
+    drain_time: float = 60.0
+    look_ahead: float = 3600.0
+    serving_time: float = 15.0
+    leaving_time: float = 20.0
+    memory: float = 14400.0
+    likeness: float = 0.1
+    recall: float = 0.8
+    doubt: float = 0.5
+    return_time: float = 1200.0
+    tail: float = 0.002
+
+    def __post_init__(self) -> None:
+        for name in ("utilisation", "forgetting", "recall", "overload_share", "surprise_share", "ease"):
+            value = getattr(self, name)
+            if not 0 < value <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {value:g}")
+        for name in ("prior_items", "drain_time", "look_ahead", "memory", "likeness", "doubt", "return_time", "tail"):
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueError(f"{name} must be above 0, got {value:g}")
+        for name in ("penalty", "margin", "serving_time", "leaving_time"):
+            value = getattr(self, name)
+            if not value >= 0:
+                raise ValueError(f"{name} must not be negative, got {value:g}")
+
+
+class PredictivePolicy:
+    """Predicts load and capacity, and holds the hosts that cost the least with the late items of having fewer.
+
+    Each round it learns how long an item occupies an instance and what comes from outside (`capacity`, `forecast`), compares what
+    every number of hosts would cost on paths like those that the load took after moments like this one (`predictive_hosts`), and
+    fills all paid room with instances: instances cost nothing, so that those which are not needed stand by. Hosts are given back
+    at the end of what is paid only. Where the load is more than the hosts bear, it lets the items wait of those operators that
+    need the most room per item (`predictive_targets`): few items are late then, but those for long, and what leaves the
+    application leaves it later.
+
+    Parameters
+    ----------
+    parameters
+        What it weighs and believes.
+
+    Examples
+    --------
+    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment import HostState, OperatorState
+    >>> work = ContainerOperator(name="work", processing_duration=0.5, external_rate=4.0, resources={"cpu": 1})
+    >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)
+    >>> policy = PredictivePolicy(PredictiveParameters())
+    >>> host = HostState("host-1", small, paid_until=600.0, instances={"work": 1})
+    >>> first = EnactmentState(0.0, 60.0, {"work": OperatorState(work)}, {"host-1": host}, {"small": small}, leases=1)
+    >>> [str(action) for action in policy.observe(first)]
+    ['place work on host-1', 'place work on host-1', 'place work on host-1']
+    """
+
+    name = "predictive"
+
+    def __init__(self, parameters: PredictiveParameters = PredictiveParameters()) -> None:
+        self._parameters = parameters
+        self._settings = PathSettings(
+            likeness=parameters.likeness,
+            recall=parameters.recall,
+            doubt=parameters.doubt,
+            return_time=parameters.return_time,
+        )
+        self._history: DemandHistory | None = None
+        self._estimates: list[CapacityEstimate] = []
+
+    def observe(self, state: EnactmentState) -> tuple[Action, ...]:
+        """What to do now."""
+        p = self._parameters
+        history = self._learned(state)
+        seen = outlook(state, history, np.array([each.occupied for each in self._estimates]), p.utilisation, p.drain_time)
+        draft = self._with_hosts(Draft(state), seen)
+        ready = [name for name in draft.hosts if name in state.hosts and state.hosts[name].ready]
+        starting = [name for name in draft.hosts if name not in ready]
+        self._fill(draft, seen, ready, ready)
+        if starting:
+            self._fill(draft, seen, starting, [*ready, *starting])
+        return _covered(draft, seen).actions
+
+    def _learned(self, state: EnactmentState) -> DemandHistory:
+        """Demand so far; estimates and demand take in the round that has ended."""
+        p = self._parameters
+        if self._history is None:
+            self._history = DemandHistory(state, max(2, int(p.memory / state.interval)))
+            objectives = [each.operator.processing_duration for each in state.operators.values()]
+            if p.estimate == "busy":
+                self._estimates = [BusyEstimate(each, p.prior_items, p.forgetting) for each in objectives]
+            else:
+                self._estimates = [QueueEstimate(each, p.ease) for each in objectives]
+        else:
+            self._history.learn(state)
+            for estimate, each in zip(self._estimates, state.operators.values(), strict=True):
+                estimate.learn(each, state.interval)
+        return self._history
+
+    def _with_hosts(self, draft: Draft, seen: Outlook) -> Draft:
+        """Lease hosts, or give back those whose paid time ends before the next round."""
+        p, state = self._parameters, draft.state
+        within = state.interval + p.leaving_time
+        ending = [name for name in draft.hosts if draft.paid_until(name) - state.time < within]
+        held = [name for name in draft.hosts if name not in ending] + ending
+        fewest = max(1, len(held) - len(ending))
+        number = self._number(draft, seen, held, fewest)
+        busy = dict(zip(state.operators, np.maximum(seen.busy, 1e-9), strict=True))
+        for name in reversed(held[number:]):
+            draft = vacated(draft, name, busy, 1.0 / p.utilisation) or draft
+        for _ in range(number - len(held)):
+            draft.lease(seen.host_type.name)
+        return draft
+
+    def _number(self, draft: Draft, seen: Outlook, held: list[str], fewest: int) -> int:
+        """How many hosts to have: the first of those held, and new ones after them."""
+        p, interval = self._parameters, draft.state.interval
+        kind = seen.host_type
+        ahead = int(np.clip(round(kind.billing_time / interval), FEWEST_ROUNDS, max(FEWEST_ROUNDS, p.look_ahead / interval)))
+        found = paths(seen.loads, ahead, interval, self._settings)
+        top = float(found.levels.max())
+        types = [draft.type(name) for name in held] + [kind] * _available(draft, kind, int(np.ceil(1.5 * top)) + 2)
+        if not types:
+            return 0
+        sizes = np.vstack([np.zeros(seen.flow.need.shape[1]), *(seen.size(each) for each in types)])
+        room = sizes.cumsum(axis=0) * (1.0 - seen.left_over)
+        support = seen.load * supported(seen.flow, seen.busy, room, 2.0 * max(top / seen.load, 1.0))
+        prices = np.array([each.price / each.billing_time * interval for each in types])
+        costs = Costs(
+            rounds=ahead,
+            lag=1 + max(1, round((sum(kind.start_up) / 2 + p.serving_time) / interval)),
+            late=p.penalty * seen.rate * interval / seen.load,
+            overload_share=p.overload_share,
+            surprise_share=p.surprise_share,
+            utilisation=min(p.utilisation, 1.0 - 1e-6),
+        )
+        money = expected_costs(found, support, prices, len(held), seen.backlog, costs)
+        saved = np.concatenate([[0.0], prices.cumsum()]) * ahead
+        money += p.margin * np.maximum(saved[len(held)] - saved, 0.0)
+        return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(held)
+
+    def _fill(self, draft: Draft, seen: Outlook, hosts: list[str], within: list[str]) -> None:
+        """Place instances on some hosts so that those within which they are counted have what the load may need."""
+        soon = paths(seen.loads, 3, draft.state.interval, self._settings)
+        multiples = np.maximum(soon.levels.max(axis=1) / seen.load, 1.0)
+        multiples = np.append(multiples, TAIL)
+        weights = np.append(soon.weights / soon.weights.sum(), self._parameters.tail / TAIL**2)
+        wanted = targets(seen.flow, seen.room(draft, within), multiples, weights)
+        fill(draft, dict(zip(draft.state.operators, np.maximum(wanted, 1.0), strict=True)), hosts)
+
+
+def _available(draft: Draft, host_type: HostType, wanted: int) -> int:
+    """Hosts of a type that may be leased still, as far as they are wanted."""
+    if host_type.limit is None:
+        return wanted
+    leased = sum(each.type.name == host_type.name for each in draft.state.hosts.values())
+    return max(0, min(wanted, host_type.limit - leased))
+
+
+def _covered(draft: Draft, seen: Outlook) -> Draft:
+    """Lease the cheapest host that can run an operator which lacks instances and cannot run where hosts are leased by default."""
+    for name, busy in zip(draft.state.operators, seen.busy, strict=True):
+        operator = draft.state.operators[name].operator
+        if draft.instances(name) >= busy or fits(operator, seen.host_type):
+            continue
+        able = [each for each in draft.state.host_types.values() if fits(operator, each) and _available(draft, each, 1)]
+        if able:
+            host = draft.lease(min(able, key=lambda each: each.price / each.billing_time).name)
+            fill(draft, {name: max(busy, 1.0)}, [host])
+    return draft

@@ -1,0 +1,149 @@
+"""Instances on hosts: to every operator its share of the room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from edrp.documents.base import named_resources
+from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.draft import Draft
+from edrp.heuristics.enactment.forecast import Vector
+from edrp.heuristics.enactment.predictive_targets import Flow
+
+
+def supported(flow: Flow, busy: Vector, room: Vector, largest: float) -> Vector:
+    """Largest multiple of the load that hosts bear, were instances used to the full.
+
+    With n instances an operator of which `busy` are occupied bears n / busy times the load, and from there on needs its next
+    instance. Instances that are bought in the order of these multiples bear, together, the largest multiple of the whole load.
+
+    Parameters
+    ----------
+    flow
+        Needs and limits of the operators.
+    busy
+        (operators,): instances that the load occupies.
+    room
+        (choices, resources): hosts that there are.
+    largest
+        Multiple that is enough.
+
+    Returns
+    -------
+    (choices,): multiples, at most `largest`.
+
+    Examples
+    --------
+    >>> none = np.zeros(2)
+    >>> quarter, one, nine = np.full((2, 1), 0.25), np.ones(2), np.full(2, 9.0)
+    >>> flow = Flow(none, np.zeros((2, 2)), none, one, np.arange(2), quarter, one, nine, 1.0)
+    >>> supported(flow, np.array([2.0, 1.0]), np.array([[0.0], [0.5], [0.75], [1.5]]), 2.0).tolist()
+    [0.0, 0.5, 1.0, 2.0]
+    """
+    most = np.minimum(flow.most, np.maximum(np.ceil(largest * busy), flow.least))
+    multiples = np.concatenate([np.arange(count) / max(each, 1e-9) for count, each in zip(most, busy, strict=True)])
+    multiples[np.concatenate([np.arange(count) < least for count, least in zip(most, flow.least, strict=True)])] = 0.0
+    order = np.argsort(multiples, kind="stable")
+    bought = np.repeat(np.arange(len(busy)), most.astype(int))[order]
+    taken = flow.need[bought].cumsum(axis=0)
+    fitting = [np.searchsorted(taken[:, r], room[:, r] + 1e-9, side="right") for r in range(taken.shape[1])]
+    number = np.min(fitting, axis=0, initial=len(order))
+    bears = np.append(multiples[order], largest)[number]
+    return np.minimum(bears, largest)
+
+
+def fill(draft: Draft, wanted: Mapping[str, float], hosts: list[str]) -> None:
+    """Place instances on these hosts, always of the operator that lacks the largest share of what it should have, while any fit.
+
+    Where nothing fits for it, instances give way whose operators lack less without them.
+
+    Parameters
+    ----------
+    draft
+        To be filled.
+    wanted
+        Instances by operator, above 0; those beyond what fits are left out in proportion, and room that is left is used likewise.
+    hosts
+        Where.
+    """
+    growing = {name for name in wanted if _may_grow(draft, name)}
+    while growing:
+        name = min(growing, key=lambda each: coverage(draft, wanted, each))
+        host = tightest(draft, name, hosts)
+        if host is None and make_room(draft, wanted, name, hosts):
+            host = tightest(draft, name, hosts)
+        if host is not None:
+            draft.place(name, host)
+        if host is None or not _may_grow(draft, name):
+            growing.discard(name)
+
+
+def coverage(draft: Draft, wanted: Mapping[str, float], name: str, change: int = 0) -> float:
+    """Instances that an operator has, or will after a change, per instance that it should have."""
+    return (draft.instances(name) + change) / wanted[name]
+
+
+def spare(draft: Draft, name: str) -> bool:
+    """Whether an operator may lose an instance at all."""
+    return draft.instances(name) > draft.state.operators[name].operator.min_instances
+
+
+def tightest(draft: Draft, name: str, hosts: list[str]) -> str | None:
+    """Of the hosts with room for an instance, the one that has the image, then the one on which the least is left."""
+    fitting = [host for host in hosts if draft.fits(host, name)]
+    return min(fitting, key=lambda host: (not draft.has_image(host, name), _left(draft, host)), default=None)
+
+
+def make_room(draft: Draft, wanted: Mapping[str, float], name: str, hosts: list[str]) -> bool:
+    """Remove instances of operators that have more than this one even without them, until it fits; whether it does."""
+    candidates = draft.state.operators[name].operator.candidates
+    for host in hosts:
+        if candidates is None or draft.type(host).name in candidates:
+            removed = _giving_way(draft, wanted, name, host)
+            for each in removed:
+                draft.remove(each, host)
+            if removed:
+                return True
+    return False
+
+
+def _giving_way(draft: Draft, wanted: Mapping[str, float], name: str, host: str) -> list[str]:
+    """Instances whose removal makes room on a host, the most superfluous first; none where that does not do."""
+    operators = draft.state.operators
+    below = coverage(draft, wanted, name)
+    capacity = draft.type(host).capacity
+    need = named_resources(operators[name].operator.resources)
+    if any(amount > capacity.get(resource, 0.0) for resource, amount in need.items()):
+        return []
+    free, here = draft.free(host), draft.on(host)
+    gone = dict.fromkeys(here, 0)
+    removed: list[str] = []
+    while any(amount > free.get(resource, 0.0) + AMOUNT_SLACK * capacity[resource] for resource, amount in need.items()):
+        after = {each: coverage(draft, wanted, each, -gone[each] - 1) for each in here if each != name}
+        able = [
+            each
+            for each, share in after.items()
+            if share > below
+            and here[each] > gone[each]
+            and draft.instances(each) - gone[each] > operators[each].operator.min_instances
+        ]
+        if not able:
+            return []
+        least = max(able, key=after.__getitem__)
+        gone[least] += 1
+        removed.append(least)
+        for resource, amount in named_resources(operators[least].operator.resources).items():
+            free[resource] = free.get(resource, 0.0) + amount
+    return removed
+
+
+def _may_grow(draft: Draft, name: str) -> bool:
+    most = draft.state.operators[name].operator.max_instances
+    return most is None or draft.instances(name) < most
+
+
+def _left(draft: Draft, host: str) -> float:
+    capacity = draft.type(host).capacity
+    return sum(amount / capacity[name] for name, amount in draft.free(host).items() if capacity.get(name))

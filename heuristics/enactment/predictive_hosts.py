@@ -1,0 +1,119 @@
+"""How many hosts to hold: what each number of them would cost over the paths that the load may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.heuristics.enactment.forecast import Paths, Vector
+from edrp.kernels import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What late items and late hosts cost.
+
+    Attributes
+    ----------
+    rounds : to look ahead.
+    lag : rounds from the end of the round that shows a need to the first in which a host leased for it serves.
+    late : money for a round in which all items are late, per unit of load.
+    overload_share : of the items, those late while any load waits.
+    surprise_share : of the items, those late in the first round of an overload, when instances stand where they did before.
+    utilisation : share of a capacity from which on some items are late.
+    """
+
+    rounds: int
+    lag: int
+    late: float
+    overload_share: float
+    surprise_share: float
+    utilisation: float
+
+
+def expected_costs(paths: Paths, support: Vector, prices: Vector, serving: int, backlog: float, costs: Costs) -> Vector:
+    """Money that it is expected to cost to hold the first so many hosts, over the rounds that are looked ahead.
+
+    On a path, a host that is not held now is leased at the end of the first round that needs it, paid from then on, and serves
+    after the lag. Load above what the hosts bear waits, at the end of the path for a host that is leased to serve it. Of a path
+    of which fewer rounds are known, those count.
+
+    Parameters
+    ----------
+    paths
+        The load, in the unit of `support`.
+    support
+        (hosts + 1,): largest load that the first so many hosts bear.
+    prices
+        (hosts,): money per round of each host.
+    serving
+        Hosts that serve now; those beyond do after the lag.
+    backlog
+        Load times rounds that waits now.
+    costs
+        The rest.
+
+    Returns
+    -------
+    (hosts + 1,): expected money.
+
+    Examples
+    --------
+    A load of one host that doubles after three of ten rounds. To hold the second host costs 1. To wait for the need costs six
+    tenths of that, and late items until the host serves and what has waited is done.
+
+    >>> path = Paths(np.array([[1.0] * 4 + [2.0] * 7]), np.ones(1), np.array([10]))
+    >>> costs = Costs(rounds=10, lag=2, late=0.5, overload_share=1.0, surprise_share=1.0, utilisation=0.95)
+    >>> expected_costs(path, np.array([0.0, 1.1, 2.2]), np.full(2, 0.1), 2, 0.0, costs).round(2).tolist()[1:]
+    [8.67, 2.0]
+    """
+    money = np.zeros(len(support))
+    row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])
+    _expect(paths.levels, paths.weights / paths.weights.sum(), paths.known, support, prices, serving, backlog, row, money)
+    return money
+
+
+@kernel
+def _expect(
+    levels: Vector,
+    weights: Vector,
+    known: NDArray[np.int64],
+    support: Vector,
+    prices: Vector,
+    served_by: int,
+    backlog: float,
+    costs: Vector,
+    money: Vector,
+) -> None:
+    lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
+    most = len(support) - 1
+    last = min(levels.shape[1] - 1, int(costs[0]))
+    due = np.zeros(last + lag + 1, np.int64)
+    work = prices[most - 1] * most / max(support[most], 1e-9) if most else 0.0  # money for a unit of load in a round
+    for first in range(most + 1):
+        for path in range(len(weights)):
+            rounds = min(known[path], last)
+            due[:] = 0
+            serving, ordered = min(first, served_by), first
+            due[lag] += first - serving
+            waiting = backlog
+            cost = prices[:first].sum() * rounds
+            for now in range(1, rounds + 1):
+                load = levels[path, now]
+                serving += due[now]
+                capacity = support[serving]
+                waited = waiting > 1e-9
+                waiting = max(0.0, waiting + load - capacity)
+                if waiting > 1e-9 and waited:
+                    cost += late * load * overload
+                elif waiting > 1e-9:
+                    cost += late * load * max(overload, surprise * min(1.0, 20.0 * waiting / max(capacity, 1e-9)))
+                elif load > utilisation * capacity:
+                    cost += late * load * overload * (load / capacity - utilisation) / (1.0 - utilisation)
+                while ordered < most and load > utilisation * support[ordered]:
+                    cost += prices[ordered] * (rounds - now)
+                    ordered += 1
+                    due[now + lag] += 1
+            money[first] += weights[path] * (cost + waiting * work)

@@ -1,0 +1,124 @@
+"""What the predictive policy makes of a state before it decides: load, needs and hosts as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.documents.base import named_resources
+from edrp.documents.enactment import HostType, fits
+from edrp.enactment.draft import Draft
+from edrp.enactment.state import EnactmentState
+from edrp.heuristics.enactment.forecast import DemandHistory, Vector
+from edrp.heuristics.enactment.predictive_targets import Flow
+
+STANDING = 2.0
+"""Queued work, in seconds of an operator's busy instances, from which on a queue is one that has to be drained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Load and hosts in one round.
+
+    Attributes
+    ----------
+    host_type
+        In whose size all hosts are measured: the cheapest per second of those that can run the most operators.
+    flow
+        Items to the operators as they come now, and queues to be drained.
+    busy
+        (operators,): instances that the load occupies; where there is none, those that the load of the past occupied on average.
+    loads
+        (rounds,): hosts that the load occupied, the last is now.
+    load
+        Hosts that `busy` occupies.
+    rate
+        Items per second to all operators together, for `busy`.
+    backlog
+        Hosts times rounds that queues will occupy.
+    left_over
+        Share of a host that whole instances are expected to leave over.
+    """
+
+    host_type: HostType
+    flow: Flow
+    busy: Vector
+    loads: Vector
+    load: float
+    rate: float
+    backlog: float
+    left_over: float
+
+    def size(self, host_type: HostType) -> Vector:
+        """(resources,): a host, in hosts of the type in which they are measured."""
+        capacity = host_type.capacity
+        return np.array(
+            [capacity.get(name, 0.0) / amount if amount > 0 else 1.0 for name, amount in self.host_type.capacity.items()]
+        )
+
+    def room(self, draft: Draft, hosts: list[str]) -> Vector:
+        """(resources,): what whole instances are expected to use of some hosts."""
+        sizes = [self.size(draft.type(name)) for name in hosts]
+        total: Vector = np.sum(sizes, axis=0) if sizes else np.zeros(self.flow.need.shape[1])
+        return total * (1.0 - self.left_over)
+
+
+def outlook(state: EnactmentState, history: DemandHistory, occupied: Vector, utilisation: float, drain_time: float) -> Outlook:
+    """The outlook of a round; utilisation and drain time as in the policy's parameters."""
+    operators = [each.operator for each in state.operators.values()]
+    host_type = _measure(state)
+    need = _shares(state, host_type)
+    rows = history.rows if len(history.rows) else history.declared[None, :]
+    rates = rows[-1] if rows[-1].any() else rows.mean(axis=0)
+    busy = rates * occupied
+    tight = need[:, np.argmax(busy @ need)] if need.shape[1] else np.zeros(len(busy))
+    queues = np.array([each.queue for each in state.operators.values()], dtype=np.float64)
+    queues[queues * occupied <= STANDING * np.maximum(busy, 1.0)] = 0.0
+    flow = Flow(
+        outside=np.maximum(rates - rates @ history.step, 0.0),
+        step=history.step,
+        draining=queues / drain_time,
+        occupied=np.maximum(occupied, 1e-9),
+        order=history.order,
+        need=need,
+        least=np.array([float(each.min_instances) for each in operators]),
+        most=np.array([float(each.max_instances or np.inf) for each in operators]),
+        utilisation=utilisation,
+    )
+    return Outlook(
+        host_type=host_type,
+        flow=flow,
+        busy=busy,
+        loads=rows @ (occupied * tight),
+        load=max(float(busy @ tight), 1e-9),
+        rate=float(rates.sum()),
+        backlog=float((queues * occupied) @ tight / state.interval),
+        left_over=_left_over(busy, need),
+    )
+
+
+def _measure(state: EnactmentState) -> HostType:
+    operators = [each.operator for each in state.operators.values()]
+    return min(
+        state.host_types.values(),
+        key=lambda each: (-sum(fits(operator, each) for operator in operators), each.price / each.billing_time),
+    )
+
+
+def _shares(state: EnactmentState, host_type: HostType) -> Vector:
+    """(operators, resources): share of a host that an instance takes."""
+    capacity = host_type.capacity
+    needs = [named_resources(each.operator.resources) for each in state.operators.values()]
+    rows = [[need.get(name, 0.0) / amount if amount > 0 else 0.0 for name, amount in capacity.items()] for need in needs]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(capacity))
+
+
+def _left_over(busy: Vector, need: Vector) -> float:
+    """As if every operator had hosts of its own, by the share of all that it takes."""
+    largest = need.max(axis=1, initial=0.0)
+    taking = largest > 1e-12
+    size = np.minimum(largest[taking], 1.0)
+    weight = busy[taking] * size
+    over = 1.0 - size * np.floor(1.0 / size + 1e-9)
+    return float(weight @ over / weight.sum()) if weight.sum() > 0 else 0.0

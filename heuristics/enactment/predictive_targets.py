@@ -1,0 +1,201 @@
+"""How many instances each operator should have on the hosts there are, when the load may surge before others serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.heuristics.enactment.forecast import Vector
+from edrp.kernels import kernel
+
+TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
+"""Multiples of the load for which instances stand by though nothing says that it will come to that."""
+
+LADDER = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
+"""Quantiles of the multiples that are expected, which targets are made for."""
+
+Indices = NDArray[np.int64]
+
+Load = tuple[Vector, Indices, Indices, Vector, Vector, Vector, Indices, Vector, Vector, float]
+"""Of kernels: outside, streams by source (begin of each, targets, items per item), draining, occupied, order, least, most,
+utilisation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What comes to the operators, and what an instance of each takes.
+
+    Attributes
+    ----------
+    outside : (operators,) items per second from outside.
+    step : (operators, operators) items that the second gets for every item of the first.
+    draining : (operators,) items per second by which queues shall shrink.
+    occupied : (operators,) seconds per item, above 0.
+    order : (operators,) topological.
+    need : (operators, resources) share of a host that an instance takes.
+    least, most : (operators,) instances that there must and may be.
+    utilisation : share of its time for which an instance may be occupied.
+    """
+
+    outside: Vector
+    step: Vector
+    draining: Vector
+    occupied: Vector
+    order: Indices
+    need: Vector
+    least: Vector
+    most: Vector
+    utilisation: float
+
+
+def targets(flow: Flow, room: Vector, multiples: Vector, weights: Vector) -> Vector:
+    """Instances of each operator with which the fewest items are expected to be late.
+
+    Where the hosts do not bear a multiple of the load, some operators are given up: those that free the most room for every item
+    that is late for it. An operator that is given up sends on no more than its instances serve, so that those behind it need
+    less. Of all multiples, that one is prepared for which lets the fewest items be late now, then the fewest to be expected.
+
+    Parameters
+    ----------
+    flow
+        The load.
+    room
+        (resources,): of all hosts, in hosts.
+    multiples, weights
+        (cases,): multiples of the load that may come before other hosts serve, and how likely each is.
+
+    Returns
+    -------
+    (operators,): instances.
+
+    Examples
+    --------
+    Reading takes 4 instances and writing what was read takes 2; looking takes 2. On room for 6, reading is given up: half of what
+    it would send on needs only 1 instance to be written, and looking is not late.
+
+    >>> flow = Flow(
+    ...     outside=np.array([4.0, 0.0, 8.0]), step=np.array([[0.0, 1, 0], [0, 0, 0], [0, 0, 0]]), draining=np.zeros(3),
+    ...     occupied=np.array([1.0, 0.5, 0.25]), order=np.array([0, 2, 1]), need=np.full((3, 1), 0.1),
+    ...     least=np.ones(3), most=np.full(3, np.inf), utilisation=1.0)
+    >>> targets(flow, np.array([0.8]), np.ones(1), np.ones(1)).tolist()
+    [4.0, 2.0, 2.0]
+    >>> targets(flow, np.array([0.55]), np.ones(1), np.ones(1)).tolist()
+    [2.0, 1.0, 2.0]
+    """
+    order = np.argsort(multiples)
+    beyond = np.concatenate([np.cumsum((weights * multiples)[order][::-1])[::-1], [0.0]])
+    likely = multiples[order][np.minimum((LADDER * len(multiples)).astype(int), len(multiples) - 1)]
+    ladder = np.unique(np.concatenate([[1.0], likely, TAIL]).round(3))
+    load = (flow.outside, *_edges(flow.step), flow.draining, flow.occupied, flow.order, flow.least, flow.most, flow.utilisation)
+    best: Vector = _targets(load, flow.need, room, ladder, multiples[order], beyond)
+    return best
+
+
+def _edges(step: Vector) -> tuple[Indices, Indices, Vector]:
+    """Streams by source: where those of each begin, the targets, and the items for every item."""
+    source, target = np.nonzero(step)
+    return np.searchsorted(source, np.arange(len(step) + 1)), target, step[source, target]
+
+
+@kernel
+def _targets(load: Load, need: Vector, room: Vector, ladder: Vector, levels: Vector, beyond: Vector) -> Vector:
+    occupied, least, utilisation = load[5], load[7], load[9]
+    operators = len(occupied)
+    best = least.copy()
+    best_now, best_cost = np.inf, np.inf
+    counts, rates, held = np.empty(operators), np.empty(operators), np.empty(operators)
+    lost = np.empty(operators, np.int64)
+    nobody = np.zeros(operators, np.bool_)
+    _size(load, 1.0, nobody, least, counts, rates)
+    total = rates.sum()
+    for multiple in ladder:
+        number = _give_up(load, need, room, multiple, rates, lost, held, counts)
+        if number < 0:
+            continue
+        after = beyond[np.searchsorted(levels, multiple * (1 + 1e-9))]
+        now, cost = 0.0, total * after
+        for x in lost[:number]:
+            bears = held[x] * utilisation / max(rates[x] * occupied[x], 1e-12)
+            if bears < 1.0:
+                now += rates[x] * (2.0 - bears)  # late now; the less it serves, the longer
+            cost += rates[x] * max(0.0, beyond[np.searchsorted(levels, min(bears, multiple) * (1 + 1e-9))] - after)
+        if now < best_now - 1e-9 or (now < best_now + 1e-9 and cost < best_cost - 1e-6 * total):
+            best_now, best_cost = now, cost
+            best[:] = counts
+    return best
+
+
+@kernel
+def _give_up(
+    load: Load, need: Vector, room: Vector, multiple: float, rates: Vector, lost: Indices, held: Vector, counts: Vector
+) -> int:
+    """Choose operators to give up until the others bear a multiple of the load: how many they are, -1 where nothing helps.
+
+    They go to `lost`; what they hold once the others have what they need, to `held`; all instances, to `counts`.
+    """
+    occupied, least, most, utilisation = load[5], load[7], load[8], load[9]
+    operators = len(occupied)
+    given_up = np.zeros(operators, np.bool_)
+    inflow = np.empty(operators)
+    held[:] = least
+    number = 0
+    _size(load, multiple, given_up, held, counts, inflow)
+    over = _excess(counts, need, room)
+    while over > 1e-9:
+        pick, pick_value = -1, 0.0
+        for x in range(operators):
+            if given_up[x]:
+                continue
+            given_up[x] = True
+            _size(load, multiple, given_up, held, counts, inflow)
+            given_up[x] = False
+            value = (over - max(_excess(counts, need, room), 0.0)) / max(rates[x], 1e-12)
+            if value > pick_value + 1e-12:
+                pick, pick_value = x, value
+        if pick < 0:
+            return -1
+        given_up[pick] = True
+        lost[number] = pick
+        number += 1
+        _size(load, multiple, given_up, held, counts, inflow)
+        over = _excess(counts, need, room)
+    for x in lost[:number][::-1]:
+        while held[x] < most[x] and held[x] * utilisation < multiple * rates[x] * occupied[x]:
+            held[x] += 1.0
+            _size(load, multiple, given_up, held, counts, inflow)
+            if _excess(counts, need, room) > 1e-9:
+                held[x] -= 1.0
+                break
+    _size(load, multiple, given_up, held, counts, inflow)
+    return number
+
+
+@kernel
+def _size(load: Load, multiple: float, given_up: NDArray[np.bool_], held: Vector, counts: Vector, inflow: Vector) -> None:
+    """Instances for a multiple of the load, where those given up have what they hold and send on no more than that serves."""
+    outside, first, target, factor, draining, occupied, order, least, most, utilisation = load
+    for x in range(len(outside)):
+        inflow[x] = outside[x] * multiple
+    for x in order:
+        sent = inflow[x] + draining[x]
+        if given_up[x]:
+            counts[x] = held[x]
+            sent = min(sent, held[x] / occupied[x])
+        else:
+            counts[x] = min(most[x], max(least[x], np.ceil(sent * occupied[x] / utilisation - 1e-9)))
+        for edge in range(first[x], first[x + 1]):
+            inflow[target[edge]] += sent * factor[edge]
+
+
+@kernel
+def _excess(counts: Vector, need: Vector, room: Vector) -> float:
+    """Largest share of the room of a resource that is wanted beyond all of it."""
+    worst = -1.0
+    for r in range(need.shape[1]):
+        wanted = 0.0
+        for x in range(len(counts)):
+            wanted += counts[x] * need[x, r]
+        worst = max(worst, wanted / max(room[r], 1e-12) - 1.0)
+    return worst
