@@ -194,12 +194,12 @@ def test_what_was_scaled_up_is_not_scaled_down_for_a_while() -> None:
 
 def test_any_scale_up_delays_every_scale_down() -> None:
     policy = BtuPolicy(BtuParameters())
-    a, b, c = (OperatorState(operator(name)) for name in "abc")
-    late_b, late_c = (replace(each, queue=100, durations=LATE) for each in (b, c))
-    full = host("h", {"a": 2, "b": 1, "c": 1})
-    assert acts(policy, state_of(full, time=60.0, a=a, b=late_b, c=c))[0] == "lease host-2 of type small"
-    assert acts(policy, state_of(full, time=120.0, a=a, b=b, c=late_c))[0] == "lease host-2 of type small"
-    assert acts(policy, state_of(full, time=300.0, a=a, b=b, c=late_c)) == ["remove a from h", "place c on h"]
+    a, b = (OperatorState(operator(name)) for name in "ab")
+    late_b = replace(b, queue=100, durations=LATE)
+    assert acts(policy, state_of(host("h", {"a": 2, "b": 1}), time=60.0, a=a, b=late_b)) == ["place b on h"]
+    full = host("h", {"a": 2, "b": 2})
+    assert acts(policy, state_of(full, time=120.0, a=a, b=late_b))[0] == "lease host-2 of type small"
+    assert acts(policy, state_of(full, time=300.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
 
 
 def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_limit() -> None:
