@@ -30,6 +30,7 @@ from edrp.validation.enactment.paper_tables import (
 )
 from edrp.validation.enactment.paper_tables import POLICIES as POLICIES_OF_PAPER
 from edrp.validation.enactment.queueing_check import QueueingCheck
+from edrp.validation.enactment.report_bounds import Bounds
 from edrp.validation.enactment.report_cells import cells_of, error_of, paper_samples, setting_error
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of, settled
 from edrp.validation.enactment.report_tables import against_btu, side_by_side
@@ -181,7 +182,7 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
 
     monkeypatch.setattr(report, "enact", lambda *arguments, **how: enacted)
     monkeypatch.setattr(report_sensitivity, "enact", lambda *arguments, **how: enacted)
-    monkeypatch.setattr(report, "bounds_of", lambda *arguments, **how: {("stepwise", 10): 41.25})
+    monkeypatch.setattr(report, "bounds_of", lambda *arguments, **how: {("stepwise", 10): Bounds(35.0, 41.25)})
     monkeypatch.setattr(report, "queueing_check", lambda: (QueueingCheck("M/M/1", 2.0, 2.01),))
     with pytest.raises(SystemExit) as ended:
         main(["validate", "enactment", "--seeds", "2", "--quick", "--sensitivity", "--out", str(tmp_path)])
@@ -208,7 +209,8 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
         rows = list(csv.DictReader(file))
     assert len(rows) == len(PATTERNS) * len(COLUMNS) * len(QUANTITIES)
     document = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
-    assert float(rows[0]["mean"]) == document["cells"][0]["mean"]
+    assert float(rows[0]["mean"]) == document["tables"][0]["mean"]
+    assert document["bounds"] == [{"pattern": "stepwise", "unit_minutes": 10, "least": 35.0, "in_time": 41.25}]
     assert document["error"] == setting_error(enacted)._asdict()
     assert "| real-time % |" in (tmp_path / "tables.md").read_text(encoding="utf-8")
 
@@ -216,16 +218,17 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
 def test_bounds_are_means_over_different_walks(monkeypatch):
     asked = []
 
-    def bound(scenario, level, *, time_limit):
+    def bound(scenario, level, *, all_in_time, time_limit):
         asked.append(scenario)
-        return SimpleNamespace(total=scenario.load[1])
+        return SimpleNamespace(total=scenario.load[1] + 10 * all_in_time)
 
     monkeypatch.setattr(report_bounds, "clairvoyant_bound", bound)
     found = report_bounds.bounds_of(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
     walks = [SHORT.scenario("random-walk-1", 30, seed) for seed in (1, 2, 3)]
-    assert len(asked) == 1 + len(walks)
-    assert found["two-level", 30] == SHORT.scenario("two-level", 30, 1).load[1]
-    assert found["random-walk-1", 30] == pytest.approx(np.mean([walk.load[1] for walk in walks]))
+    assert len(asked) == 2 * (1 + len(walks))  # of all policies, and of those that are in time
+    assert found["two-level", 30].least == SHORT.scenario("two-level", 30, 1).load[1]
+    mean = np.mean([walk.load[1] for walk in walks])
+    assert found["random-walk-1", 30] == pytest.approx((mean, mean + 10))
 
 
 def test_savings_against_the_btu_policy_count_only_where_compliance_is_as_high():
@@ -238,7 +241,7 @@ def test_savings_against_the_btu_policy_count_only_where_compliance_is_as_high()
     ((policy, saving, cheap, compliant),) = against_btu(samples).rows
     assert (policy, cheap, compliant) == ("other", "100", "50")
     assert saving.startswith("+15.0 ")
-    assert side_by_side(samples, {("stepwise", 10): 41.25}).rows[0][-1] == "41.2"
+    assert side_by_side(samples, {("stepwise", 10): Bounds(35.0, 41.25)}).rows[0][-1] == "35.0\n41.2"
 
 
 def test_runs_go_through_the_batch_layer_and_are_not_repeated(tmp_path):

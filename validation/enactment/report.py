@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from edrp.validation.enactment.queueing_check import queueing_check
 from edrp.validation.enactment.report_bounds import bounds_of
 from edrp.validation.enactment.report_cells import cells_of, error_of
 from edrp.validation.enactment.report_page import Page, render, require_page_packages
-from edrp.validation.enactment.report_print import cell_records, comparison_records, console_table, markdown_table
+from edrp.validation.enactment.report_print import cell_records, comparison_records, console_table, markdown_table, metric_records
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of
 from edrp.validation.enactment.report_sections import Found, sections, verdicts
 from edrp.validation.enactment.report_sensitivity import sensitivity
@@ -124,14 +124,20 @@ def write(found: Found, out: Path, command: str) -> None:
         datetime.now(UTC),
     )
     write_whole(out / REPORT, render(page))
-    cells, comparisons = list(cell_records(found.cells)), list(comparison_records(found.statements))
-    write_whole(out / "tables.csv", _csv(cells))
-    write_whole(out / "comparisons.csv", _csv(comparisons))
+    records = {
+        "tables": list(cell_records(found.cells)),
+        "comparisons": list(comparison_records(found.statements)),
+        "policies": list(metric_records(found.samples)),
+    }
+    for name, rows in records.items():
+        write_whole(out / f"{name}.csv", _csv(rows))
     document = {
         "seeds": list(found.seeds),
         "error": found.error._asdict(),
-        "cells": cells,
-        "comparisons": comparisons,
+        **records,
+        "bounds": [
+            {"pattern": pattern, "unit_minutes": unit, **bounds._asdict()} for (pattern, unit), bounds in found.bounds.items()
+        ],
         "sensitivity": {name: error._asdict() for name, error in found.sensitivities.items()},
     }
     write_whole(out / "tables.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
@@ -147,9 +153,9 @@ def _markdown(found: Found) -> str:
     return "\n".join([*verdicts(found), "", *map(markdown_table, tables)])
 
 
-def _csv(records: Iterable[Mapping[str, Any]]) -> str:
-    text, listed = io.StringIO(), list(records)
-    writer = csv.DictWriter(text, list(listed[0]), lineterminator="\n")
+def _csv(records: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(listed)
+    writer.writerows(records)
     return text.getvalue()

@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from edrp.validation.benchmark.tables import Table
 from edrp.validation.enactment.paper_tables import TABLE_NUMBERS
 from edrp.validation.enactment.report_cells import Cell
+from edrp.validation.enactment.report_runs import Samples
 from edrp.validation.enactment.report_verdicts import Statement
 
 
@@ -84,3 +85,12 @@ def comparison_records(found: Iterable[Statement]) -> Iterator[dict[str, Any]]:
                 "high": each.ours.high,
                 "verdict": each.verdict,
             }
+
+
+def metric_records(samples: Samples) -> Iterator[dict[str, Any]]:
+    """Every metric of every policy as rows of a CSV file."""
+    for (pattern, column), metrics in samples.items():
+        for name, values in metrics.items():
+            deviation = float(values.std(ddof=1)) if values.size > 1 else None
+            place = {"pattern": pattern, "policy": column.policy, "unit_minutes": column.unit, "metric": name}
+            yield {**place, "mean": float(values.mean()), "deviation": deviation}

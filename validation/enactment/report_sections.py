@@ -12,7 +12,7 @@ from edrp.validation.benchmark.tables import Table, facts_table
 from edrp.validation.enactment.figures import draw_pattern
 from edrp.validation.enactment.paper_tables import ERRATA, FIGURE_NUMBERS, PATTERNS, TABLE_NUMBERS
 from edrp.validation.enactment.queueing_check import QueueingCheck
-from edrp.validation.enactment.report_bounds import SEEDS as BOUND_SEEDS
+from edrp.validation.enactment.report_bounds import Bounds
 from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_page import Section, image_address
 from edrp.validation.enactment.report_runs import BLIND, Enacted, Samples, Setting
@@ -49,7 +49,7 @@ class Found:
     statements
         With verdicts.
     bounds
-        Least cost of any policy that knows the future, by pattern and unit, the mean over the seeds.
+        What no policy can undercut, by pattern and unit.
     sensitivities
         Errors of other settings by name; empty where none were run.
     checks
@@ -64,7 +64,7 @@ class Found:
     cells: Sequence[Cell]
     error: SettingError
     statements: Sequence[Statement]
-    bounds: Mapping[tuple[str, int], float]
+    bounds: Mapping[tuple[str, int], Bounds]
     sensitivities: Mapping[str, SettingError]
     checks: Sequence[QueueingCheck]
 
@@ -115,9 +115,8 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
         "Policies side by side",
         (
             f"{' and '.join(each for each in BLIND if each in found.policies)}: run once and billed by each unit, which such a "
-            "policy does not look at. The clairvoyant bound is the least that hosts and late items can be expected "
-            f"to cost, even if the load is known beforehand; of random walks it is the mean over the first {BOUND_SEEDS}, each "
-            "as far as it came in a few seconds.",
+            "policy does not look at. The clairvoyant bound is the least that hosts and late items can be expected to cost, even "
+            "if the load is known beforehand; below it the least of policies that never let items wait until they are late.",
         ),
         tables=(side_by_side(found.samples, found.bounds), against_btu(found.samples)),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from edrp.validation.benchmark.tables import Table
 from edrp.validation.enactment.paper_tables import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
 from edrp.validation.enactment.queueing_check import QueueingCheck
+from edrp.validation.enactment.report_bounds import Bounds
 from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_runs import Samples
 from edrp.validation.enactment.report_verdicts import Comparison, Interval, Statement, interval
@@ -167,21 +168,25 @@ def activity_table(pattern: str, samples: Samples) -> Table:
     return Table(f"Activity under {pattern}", headings, rows, headings[1:])
 
 
-def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], float]) -> Table:
-    """All policies by pattern and unit: near-real-time total, near-real-time and relaxed compliance; the bound last."""
+def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> Table:
+    """All policies by pattern and unit: near-real-time total, near-real-time and relaxed compliance; bounds last."""
     policies = list(dict.fromkeys(column.policy for _, column in samples))
     cells = list(dict.fromkeys((pattern, column.unit) for pattern, column in samples))
     rows = tuple(
         (
             f"{pattern}\nBTU{unit}",
             *(_policy_words(samples[pattern, Column(policy, unit)]) for policy in policies),
-            *([f"{bounds[pattern, unit]:.1f}"] if (pattern, unit) in bounds else [NONE] if bounds else []),
+            *([_bound_words(bounds.get((pattern, unit)))] if bounds else []),
         )
         for pattern, unit in cells
     )
-    columns = ("pattern, unit", *policies, *(["clairvoyant bound"] if bounds else []))
+    columns = ("pattern, unit", *policies, *(["clairvoyant\nbound"] if bounds else []))
     title = "Policies side by side: near-real-time total ± deviation; below it near-real-time and relaxed compliance in %"
     return Table(title, columns, rows, columns[1:], open=True)
+
+
+def _bound_words(bounds: Bounds | None) -> str:
+    return NONE if bounds is None else f"{bounds.least:.1f}\n{bounds.in_time:.1f}"
 
 
 def _policy_words(metrics: Mapping[str, Any]) -> str:
