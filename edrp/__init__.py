@@ -22,6 +22,7 @@ from edrp.documents import (
     TableLatency,
     Topology,
 )
+from edrp.documents.enactment import ContainerApplication, ContainerOperator, Host, HostType
 from edrp.documents.intervals import TaskIntervals
 from edrp.explain import Explanation, explain
 from edrp.formulations.builders import formulate
@@ -37,7 +38,10 @@ from edrp.mdp.sequence.method import METHODS as _SEQUENCING
 from edrp.methods import Method, Options, methods, register
 from edrp.problems.base import Evaluation
 from edrp.problems.edrp import EdrpProblem, Limits, Weights
+from edrp.problems.enactment import EnactmentProblem, EnactmentWeights
+from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
+from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.problems.migration_sequence import MigrationSequence
@@ -45,8 +49,9 @@ from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 from edrp.solution import Solution
 from edrp.solution import installed_versions as _installed_versions
 from edrp.solve import solve
+from edrp.validation.enactment.methods import METHODS as _SIMULATING
 
-_ROOMS = (_FORMULATING, _ELIMINATING, _GENERATING, _SEARCHING, _MIGRATING, _SEQUENCING, _FITTING, _CHOOSING)
+_ROOMS = (_FORMULATING, _ELIMINATING, _GENERATING, _SEARCHING, _MIGRATING, _SEQUENCING, _FITTING, _SIMULATING, _CHOOSING)
 for _room in _ROOMS:
     for _method in _room:
         register(_method)
@@ -59,13 +64,21 @@ logging.getLogger("edrp").addHandler(logging.NullHandler())
 __all__ = [
     "Action",
     "Application",
+    "ContainerApplication",
+    "ContainerOperator",
     "Deployment",
     "EdrpProblem",
+    "EnactmentProblem",
+    "EnactmentScenario",
+    "EnactmentWeights",
     "Evaluation",
     "Explanation",
     "Formulation",
+    "Host",
+    "HostType",
     "InstancedOperator",
     "LatencyAwareProblem",
+    "LeasingProblem",
     "Limits",
     "Link",
     "LinkClass",
@@ -78,6 +91,8 @@ __all__ = [
     "Node",
     "Operator",
     "Options",
+    "PaidHost",
+    "PlannedHost",
     "PolynomialLatency",
     "Replanner",
     "ReplanningDecision",

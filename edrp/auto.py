@@ -10,6 +10,7 @@ from edrp.compiled import compile_problem
 from edrp.formulations.compact import estimated_columns
 from edrp.methods import Method, Options, get_method
 from edrp.problems.edrp import EdrpProblem
+from edrp.problems.enactment import EnactmentProblem
 from edrp.problems.latency_aware import LatencyAwareProblem
 from edrp.solution import Answer
 
@@ -55,6 +56,16 @@ def _choose_for_score(problem: LatencyAwareProblem) -> Method:
     return get_method("iterated-local-search", problem.kind)
 
 
+MOST_PROVEN_CONTAINERS = 2_000
+"""Instances that a load needs above which no proof of a snapshot is attempted."""
+
+
+def _choose_for_snapshot(problem: EnactmentProblem) -> Method:
+    """`highs`, or `first-fit-decreasing` where there are too many instances for a program."""
+    needed = sum(problem.minimum_instances.values())
+    return get_method("highs" if needed <= MOST_PROVEN_CONTAINERS else "first-fit-decreasing", problem.kind)
+
+
 def _always(name: str) -> Callable[[Any], Method]:
     return lambda problem: get_method(name, problem.kind)
 
@@ -65,6 +76,9 @@ CHOICES: dict[str, Callable[[Any], Method]] = {
     "migration": _always("ssm"),
     "migration-sequence": _always("oms"),
     "migration-policy": _always("pmc"),
+    "enactment": _choose_for_snapshot,
+    "leasing": _always("highs"),
+    "enactment-scenario": _always("btu-policy"),
 }
 """By kind of problem, what chooses."""
 
@@ -76,7 +90,8 @@ class Auto:
     kinds: tuple[str, ...] = tuple(CHOICES)
     exact = True
     summary = (
-        "eliminate, highs or column-generation for deployments, a search where no proof is in reach; ssm, oms, pmc for migrations"
+        "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
+        "ssm, oms, pmc for migrations; highs or first fit for leased hosts, a policy for runs"
     )
 
     def refusal(self, problem: Any) -> str | None:

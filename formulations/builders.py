@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from edrp.errors import EdrpError, UnsupportedProblemError
+from edrp.formulations.enactment.leasing import LeasingFormulation, formulate_leasing
+from edrp.formulations.enactment.program import EnactmentFormulation, formulate_enactment
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.migration import MigrationFormulation, formulate_migration
 from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
+from edrp.problems.enactment import EnactmentProblem
+from edrp.problems.leasing import LeasingProblem
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.placement import PlacementProblem
 
@@ -16,6 +20,8 @@ PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "edrp": dict.fromkeys(PLACEMENT_BUILDERS, formulate_placement),
     "latency-aware": {"compact": formulate_placement},
     "migration": {"intervals": formulate_migration},
+    "enactment": {"hosts": formulate_enactment},
+    "leasing": {"leases": formulate_leasing},
 }
 """By kind of problem, what formulates each program; the first program is the default."""
 
@@ -24,6 +30,10 @@ PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
 def formulate(problem: PlacementProblem, program: str | None = None) -> PlacementFormulation: ...
 @overload
 def formulate(problem: MigrationProblem, program: str | None = None) -> MigrationFormulation: ...
+@overload
+def formulate(problem: EnactmentProblem, program: str | None = None) -> EnactmentFormulation: ...
+@overload
+def formulate(problem: LeasingProblem, program: str | None = None) -> LeasingFormulation: ...
 @overload
 def formulate(problem: Any, program: str | None = None) -> Formulation: ...
 def formulate(problem: Any, program: str | None = None) -> Formulation:
@@ -35,7 +45,8 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
         What to decide.
     program
         For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
-        section 7.2); for migrations "intervals"; None for the first that there is for the kind of problem.
+        section 7.2); for migrations "intervals", for snapshots of enactment "hosts", for leases over time "leases"; None
+        for the first that there is for the kind of problem.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from edrp.heuristics.annealing import Annealing
 from edrp.heuristics.ds2 import Ds2
+from edrp.heuristics.enactment.methods import METHODS as ENACTMENT_METHODS
 from edrp.heuristics.even import Even
 from edrp.heuristics.first_fit import FirstFit
 from edrp.heuristics.greedy import Greedy, Random
@@ -11,7 +12,7 @@ from edrp.heuristics.resource_aware import ResourceAware
 from edrp.heuristics.search.methods import METHODS as SEARCH_METHODS
 
 RULES = (Ds2(), Even(), FirstFit(), Greedy(), LargestNode(), Random(), ResourceAware())
-METHODS = (Annealing(), *SEARCH_METHODS, *RULES, *MIGRATION_METHODS)
+METHODS = (Annealing(), *SEARCH_METHODS, *RULES, *MIGRATION_METHODS, *ENACTMENT_METHODS)
 """Methods of this room, for the registry."""
 
 __all__ = ["METHODS", "Annealing", "Ds2", "Even", "FirstFit", "Greedy", "LargestNode", "Random", "ResourceAware"]

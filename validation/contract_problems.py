@@ -18,6 +18,8 @@ from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecisio
 from edrp.problems.migration_sequence import MigrationSequence
 from edrp.validation.brute_force import brute_force
 from edrp.validation.contract_base import ContractProblems
+from edrp.validation.enactment.contract import ScenarioProblems
+from edrp.validation.enactment_contract_problems import EnactmentProblems, LeasingProblems
 from edrp.validation.migration_brute_force import brute_force_migration
 from edrp.validation.policy_brute_force import PolicyBruteForce
 from edrp.validation.random_problems import random_problem
@@ -230,6 +232,9 @@ CONTRACT_PROBLEMS: dict[str, ContractProblems] = {
     "migration": MigrationProblems(),
     "migration-sequence": SequenceProblems(),
     "migration-policy": PolicyProblems(),
+    "enactment": EnactmentProblems(),
+    "leasing": LeasingProblems(),
+    "enactment-scenario": ScenarioProblems(),
 }
 """By kind."""
 

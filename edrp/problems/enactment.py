@@ -24,7 +24,7 @@ from edrp.problems.base import Evaluation, Problem
 from edrp.solution import Solution
 
 ROUNDING = 1e-9
-"""Instances by which a load may exceed what they serve: rounding of rates."""
+"""By how much, in instances or relative to the items, a load may exceed what is served: rounding of rates."""
 
 
 class EnactmentWeights(Document):
@@ -118,9 +118,10 @@ class EnactmentProblem(Problem):
 
     def expected_violations(self, operator: str, instances: float) -> float:
         """Items that so many instances leave unserved at the end of the horizon."""
-        described = self.application.by_name[operator]
+        described: ContainerOperator = self.application.by_name[operator]
         arriving = self.queues.get(operator, 0.0) + self.application.load(operator) * self.horizon
-        return max(0.0, arriving - instances * self.horizon / described.occupied)
+        left = arriving - instances * self.horizon / described.occupied
+        return left if left > ROUNDING * arriving else 0.0
 
     def evaluate(self, decision: tuple[Host, ...]) -> Evaluation:
         """Evaluate hosts and what runs on them (cost-efficient enactment, eq. 1).
