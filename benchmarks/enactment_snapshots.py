@@ -130,8 +130,8 @@ def sampled(policies: list[str], count: int, billing: float, seed: int) -> list[
             given = {"peak": max(scenario.load)} if name == "static-peak" else {}
             watched = Watched(kind(parameters(**given)))
             simulate(scenario, watched, seed)
-            for index in sorted(generator.choice(np.arange(1, len(watched.states)), each, replace=False).tolist()):
-                found.append(measured(name, snapshot(scenario, watched.states[index])))
+            drawn = sorted(generator.choice(np.arange(1, len(watched.states)), each, replace=False).tolist())
+            found += [measured(name, snapshot(scenario, watched.states[index])) for index in drawn]
     return found
 
 

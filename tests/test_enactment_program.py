@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from edrp.datasets.manufacturing import manufacturing_snapshot
 from edrp.documents.enactment import Host
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.enactment.compositions import area_bound, compositions
 from edrp.formulations.enactment.packing import pack
 from edrp.formulations.enactment.program import formulate_enactment
+from edrp.formulations.enactment.swaps import pack_by_swaps
 from edrp.formulations.enactment.tables import enactment_tables
 from edrp.formulations.formulation import solve_formulation
 from edrp.problems.enactment import EnactmentProblem
@@ -159,3 +161,32 @@ def test_best_fit_packs_or_says_no() -> None:
     assert (packed @ tables.sizes.needs <= 7).all()
     assert pack(tables.sizes, [3, 2], [0, 0]) is None
     assert (compositions(tables).bounds <= compositions(tables).objective + 1e-9).all()
+
+
+def test_swaps_pack_what_best_fit_cannot() -> None:
+    """Three hosts of 6 that 4, 3, 3, 3, 3 and 2 fill to the last; one more does not fit; a large one does not go on a small host."""
+    sizes = [("four", 4), ("three", 3), ("two", 2)]
+    operators = [{"name": name, "processing_duration": 1.0, "resources": {"cpu": cpu}} for name, cpu in sizes]
+    host = {"name": "host", "resources": {"cpu": 6}, "price": 1.0, "billing_time": 600.0}
+    tables = enactment_tables(EnactmentProblem(application={"operators": operators}, host_types=[host]))
+    packed = pack_by_swaps(tables.sizes, np.array([1, 4, 1]), [0, 0, 0])
+    assert packed is not None
+    assert packed.sum(axis=0).tolist() == [1, 4, 1]
+    assert (packed @ tables.sizes.needs == 6).all()
+    assert pack_by_swaps(tables.sizes, np.array([1, 4, 2]), [0, 0, 0]) is None
+    mixed = enactment_tables(
+        two_sizes(
+            host_types=[{**each.model_dump(), "resources": {"cpu": 4 - i}} for i, each in enumerate(two_sizes().host_types)]
+        )
+    )
+    both = pack_by_swaps(mixed.sizes, np.array([2, 2]), [0, 1, 0])
+    assert both is not None
+    assert (both @ mixed.sizes.needs <= mixed.sizes.capacity[[0, 1, 0]]).all()
+
+
+def test_full_hosts_of_the_factory_are_proven_at_once() -> None:
+    """Four hosts whose memory is full to 95 % before they are filled: the best counts in aggregate are packed and so proven."""
+    problem = manufacturing_snapshot(7.9, queues={"monitor-temperature": 200.0})
+    formulation = formulate_enactment(problem)
+    assert formulation.problem.evaluate(formulation.current).objective == pytest.approx(formulation.found.bounds[0], rel=1e-8)
+    assert solve_formulation(formulation, start=formulation.current).status == "optimal"

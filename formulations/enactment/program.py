@@ -14,7 +14,8 @@ from time import perf_counter
 import numpy as np
 
 from edrp.documents.enactment import AMOUNT_SLACK, Host
-from edrp.formulations.enactment.compositions import Compositions, compositions, objective_of
+from edrp.formulations.enactment.aggregate import late_items, sharpened
+from edrp.formulations.enactment.compositions import NEAR, Compositions, compositions, objective_of
 from edrp.formulations.enactment.packing import Contents
 from edrp.formulations.enactment.tables import EnactmentTables, Index, Values, enactment_tables
 from edrp.formulations.formulation import Formulation
@@ -121,7 +122,7 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     """
     started = perf_counter()
     tables = enactment_tables(problem)
-    found = compositions(tables, allowance)
+    found = sharpened(tables, compositions(tables, allowance), allowance)
     built = Program()
     most = found.counts.max(axis=0, initial=0)
     slots = np.repeat(np.arange(len(most)), most)
@@ -132,7 +133,7 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     _add_count_rows(built, tables)
     _add_capacity_rows(built, tables, slots, open_slot)
     objective = Linear.of(built["composition"], found.counts @ tables.price)
-    objective += _late_items(built, tables)
+    objective += late_items(built, tables)
     objective += _free_shares(built, tables, found)
     _add_bound_row(built, objective, found)
     built.minimise(objective)
@@ -196,24 +197,6 @@ def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Index, 
     )
 
 
-def _late_items(program: Program, tables: EnactmentTables) -> Linear:
-    """Weighted penalties: columns `late` (items), rows `late`, and rows `last`, the edge to the first count without any.
-
-    Without `last` the items would be a convex function of the count, but not the least one through whole counts.
-    """
-    matters = np.flatnonzero((tables.late > 0) & (tables.violations(tables.fewest) > 0))
-    if not matters.size:
-        return Linear.zero()
-    arriving, served = tables.arriving[matters], tables.served[matters]
-    count, late = program["count"][matters], program.add_columns("late", matters.size)
-    rows = np.arange(matters.size)
-    enough = np.ceil(arriving / served)
-    rest = arriving - served * (enough - 1)
-    program.add_rows("late", matters.size, [(rows, late, 1.0), (rows, count, served)], lower=arriving)
-    program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, rest)], lower=rest * enough)
-    return Linear.of(late, tables.late)
-
-
 def _free_shares(program: Program, tables: EnactmentTables, found: Compositions) -> Linear:
     """Weighted free shares (eq. 1): columns `used` (C, R) hold what each composition uses, in shares of what it offers.
 
@@ -240,12 +223,8 @@ def _free_shares(program: Program, tables: EnactmentTables, found: Compositions)
 
 
 def _add_bound_row(program: Program, objective: Linear, found: Compositions) -> None:
-    """Row `bound`: the objective is at least what is known of the composition by area."""
+    """Row `bound`: the objective is at least what is known of the composition from its resources in aggregate."""
     if np.isfinite(found.bounds).all() and found.bounds.size:
         scale = max(1.0, float(np.abs(found.bounds).max()))
-        known = Linear.of(program["composition"], found.bounds - NEARLY * scale)
+        known = Linear.of(program["composition"], found.bounds - NEAR / 2 * scale)
         program.add_row("bound", objective - known, lower=0.0)
-
-
-NEARLY = 1e-8
-"""Relative slack of the bound by area, so that rounding cuts off nothing."""
