@@ -9,16 +9,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+from edrp.datasets.arrival_patterns import PATTERNS
+from edrp.datasets.containers import BILLING_TIMES
 from edrp.datasets.continuum import LOADS, OPERATIONS, paper_problem
 from edrp.datasets.debs2015 import debs2015
 from edrp.datasets.families import generate
 from edrp.datasets.geometric import geometric
 from edrp.datasets.layered import layered
+from edrp.datasets.manufacturing import manufacturing_scenario
 from edrp.datasets.production import production_instances
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.plugins import added
 from edrp.problems.base import Problem
 from edrp.validation.benchmark.paper import RATES, paper_instances
+from edrp.validation.enactment.methods import METHODS as POLICY_METHODS
 from edrp.validation.scenario import WEIGHTINGS, first_deployment
 from edrp.validation.table_iv import NETWORK_SEED
 from edrp.wording import suggestion
@@ -55,6 +59,11 @@ SCORED = (
 MIGRATION = ("ssm", "oms", "highs", "balanced", "even-split", "consistent-hashing")
 """Methods for single migrations and sequences of them."""
 
+ENACTMENT = ("highs", "first-fit-decreasing", "host-selection")
+"""Methods for snapshots of enactment."""
+
+POLICIES = tuple(method.name for method in POLICY_METHODS)
+"""Methods for runs of enactment: all policies of ours, each simulated."""
 
 LAYERED = 8
 """Layered applications of each size."""
@@ -143,6 +152,21 @@ def _latency_aware(data: Path | None) -> Iterator[tuple[str, Problem]]:
             yield f"{name}-{identifier.removeprefix('latency-aware-')}", problem
 
 
+def _enactment(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """The factory at random states and random applications in containers, in two sizes."""
+    for name, operators in {"small": 6, "large": 16}.items():
+        for identifier, problem in generate("enactment", 42, 11, size=operators):
+            yield f"{name}-{identifier.removeprefix('enactment-')}", problem
+
+
+def _policies(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """The paper's patterns under its billing time units, and an hour of random applications."""
+    for pattern in PATTERNS:
+        for billing_time in BILLING_TIMES:
+            yield f"{pattern}-{billing_time:g}", manufacturing_scenario(pattern, billing_time=billing_time)
+    yield from generate("enactment-scenario", 12, 11, families=["containers"], size=12)
+
+
 def _production(data: Path | None, kind: Literal["edrp", "latency-aware"] = "edrp") -> Iterator[tuple[str, str]]:
     assert data is not None, "suites that need data are not run without"
     return production_instances(data, kind=kind)
@@ -187,6 +211,20 @@ SUITES = (
         _latency_aware,
         SCORED,
         time_limit=10.0,
+    ),
+    Suite(
+        "enactment",
+        "snapshots of enactment: the factory at random states, random applications on one to three types of hosts",
+        _enactment,
+        ENACTMENT,
+    ),
+    Suite(
+        "enactment-policies",
+        "runs of enactment: the paper's arrival patterns under its billing time units, random applications under random walks",
+        _policies,
+        POLICIES,
+        seeds=3,
+        time_limit=60.0,
     ),
     Suite(
         "production-latency-aware",
