@@ -16,6 +16,8 @@ from edrp.validation.enactment.report_runs import Samples
 from edrp.validation.enactment.report_verdicts import Comparison, Interval, Statement, interval
 
 NONE = "–"
+GRAVITY = ("does not hold", "undecided", "holds")
+
 ROWS = {
     "real_time_compliance": "real-time\n%",
     "near_real_time_compliance": "near\n%",
@@ -109,7 +111,7 @@ def statement_table(found: Sequence[Statement]) -> Table:
     )
     columns = (
         "what the paper says", "where", "verdict", "hold", "do not", "undecided", "paper's tables\nagree",
-        "least margin\n[%] (95 %)",
+        "decided by\n[%] (95 %)",
     )  # fmt: skip
     return Table("What the paper says, comparison by comparison", columns, rows, columns[3:], open=True)
 
@@ -125,7 +127,7 @@ def statement_in_words(statement: Statement) -> str:
     agreement = _agreement(statement)
     paper = "" if agreement == NONE else f"; the paper's tables {agreement}"
     least = margin_words(_closest(statement).ours)
-    return f"{marks[statement.verdict]}: {statement.sentence} [dim]({held}{paper}; least margin {least})[/dim]"
+    return f"{marks[statement.verdict]}: {statement.sentence} [dim]({held}{paper}; decided by {least})[/dim]"
 
 
 def comparison_table(statement: Statement) -> Table:
@@ -144,8 +146,8 @@ def _agreement(statement: Statement) -> str:
 
 
 def _closest(statement: Statement) -> Comparison:
-    """The comparison that is least on the side of the paper."""
-    return min(statement.comparisons, key=lambda each: each.ours.mean)
+    """The comparison that decides: of those with the gravest verdict the one that is least on the side of the paper."""
+    return min(statement.comparisons, key=lambda each: (GRAVITY.index(each.verdict), each.ours.mean))
 
 
 def margin_words(margin: Interval) -> str:
@@ -180,8 +182,10 @@ def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> 
         )
         for pattern, unit in cells
     )
-    columns = ("pattern, unit", *policies, *(["clairvoyant\nbound"] if bounds else []))
+    names = [policy.replace("-", "\n") for policy in policies]
+    columns = ("pattern, unit", *names, *(["bound"] if bounds else []))
     title = "Policies side by side: near-real-time total ± deviation; below it near-real-time and relaxed compliance in %"
+    title += "; the clairvoyant bound, below it with all items in time" if bounds else ""
     return Table(title, columns, rows, columns[1:], open=True)
 
 
@@ -191,9 +195,10 @@ def _bound_words(bounds: Bounds | None) -> str:
 
 def _policy_words(metrics: Mapping[str, Any]) -> str:
     total = metrics["near_real_time_total"]
-    deviation = f"±{np.std(total, ddof=1):.1f}" if total.size > 1 else ""
+    spread = float(np.std(total, ddof=1)) if total.size > 1 else None
+    deviation = "" if spread is None else f"±{spread:.{0 if spread >= 10 else 1}f}"
     near, relaxed = (f"{100 * metrics[f'{level}_compliance'].mean():.1f}" for level in ("near_real_time", "relaxed"))
-    return f"{total.mean():.1f}{deviation}\n{near}  {relaxed}"
+    return f"{total.mean():.1f}{deviation}\n{near} {relaxed}"
 
 
 def against_btu(samples: Samples) -> Table:
