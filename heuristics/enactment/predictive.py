@@ -167,8 +167,8 @@ class PredictivePolicy:
     def _with_hosts(self, draft: Draft, seen: Outlook) -> Draft:
         """Lease hosts, or give back those whose paid time ends before the next round."""
         p, state = self._parameters, draft.state
-        within = state.interval + p.leaving_time
-        ending = [name for name in draft.hosts if draft.paid_until(name) - state.time < within]
+        left = {name: draft.paid_until(name) - state.time for name in draft.hosts}
+        ending = [name for name in draft.hosts if p.leaving_time <= left[name] < state.interval + p.leaving_time]
         held = [name for name in draft.hosts if name not in ending] + ending
         fewest = max(1, len(held) - len(ending))
         number = self._number(draft, seen, held, fewest)

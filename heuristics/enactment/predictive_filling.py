@@ -12,6 +12,9 @@ from edrp.enactment.draft import Draft
 from edrp.heuristics.enactment.forecast import Vector
 from edrp.heuristics.enactment.predictive_targets import Flow
 
+MOST_COVERAGE = 2.0
+"""Instances per instance wanted at which an operator gets no more: not even a surge would need them."""
+
 
 def supported(flow: Flow, busy: Vector, room: Vector, largest: float) -> Vector:
     """Largest multiple of the load that hosts bear, were instances used to the full.
@@ -64,20 +67,23 @@ def fill(draft: Draft, wanted: Mapping[str, float], hosts: list[str]) -> None:
     draft
         To be filled.
     wanted
-        Instances by operator, above 0; those beyond what fits are left out in proportion, and room that is left is used likewise.
+        Instances by operator, above 0. What does not fit is left out in proportion; room that is left is used likewise.
     hosts
         Where.
     """
-    growing = {name for name in wanted if _may_grow(draft, name)}
+    growing = set(wanted)
     while growing:
-        name = min(growing, key=lambda each: coverage(draft, wanted, each))
+        name = min(sorted(growing), key=lambda each: coverage(draft, wanted, each))
+        if coverage(draft, wanted, name) >= MOST_COVERAGE or not _may_grow(draft, name):
+            growing.discard(name)
+            continue
         host = tightest(draft, name, hosts)
         if host is None and make_room(draft, wanted, name, hosts):
             host = tightest(draft, name, hosts)
-        if host is not None:
-            draft.place(name, host)
-        if host is None or not _may_grow(draft, name):
+        if host is None:
             growing.discard(name)
+        else:
+            draft.place(name, host)
 
 
 def coverage(draft: Draft, wanted: Mapping[str, float], name: str, change: int = 0) -> float:
