@@ -32,7 +32,8 @@ class PolicyMethod:
     exact = False
 
     def __init__(self, policy: str) -> None:
-        self._policy, self.parameters = POLICIES[policy]
+        made: tuple[Any, type[Any]] = POLICIES[policy]
+        self._policy, self.parameters = made
         self.name = policy + SUFFIX
         first = (self._policy.__doc__ or "").strip().split("\n")[0].rstrip(".")
         self.summary = f"simulates a run: {first[:1].lower()}{first[1:]}"
