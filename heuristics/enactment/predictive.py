@@ -67,7 +67,7 @@ class PredictiveParameters:
     estimate: Literal["busy", "queue"] = "busy"
     prior_items: float = 20.0
     forgetting: float = 0.95
-    ease: float = 0.01
+    ease: float = 0.002
     drain_time: float = 60.0
     look_ahead: float = 3600.0
     serving_time: float = 15.0
