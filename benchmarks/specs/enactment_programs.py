@@ -1,0 +1,47 @@
+"""The programs of enactment and leasing: formulated, handed over, and solved by HiGHS; cheapest leases by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from registry import BenchSpec, register
+from specs.programs import program_phases
+
+from edrp.datasets.manufacturing import manufacturing_snapshot
+from edrp.enactment.leases import plan_leases
+from edrp.problems.enactment import EnactmentProblem
+from edrp.problems.leasing import LeasingProblem
+
+
+def snapshot(machines: float) -> EnactmentProblem:
+    """The factory at a load, with items that wait."""
+    return manufacturing_snapshot(machines, queues={"monitor-temperature": 300.0, "calculate-oee": 120.0})
+
+
+def horizon(periods: int) -> LeasingProblem:
+    """The factory under a random walk of loads, in periods of five minutes."""
+    moment = manufacturing_snapshot(1.0)
+    steps = np.random.default_rng(0).normal(0.0, 1.0, periods)
+    forecast = np.clip(4.0 + np.cumsum(steps), 1.0, 8.0).tolist()
+    return LeasingProblem(
+        application=moment.application,
+        host_types=moment.host_types,
+        period=300.0,
+        forecast=forecast,
+        queues={"calculate-oee": 900},
+    )
+
+
+def planned(problem: LeasingProblem) -> Callable[[], object]:
+    """Leases for the instances that each period needs."""
+    operators, kind = problem.application.by_name, problem.host_types[0]
+    return partial(plan_leases, problem.minimum_instances, operators, kind, problem.period)
+
+
+SNAPSHOTS = {"18 instances": 2.0, "57 instances": 8.0}
+register(BenchSpec("hosts program", snapshot, SNAPSHOTS, program_phases("hosts", solve=True)))
+HORIZONS = {"6 periods": 6, "12 periods": 12, "24 periods": 24}
+register(BenchSpec("leases program", horizon, HORIZONS, program_phases("leases", solve=True)))
+register(BenchSpec("cheapest leases", horizon, {"20 periods": 20, "60 periods": 60}, {"solve": planned}))
