@@ -164,7 +164,7 @@ def test_best_fit_packs_or_says_no() -> None:
 
 
 def test_swaps_pack_what_best_fit_cannot() -> None:
-    """Three hosts of 6 that 4, 3, 3, 3, 3 and 2 fill to the last; one more does not fit; a large one does not go on a small host."""
+    """Three hosts of 6 that 4, 3, 3, 3, 3 and 2 fill to the last; one more does not fit; hosts of two types."""
     sizes = [("four", 4), ("three", 3), ("two", 2)]
     operators = [{"name": name, "processing_duration": 1.0, "resources": {"cpu": cpu}} for name, cpu in sizes]
     host = {"name": "host", "resources": {"cpu": 6}, "price": 1.0, "billing_time": 600.0}

@@ -21,6 +21,7 @@ WEIGHTINGS: tuple[dict[str, float], ...] = (
     {"free_resources": 0.1, "violations": 2.0},
     {"host_cost": 0.0},
 )
+UTILISATIONS = (1.0, 0.8, None)
 RESOURCES = (("cpu", "memory"), ("cpu", "memory"), ("slots",), ())
 
 
@@ -57,7 +58,7 @@ def random_enactment_problem(
         host_types=_host_types(random, names, resources, limited),
         queues=queues,
         horizon=float(random.choice([10.0, 60.0])),
-        utilisation=random.choice([1.0, 0.8, None]),
+        utilisation=UTILISATIONS[random.integers(len(UTILISATIONS))],
         penalty=float(random.choice([1e-4, 0.01])),
         weights=weights,
     )
@@ -102,7 +103,7 @@ def random_leasing_problem(
         period=60.0,
         forecast=random.choice([0.0, 0.5, 1.0, 1.3], count).tolist(),
         queues={each["name"]: float(random.integers(0, 60)) for each in application["operators"] if random.random() < 0.5},
-        utilisation=random.choice([1.0, 0.8, None]),
+        utilisation=UTILISATIONS[random.integers(len(UTILISATIONS))],
         penalty=float(random.choice([0.0, 1e-4, 0.01, 0.05])),
         leased=leased,
         prorate=bool(random.random() < 0.5),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -28,7 +29,7 @@ def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Index,
     for kind, name in enumerate(tables.sizes.types):
         leases = _chained([each for each in problem.leased if each.type == name], bought[kind], int(tables.unit[kind]), names)
         paid = [problem.paid(PlannedHost(name=n, type=name, first=f, units=u, instances=())) for n, f, u in leases]
-        contents = [[{} for _ in problem.forecast] for _ in leases]
+        contents: list[list[dict[str, int]]] = [[{} for _ in problem.forecast] for _ in leases]
         for period, rows in enumerate(held[kind]):
             there = [index for index in range(len(leases)) if period in paid[index]]
             for index, row in zip(there, rows, strict=False):
@@ -84,13 +85,23 @@ def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence
 
 def _chained(leased: list[PaidHost], bought: Index, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:
     """Hosts of one type as (name, first, units), those that are leased already first."""
-    leases = [[each.name, each.paid_periods, 0, each.paid_periods] for each in leased]
+    leases = [_Chain(each.name, each.paid_periods, each.paid_periods) for each in leased]
     for period, units in enumerate(bought.tolist()):
         for _ in range(units):
-            ending = next((lease for lease in leases if lease[3] == period), None)
+            ending = next((lease for lease in leases if lease.end == period), None)
             if ending is None:
-                ending = [next(names), period, 0, period]
+                ending = _Chain(next(names), period, period)
                 leases.append(ending)
-            ending[2] += 1
-            ending[3] += length
-    return [(name, first, units) for name, first, units, _ in leases]
+            ending.units += 1
+            ending.end += length
+    return [(lease.name, lease.first, lease.units) for lease in leases]
+
+
+@dataclass(slots=True)
+class _Chain:
+    """A host under way: the first period after what is paid before, the period in which what is paid now ends, and units."""
+
+    name: str
+    first: int
+    end: int
+    units: int = 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edrp.documents.enactment import AMOUNT_SLACK, Host
 from edrp.formulations.enactment.aggregate import late_items, sharpened
@@ -179,7 +180,7 @@ def _add_count_rows(program: Program, tables: EnactmentTables) -> None:
     program.add_rows("most", count.size, [(operators, count, 1.0)], upper=tables.most)
 
 
-def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Index, open_slot: Index) -> None:
+def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Index, open_slot: NDArray[np.bool_]) -> None:
     """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not leased."""
     sizes, instances, composition = tables.sizes, program["instances"], program["composition"]
     capacity = sizes.capacity[slots]
@@ -216,8 +217,8 @@ def _free_shares(program: Program, tables: EnactmentTables, found: Compositions)
         (rows[:, None], used.T[resources], offered.T[resources] / scale[:, None]),
     ]
     program.add_rows("used", resources.size, entries, lower=0.0, upper=0.0)
-    rows = np.arange(used.size).reshape(used.shape)
-    program.add_rows("offered", used.size, [(rows, used, 1.0), (rows, composition[:, None], -1.0)], upper=0.0)
+    cells = np.arange(used.size).reshape(used.shape)
+    program.add_rows("offered", used.size, [(cells, used, 1.0), (cells, composition[:, None], -1.0)], upper=0.0)
     share = (offered > 0).sum(axis=1).astype(float)
     return (Linear.of(composition, share) - Linear.of(used)) * tables.filling
 

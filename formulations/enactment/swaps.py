@@ -24,7 +24,8 @@ def pack_by_swaps(sizes: Sizes, counts: Index, types: Sequence[int]) -> Contents
     one of another host, or with nothing: the swap that lowers the excess most, or one of the least harmful, at random (the
     same on every run).
     """
-    if not types or not (sizes.room[list(types)] > 0).any(axis=0)[counts > 0].all():
+    runs = np.any(sizes.room[list(types)] > 0, axis=0)
+    if not types or not runs[counts > 0].all():
         return None
     kinds, generator = np.array(types), np.random.default_rng(0)
     allowed = np.column_stack([sizes.room[kinds] > 0, np.ones(kinds.size, bool)])
