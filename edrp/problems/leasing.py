@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
 from edrp.documents.enactment import ContainerApplication, HostType, check_hosting, overfull
 from edrp.problems.base import Evaluation, Problem
-from edrp.problems.enactment import count_faults, fewest_instances, hosting_clashes
+from edrp.problems.enactment import ROUNDING, count_faults, fewest_instances, hosting_clashes
 from edrp.solution import Solution
 
 MOST_PERIODS = 100_000
@@ -174,7 +174,9 @@ class LeasingProblem(Problem):
         described, rate = self.application.by_name[operator], self.application.load(operator)
         left, found = self.queues.get(operator, 0.0), []
         for factor, count in zip(self.forecast, instances, strict=True):
-            left = max(0.0, left + factor * rate * self.period - count * self.period / described.occupied)
+            arriving = left + factor * rate * self.period
+            left = arriving - count * self.period / described.occupied
+            left = left if left > ROUNDING * arriving else 0.0
             found.append(left)
         return tuple(found)
 
