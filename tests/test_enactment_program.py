@@ -7,7 +7,7 @@ import pytest
 
 from edrp.datasets.manufacturing import manufacturing_snapshot
 from edrp.documents.enactment import Host
-from edrp.errors import UnsupportedProblemError
+from edrp.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.formulations.enactment.compositions import area_bound, compositions
 from edrp.formulations.enactment.packing import pack
 from edrp.formulations.enactment.program import formulate_enactment
@@ -151,6 +151,9 @@ def test_hosts_for_nothing_need_a_limit() -> None:
         formulate_enactment(two_sizes(host_types=free))
     assert solved(two_sizes(host_types=free, weights={"free_resources": 0})).objective == 0.0
     assert solved(two_sizes(host_types=[{**free[0], "limit": 4}])).status == "optimal"
+    cheap = [{**free[0], "name": f"cheap-{i}", "price": 1e-4} for i in range(3)]
+    with pytest.raises(ProblemTooLargeError, match="give the host types limits"):
+        formulate_enactment(two_sizes(host_types=cheap))
 
 
 def test_best_fit_packs_or_says_no() -> None:

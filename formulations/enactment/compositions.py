@@ -22,6 +22,9 @@ from edrp.problems.enactment import EnactmentProblem
 MOST_PACKED = 50
 """Compositions that are packed by best fit in search of a good incumbent."""
 
+BYTES_PER_ENTRY = 100
+"""Memory of a cell of the program's matrix, in all forms that it takes on its way to a solver."""
+
 NEAR = 1e-9
 """Relative excess over an incumbent at which a composition is still looked at."""
 
@@ -186,4 +189,8 @@ def _within_reach(tables: EnactmentTables, objective: float) -> Index:
     grid = np.indices((highest + 1).astype(np.int64)).reshape(kinds, -1).T
     enough = (grid @ tables.sizes.capacity * (1 + AMOUNT_SLACK) >= tables.fewest @ tables.sizes.needs).all(axis=1)
     slack = NEAR * max(1.0, abs(objective))
-    return grid[enough & (grid @ tables.price + least <= objective + slack)]
+    reached = grid[enough & (grid @ tables.price + least <= objective + slack)]
+    entries = float(len(reached)) * reached.max(axis=0, initial=0).sum() * tables.sizes.capacity.shape[1]
+    remedy = "give the host types limits, or give prices more weight beside free resources"
+    refuse_beyond_memory(entries * BYTES_PER_ENTRY, f"{len(reached)} combinations of hosts that may be optimal", remedy)
+    return reached
