@@ -16,7 +16,8 @@ from plotly.offline import get_plotlyjs
 
 from edrp.validation.benchmark.recheck import Alarm
 from edrp.validation.benchmark.sections import Part, Section
-from edrp.validation.benchmark.tables import Table, facts_table, reason_table
+from edrp.validation.benchmark.table import Table, facts_table
+from edrp.validation.benchmark.tables import reason_table
 
 TEMPLATE = "report.html.jinja"
 CHART = {"displayModeBar": False, "displaylogo": False, "responsive": True}

@@ -13,7 +13,8 @@ from edrp.validation.benchmark import charts, words
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.measures import by_instance, families_of, summary_of
 from edrp.validation.benchmark.statistics import PairedTest, paired_tests
-from edrp.validation.benchmark.tables import Table, family_table, quality_table, test_table, time_table
+from edrp.validation.benchmark.table import Table
+from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table
 
 OBJECTIVE_FACTOR, TIME_FACTOR = 1.1, 10.0
 """Factors of the best that the sentences on performance profiles speak of."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
 from edrp.validation.benchmark.measures import FamilyCell
 from edrp.validation.benchmark.statistics import PairedTest
+from edrp.validation.benchmark.table import Table
 from edrp.validation.benchmark.words import GLUE, NONE, duration, number, p_value, percent
 
 NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d[\d,]*(\.\d+)?(e[-+]?\d+)?"
@@ -16,20 +16,6 @@ NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d[\d,]*(\.\d+)?(e[-+]?\d+)?"
 
 SHOWN_IDS = 6
 """Ids that are named for one reason; the rest are counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with a caption; cells of the columns in `right` are aligned to the right. The first cell of a row names it.
-
-    A long one is folded up unless `open` says that nobody may overlook it.
-    """
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: tuple[str, ...] = ()
-    open: bool = False
 
 
 def quality_table(summary: pd.DataFrame) -> Table:
@@ -136,11 +122,6 @@ def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None
         rows.append((who, str(error_type), reason or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
     rows.sort()
     return Table(caption, ("Method", "Type", "Reason", "Rows", "Instances"), tuple(rows), ("Rows",), open=outcome == "failed")
-
-
-def facts_table(caption: str, facts: Mapping[str, str]) -> Table:
-    """Names and values."""
-    return Table(caption, ("What", "Value"), tuple(facts.items()))
 
 
 def _interval(low: float, high: float) -> str:

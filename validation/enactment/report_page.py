@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from edrp.errors import BackendUnavailableError
-from edrp.validation.benchmark.tables import Table
+from edrp.validation.benchmark.table import Table
 
 TEMPLATE = "report.html.jinja"
 PACKAGES = {"jinja2": "report", "matplotlib": "plot"}

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from edrp.validation.benchmark.tables import Table
+from edrp.validation.benchmark.table import Table
 from edrp.validation.enactment.paper_tables import TABLE_NUMBERS
 from edrp.validation.enactment.report_cells import Cell
 from edrp.validation.enactment.report_runs import Samples

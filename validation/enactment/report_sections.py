@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edrp.validation.benchmark.machine import machine, versions
-from edrp.validation.benchmark.tables import Table, facts_table
+from edrp.validation.benchmark.table import Table, facts_table
 from edrp.validation.enactment.figures import draw_pattern
 from edrp.validation.enactment.paper_tables import ERRATA, FIGURE_NUMBERS, PATTERNS, TABLE_NUMBERS
 from edrp.validation.enactment.queueing_check import QueueingCheck

@@ -9,7 +9,7 @@ from typing import Any
 from edrp.heuristics.enactment import POLICIES
 from edrp.parameters import read_parameters
 from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.benchmark.tables import Table
+from edrp.validation.benchmark.table import Table
 from edrp.validation.enactment.paper_tables import PATTERNS, UNITS
 from edrp.validation.enactment.report_runs import Setting
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.validation.benchmark.tables import Table
+from edrp.validation.benchmark.table import Table
 from edrp.validation.enactment.paper_tables import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
 from edrp.validation.enactment.queueing_check import QueueingCheck
 from edrp.validation.enactment.report_bounds import Bounds
