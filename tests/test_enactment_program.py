@@ -151,7 +151,7 @@ def test_hosts_for_nothing_need_a_limit() -> None:
         formulate_enactment(two_sizes(host_types=free))
     assert solved(two_sizes(host_types=free, weights={"free_resources": 0})).objective == 0.0
     assert solved(two_sizes(host_types=[{**free[0], "limit": 4}])).status == "optimal"
-    cheap = [{**free[0], "name": f"cheap-{i}", "price": 1e-4} for i in range(3)]
+    cheap = [{**free[0], "name": f"cheap-{i}", "resources": {"cpu": 5.5}, "price": 1e-4} for i in range(3)]
     with pytest.raises(ProblemTooLargeError, match="give the host types limits"):
         formulate_enactment(two_sizes(host_types=cheap))
 
