@@ -114,6 +114,7 @@ def run(
     first: int = 101,
     last: int = 130,
     pattern: Annotated[list[str] | None, typer.Option()] = None,
+    policy: Annotated[list[str] | None, typer.Option()] = None,
 ) -> None:
     """Simulate what is missing in a file of rows."""
     done = {(row["pattern"], row["seed"], row["policy"]) for row in _read(rows)}
@@ -124,11 +125,11 @@ def run(
             writer.writeheader()
         for name, seed in product(pattern or PATTERNS, range(first, last + 1)):
             scenarios = [manufacturing_scenario(name, billing_time=unit, seed=seed) for unit in UNITS]
-            for policy in NAMES:
-                if (name, seed, policy) in done:
+            for each in policy or NAMES:
+                if (name, seed, each) in done:
                     continue
-                for unit, found in zip(UNITS, _measured(policy, scenarios, seed), strict=True):
-                    writer.writerow({"pattern": name, "unit": unit, "seed": seed, "policy": policy, **found})
+                for unit, found in zip(UNITS, _measured(each, scenarios, seed), strict=True):
+                    writer.writerow({"pattern": name, "unit": unit, "seed": seed, "policy": each, **found})
                 lines.flush()
 
 

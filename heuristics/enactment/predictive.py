@@ -10,7 +10,7 @@ import numpy as np
 from edrp.documents.enactment import HostType, fits
 from edrp.enactment import Action, Draft, EnactmentState
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
-from edrp.heuristics.enactment.forecast import DemandHistory, PathSettings, paths
+from edrp.heuristics.enactment.forecast import DemandHistory, Paths, PathSettings, paths
 from edrp.heuristics.enactment.predictive_filling import fill, supported
 from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
 from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
@@ -19,6 +19,9 @@ from edrp.heuristics.enactment.predictive_targets import TAIL, targets
 
 FEWEST_ROUNDS = 10
 """Rounds that are looked ahead where a billing time unit is shorter."""
+
+SOON = 3
+"""Rounds for which the instances on hosts must do: what is seen in the first of them brings others in the third."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +143,13 @@ class PredictivePolicy:
         p = self._parameters
         history = self._learned(state)
         seen = outlook(state, history, np.array([each.occupied for each in self._estimates]), p.utilisation, p.drain_time)
-        draft = self._with_hosts(Draft(state), seen)
+        found = paths(seen.loads, self._rounds(seen, state.interval), state.interval, self._settings)
+        draft = self._with_hosts(Draft(state), seen, found)
         ready = [name for name in draft.hosts if name in state.hosts and state.hosts[name].ready]
         starting = [name for name in draft.hosts if name not in ready]
-        self._fill(draft, seen, ready, ready)
+        self._fill(draft, seen, found, ready, ready)
         if starting:
-            self._fill(draft, seen, starting, [*ready, *starting])
+            self._fill(draft, seen, found, starting, [*ready, *starting])
         return _covered(draft, seen).actions
 
     def _learned(self, state: EnactmentState) -> DemandHistory:
@@ -164,14 +168,19 @@ class PredictivePolicy:
                 estimate.learn(each, state.interval)
         return self._history
 
-    def _with_hosts(self, draft: Draft, seen: Outlook) -> Draft:
+    def _rounds(self, seen: Outlook, interval: float) -> int:
+        """Rounds to look ahead: a billing time unit (BTU), within limits."""
+        unit = round(seen.host_type.billing_time / interval)
+        return int(np.clip(unit, FEWEST_ROUNDS, max(FEWEST_ROUNDS, self._parameters.look_ahead / interval)))
+
+    def _with_hosts(self, draft: Draft, seen: Outlook, found: Paths) -> Draft:
         """Lease hosts, or give back those whose paid time ends before the next round."""
         p, state = self._parameters, draft.state
         left = {name: draft.paid_until(name) - state.time for name in draft.hosts}
         ending = [name for name in draft.hosts if p.leaving_time <= left[name] < state.interval + p.leaving_time]
         held = [name for name in draft.hosts if name not in ending] + ending
         fewest = max(1, len(held) - len(ending))
-        number = self._number(draft, seen, held, fewest)
+        number = self._number(draft, seen, found, held, fewest)
         busy = dict(zip(state.operators, np.maximum(seen.busy, 1e-9), strict=True))
         for name in reversed(held[number:]):
             draft = vacated(draft, name, busy, 1.0 / p.utilisation) or draft
@@ -179,12 +188,11 @@ class PredictivePolicy:
             draft.lease(seen.host_type.name)
         return draft
 
-    def _number(self, draft: Draft, seen: Outlook, held: list[str], fewest: int) -> int:
+    def _number(self, draft: Draft, seen: Outlook, found: Paths, held: list[str], fewest: int) -> int:
         """How many hosts to have: the first of those held, and new ones after them."""
         p, interval = self._parameters, draft.state.interval
         kind = seen.host_type
-        ahead = int(np.clip(round(kind.billing_time / interval), FEWEST_ROUNDS, max(FEWEST_ROUNDS, p.look_ahead / interval)))
-        found = paths(seen.loads, ahead, interval, self._settings)
+        ahead = found.levels.shape[1] - 1
         top = float(found.levels.max())
         types = [draft.type(name) for name in held] + [kind] * _available(draft, kind, int(np.ceil(1.5 * top)) + 2)
         if not types:
@@ -206,12 +214,11 @@ class PredictivePolicy:
         money += p.margin * np.maximum(saved[len(held)] - saved, 0.0)
         return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(held)
 
-    def _fill(self, draft: Draft, seen: Outlook, hosts: list[str], within: list[str]) -> None:
+    def _fill(self, draft: Draft, seen: Outlook, found: Paths, hosts: list[str], within: list[str]) -> None:
         """Place instances on some hosts so that those within which they are counted have what the load may need."""
-        soon = paths(seen.loads, 3, draft.state.interval, self._settings)
-        multiples = np.maximum(soon.levels.max(axis=1) / seen.load, 1.0)
+        multiples = np.maximum(found.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
         multiples = np.append(multiples, TAIL)
-        weights = np.append(soon.weights / soon.weights.sum(), self._parameters.tail / TAIL**2)
+        weights = np.append(found.weights / found.weights.sum(), self._parameters.tail / TAIL**2)
         wanted = targets(seen.flow, seen.room(draft, within), multiples, weights)
         fill(draft, dict(zip(draft.state.operators, np.maximum(wanted, 1.0), strict=True)), hosts)
 

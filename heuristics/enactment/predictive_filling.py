@@ -104,6 +104,9 @@ def tightest(draft: Draft, name: str, hosts: list[str]) -> str | None:
 
 def make_room(draft: Draft, wanted: Mapping[str, float], name: str, hosts: list[str]) -> bool:
     """Remove instances of operators that have more than this one even without them, until it fits; whether it does."""
+    below = coverage(draft, wanted, name)
+    if not any(spare(draft, each) and coverage(draft, wanted, each, -1) > below for each in wanted if each != name):
+        return False
     candidates = draft.state.operators[name].operator.candidates
     for host in hosts:
         if candidates is None or draft.type(host).name in candidates:
