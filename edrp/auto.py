@@ -78,7 +78,7 @@ CHOICES: dict[str, Callable[[Any], Method]] = {
     "migration-policy": _always("pmc"),
     "enactment": _choose_for_snapshot,
     "leasing": _always("highs"),
-    "enactment-scenario": _always("btu-policy"),
+    "enactment-scenario": _always("predictive-policy"),
 }
 """By kind of problem, what chooses."""
 
@@ -91,7 +91,7 @@ class Auto:
     exact = True
     summary = (
         "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
-        "ssm, oms, pmc for migrations; highs or first fit for leased hosts, a policy for runs"
+        "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs"
     )
 
     def refusal(self, problem: Any) -> str | None:

@@ -57,6 +57,11 @@ class Formulation(ABC):
         return None
 
     @property
+    def bound(self) -> float | None:
+        """What was proven while the program was built: nothing is better; None where nothing was."""
+        return None
+
+    @property
     def restriction(self) -> str:
         """Why nothing is proven beyond the program, as a sentence; empty where it stands for the whole problem."""
         return ""
@@ -123,8 +128,12 @@ def answer_of(formulation: Formulation, result: ProgramResult) -> Answer:
         stopped_because=result.stopped_because,
         decision=decision,
         objective=None if own_terms else objective,
-        bound=result.bound if proven and not own_terms else None,
+        bound=_best_bound(formulation.bound, result.bound) if proven and not own_terms else None,
         size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
         build_seconds=formulation.build_seconds,
         notes=notes,
     )
+
+
+def _best_bound(*bounds: float | None) -> float | None:
+    return max((each for each in bounds if each is not None), default=None)

@@ -56,7 +56,7 @@ class Draft:
     def __init__(self, state: EnactmentState) -> None:
         self.state = state
         self._needs = {name: named_resources(each.operator.resources) for name, each in state.operators.items()}
-        self._instances = {name: each.instances for name, each in state.operators.items()}
+        self._instances = dict.fromkeys(state.operators, 0)
         self._hosts: dict[str, _DraftHost] = {}
         self._done: list[Action] = []
         for name, host in state.hosts.items():
@@ -66,6 +66,8 @@ class Draft:
             copy.leaving.update(host.leaving)
             copy.releasing = host.releasing
             self._hosts[name] = copy
+            for operator, count in self.on(name).items():
+                self._instances[operator] += count
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -99,7 +101,7 @@ class Draft:
         return {name: count for name, count in (described.instances - described.leaving).items() if count}
 
     def instances(self, operator: str) -> int:
-        """Instances of an operator, running and starting."""
+        """Instances of an operator, running and starting; of one that migrates only the successor counts."""
         return self._instances[operator]
 
     def fits(self, host: str, operator: str) -> bool:

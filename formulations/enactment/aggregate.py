@@ -19,6 +19,11 @@ SHARPENED = 4
 """Compositions, those of the least bounds, of which the best numbers of instances are looked for."""
 
 
+PATIENCE = 0.5
+"""Seconds for the best numbers of one composition. Mostly milliseconds do; amounts that nearly fill hosts in a great many
+ways take minutes to be proven best, and the bound found until then is as good."""
+
+
 def sharpened(tables: EnactmentTables, found: Compositions, allowance: float = 0.0) -> Compositions:
     """Compositions with sharper bounds and perhaps a better packing; those that can no longer be of use are left out.
 
@@ -64,7 +69,7 @@ def best_counts(tables: EnactmentTables, hosts: Index) -> tuple[float, Index | N
     program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + AMOUNT_SLACK)
     constant = float(tables.price @ hosts) + tables.filling * resources.size
     program.minimise(Linear.of(count, -rewards(tables, offered), constant) + late_items(program, tables))
-    result = solve_program(program)
+    result = solve_program(program, time_limit=PATIENCE)
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)

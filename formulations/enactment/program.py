@@ -95,6 +95,11 @@ class EnactmentFormulation(Formulation):
             start[program["instances"][np.flatnonzero(self.slots == kind)[: len(mine)]]] = mine
         return start
 
+    @property
+    def bound(self) -> float | None:
+        """The least bound of all compositions."""
+        return float(self.found.bounds.min()) if self.found.bounds.size and self.found.contents is not None else None
+
     def objective_of(self, values: Values, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
         hosts = self.found.counts[int(values[self.program["composition"]].argmax())]

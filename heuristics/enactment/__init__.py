@@ -41,12 +41,14 @@ from typing import Any
 from edrp.enactment import Policy
 from edrp.heuristics.enactment.btu import BtuParameters, BtuPolicy
 from edrp.heuristics.enactment.ds2 import Ds2Policy, Ds2PolicyParameters
+from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
 from edrp.heuristics.enactment.static_peak import StaticPeakParameters, StaticPeakPolicy
 from edrp.heuristics.enactment.threshold import ThresholdParameters, ThresholdPolicy
 
 POLICIES: dict[str, tuple[type[Policy], type[Any]]] = {
     "btu": (BtuPolicy, BtuParameters),
     "ds2": (Ds2Policy, Ds2PolicyParameters),
+    "predictive": (PredictivePolicy, PredictiveParameters),
     "static-peak": (StaticPeakPolicy, StaticPeakParameters),
     "threshold": (ThresholdPolicy, ThresholdParameters),
 }
@@ -58,6 +60,8 @@ __all__ = [
     "BtuPolicy",
     "Ds2Policy",
     "Ds2PolicyParameters",
+    "PredictiveParameters",
+    "PredictivePolicy",
     "StaticPeakParameters",
     "StaticPeakPolicy",
     "ThresholdParameters",

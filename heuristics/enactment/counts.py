@@ -12,15 +12,8 @@ Utilities = Callable[[Mapping[str, int]], dict[str, float]]
 
 
 def staying(draft: Draft) -> dict[str, int]:
-    """Instances of each operator, without those whose successor is on its way.
-
-    While an instance migrates, it and its successor both run or start; counted twice, the last one could be taken away.
-    """
-    found = dict.fromkeys(draft.state.operators, 0)
-    for host in draft.hosts:
-        for name, count in draft.on(host).items():
-            found[name] += count
-    return found
+    """Instances of each operator, without those whose successor is on its way."""
+    return {name: draft.instances(name) for name in draft.state.operators}
 
 
 def spare(operator: ContainerOperator, instances: int) -> int:
