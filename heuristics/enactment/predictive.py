@@ -63,8 +63,8 @@ class PredictiveParameters:
     """
 
     penalty: float = 1e-4
-    overload_share: float = 0.3
-    surprise_share: float = 0.8
+    overload_share: float = 0.2
+    surprise_share: float = 0.5
     margin: float = 0.2
     utilisation: float = 0.95
     estimate: Literal["busy", "queue"] = "busy"
