@@ -33,8 +33,8 @@ class PredictiveParameters:
     Attributes
     ----------
     penalty : money per late item and operator.
-    overload_share : of all items, those taken to be late while load waits. Less makes it hold fewer hosts: cheaper where hosts are
-        few, but where they are many (an occupancy of 0.5 and more), 0.2 was seen to let half the items be late.
+    overload_share : of all items, those taken to be late while load waits. Less makes it hold fewer hosts: cheaper where hosts
+        are few, but where they are many (an occupancy of 0.5 and more), 0.2 was seen to let half the items be late.
     surprise_share : of all items, those taken to be late in the first round of an overload.
     margin : share of the price of a unit that must be saved for a host to be given back.
 
