@@ -151,7 +151,7 @@ def _check_against_brute_force(method: Method, family: ContractProblems, problem
     optimum = family.optimum(problem)
     assert optimum is not None
     slack = TOLERANCE * max(1.0, abs(optimum))
-    if method.exact:
+    if method.exact and family.provable:
         assert answer.status == "optimal", f"{method.name} says {answer.status!r} of the feasible problem {label!r}"
     assert answer.status in ("optimal", "feasible", "none"), f"{method.name} calls the feasible problem {label!r} {answer.status}"
     if answer.decision is not None and answer.status != "none":

@@ -9,6 +9,9 @@ from typing import Any
 class ContractProblems(ABC):
     """Problems of one kind."""
 
+    provable = True
+    """Whether exact methods prove optima of this kind; a run that chance has a hand in has none to be proven."""
+
     @abstractmethod
     def feasible(self) -> dict[str, Any]:
         """Ordinary problems that have an answer, by label."""

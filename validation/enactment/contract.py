@@ -12,6 +12,8 @@ from edrp.validation.contract_base import ContractProblems
 class ScenarioProblems(ContractProblems):
     """Kind `enactment-scenario`: nothing is infeasible, and no run costs less than what every run must lease."""
 
+    provable = False
+
     def feasible(self) -> dict[str, Any]:
         """Ten minutes of every pattern, paid by units of four."""
         return {pattern: manufacturing_scenario(pattern, duration=600.0, billing_time=240.0) for pattern in PATTERNS}
