@@ -430,7 +430,7 @@ def states(draw: st.DrawFn) -> EnactmentState:
     for kind in ("small", *draw(st.lists(st.sampled_from(["wide", "small"]), max_size=2))):
         leased = draft.lease(kind)
         for name in draw(st.lists(st.sampled_from(NAMES), max_size=6)):
-            if draft.fits(leased, name):
+            if draft.fits(leased, name) and draft.instances(name) < (work[name].max_instances or 99):
                 draft.place(name, leased)
     hosts = {}
     for name in draft.hosts:

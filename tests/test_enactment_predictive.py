@@ -281,7 +281,7 @@ def worlds(draw: st.DrawFn) -> list[EnactmentState]:
         for kind in ("a", *draw(st.lists(st.just("b"), max_size=2))):
             leased = draft.lease(kind)
             for name in draw(st.lists(st.sampled_from(names), max_size=5)):
-                if draft.fits(leased, name):
+                if draft.fits(leased, name) and draft.instances(name) < (work[name].max_instances or 99):
                     draft.place(name, leased)
         hosts = {
             name: HostState(

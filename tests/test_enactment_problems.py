@@ -227,6 +227,18 @@ class TestDraft:
         }
         return EnactmentState(60.0, 60.0, operators, hosts, problem.types, leases=5)
 
+    def test_keeps_to_the_fewest_and_the_most_instances(self) -> None:
+        operators = [{**FILTER, "max_instances": 2}, {**INFORM, "min_instances": 2}]
+        problem = snapshot(application={**APPLICATION, "operators": operators})
+        state = self.state()
+        limited = {each.name: OperatorState(each, running=2) for each in problem.application.operators}
+        draft = Draft(EnactmentState(60.0, 60.0, limited, state.hosts, state.host_types))
+        with pytest.raises(PolicyError, match="filter may have 2 instances, and has 2"):
+            draft.place("filter", "b")
+        with pytest.raises(PolicyError, match="inform must have 2 instances"):
+            draft.remove("inform", "b")
+        assert draft.actions == ()
+
     def test_does_what_is_possible(self) -> None:
         draft = Draft(self.state())
         host = draft.lease("small")

@@ -35,7 +35,8 @@ class Draft:
     ------
     PolicyError
         From every method that changes the draft: an unknown name, a host that is full or given back, the last instance
-        of an operator, the release of a host with instances that stay, more hosts of a type than there may be.
+        of an operator (or fewer than it must, more than it may have), the release of a host with instances that stay, more
+        hosts of a type than there may be.
 
     Examples
     --------
@@ -182,7 +183,7 @@ class Draft:
             case Release(host):
                 return self._known(host) or self._release_refusal(host)
             case Place(operator, host):
-                return self._known(host, operator) or self._room_refusal(operator, host)
+                return self._known(host, operator) or self._room_refusal(operator, host) or self._excess(operator)
             case Remove(operator, host):
                 return self._known(host, operator) or self._leave_refusal(operator, host, last=True)
             case Migrate(operator, source, target):
@@ -233,4 +234,13 @@ class Draft:
     def _leave_refusal(self, operator: str, host: str, *, last: bool) -> str:
         if not self.on(host).get(operator, 0):
             return f"no instance of {operator} on {host} is there to stop"
-        return f"it is the last instance of {operator}" if last and self._instances[operator] < 2 else ""
+        fewest = self.state.operators[operator].operator.min_instances
+        if not last or self._instances[operator] > fewest:
+            return ""
+        return f"it is the last instance of {operator}" if fewest == 1 else f"{operator} must have {fewest} instances"
+
+    def _excess(self, operator: str) -> str:
+        most = self.state.operators[operator].operator.max_instances
+        if most is None or self._instances[operator] < most:
+            return ""
+        return f"{operator} may have {most} instances, and has {self._instances[operator]}"
