@@ -36,7 +36,7 @@ class BtuParameters:
         No operator is scaled down for so long after a scale-up; the paper does not print it.
     shared_cooldown
         Whether any scale-up counts, or only one of the same operator. With True instances do not change hands while the load
-        rises, and the printed compliance of long units is met better.
+        rises, and the printed compliance is met better; with the stalls of the factory it was chosen by that.
     window : share of a billing time unit (BTU)
         Within its last 5 %, a host is prolonged or released.
     window_rounds : observations

@@ -28,7 +28,8 @@ class ThresholdParameters:
     lower : items
         One instance less while fewer than these wait.
     cooldown : s
-        An operator is not scaled down for so long after it was scaled up. The paper does not print it; 0 scales down at once.
+        An operator is not scaled down for so long after it was scaled up. The paper does not print it (0 scales down at once);
+        its compliance under patterns with few levels is met better with it.
     place_on_starting
         Whether a host that is still starting may take new instances. The baseline leases "as soon as all currently used
         VMs are fully utilized", and one that starts is not.

@@ -17,7 +17,7 @@ from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_page import Section, image_address
 from edrp.validation.enactment.report_runs import BLIND, Enacted, Samples, Setting
 from edrp.validation.enactment.report_sensitivity import DOCUMENTED
-from edrp.validation.enactment.report_setting import FITTED_ON, setting_tables
+from edrp.validation.enactment.report_setting import FITTED_ON, FITTED_ON_ALL, setting_tables
 from edrp.validation.enactment.report_tables import (
     activity_table,
     against_btu,
@@ -125,7 +125,7 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
         (
             "One setting for all cells. What the paper does not print, among it the share of a processing duration that occupies "
             f"an instance and how durations vary, was fitted on the patterns {' and '.join(FITTED_ON)} where the table says so; "
-            "the random walks had no part in it.",
+            f"stalls and the policies' cooldowns ({FITTED_ON_ALL}) by the distance from Tables 3 to 6.",
         ),
         tables=setting_tables(found.setting, found.policies),
     )
