@@ -99,6 +99,7 @@ def fewest_hosts(problem: EnactmentProblem, counts: Counter[str]) -> int:
 
 
 def measured(policy: str, problem: EnactmentProblem) -> Measured:
+    """One sampled state: its optimum, how long the proof took, and how far the policy's hosts are from it."""
     start = process_time()
     formulation = formulate_enactment(problem)
     solution = solve_formulation(formulation, start=formulation.current, time_limit=MOST_SECONDS)
@@ -136,6 +137,7 @@ def sampled(policies: list[str], count: int, billing: float, seed: int) -> list[
 
 
 def shares(values: list[float]) -> str:
+    """Mean, median, 90 % quantile and worst, in percent."""
     quarters = np.quantile(values, [0.5, 0.9, 1.0])
     return " / ".join(f"{100 * value:.0f}" for value in (np.mean(values), *quarters))
 

@@ -6,6 +6,7 @@ same scenario with the same seed meets the same world, in whatever order it asks
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import NamedTuple
 
@@ -101,7 +102,7 @@ class Draws:
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(name, index)))
 
 
-class Arrivals:
+class Arrivals(ABC):
     """Times at which items come to an operator from outside, made as far as they are asked for."""
 
     def __init__(self) -> None:
@@ -114,9 +115,9 @@ class Arrivals:
         due, self._made = self._made[:cut], self._made[cut:]
         return due
 
+    @abstractmethod
     def _make(self, until: float) -> Floats:
         """More items, at least all before `until`."""
-        raise NotImplementedError
 
 
 class RegularArrivals(Arrivals):
