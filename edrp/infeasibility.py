@@ -46,7 +46,8 @@ def explain_infeasibility(problem: EdrpProblem, time_limit: float = TIME_LIMIT) 
     problem
         An infeasible problem.
     time_limit
-        Seconds; afterwards what is not yet examined stays in the list, which is then not the smallest.
+        Seconds, after a first question that may take as long; afterwards what is not yet examined stays in the list,
+        which is then not the smallest.
 
     Returns
     -------
@@ -69,6 +70,9 @@ def explain_infeasibility(problem: EdrpProblem, time_limit: float = TIME_LIMIT) 
     alone = [*_overloaded(problem), *_homeless(problem)]
     if alone:
         return tuple(alone)
+    if _decision(_cheapest(problem), perf_counter() + time_limit)[0] == "feasible":
+        return ()
+    # The first question may have had to wait for kernels to be compiled, which must not shorten the explanation.
     deadline = perf_counter() + time_limit
     kept, relaxed = clashing_demands(problem, deadline)
     return tuple(_with_remedy(demand, relaxed, deadline) for demand in kept)
@@ -84,13 +88,7 @@ def clashing_demands(problem: EdrpProblem, deadline: float = math.inf) -> tuple[
     deadline
         On the clock of `time.perf_counter`.
     """
-    # Any objective will do; cost is the cheapest to express and needs a limit that never binds.
-    current = problem.replace(
-        weights=Weights(cost=1.0), limits=problem.limits.replace(cost=problem.limits.cost or _ceiling(problem))
-    )
-    if _decision(current, deadline)[0] == "feasible":
-        return [], current
-    kept = []
+    current, kept = _cheapest(problem), []
     for demand in demands(problem):
         try:
             without = demand.drop(current)
@@ -101,6 +99,13 @@ def clashing_demands(problem: EdrpProblem, deadline: float = math.inf) -> tuple[
         else:
             kept.append(demand)
     return kept, current
+
+
+def _cheapest(problem: EdrpProblem) -> EdrpProblem:
+    """Any objective will do; cost is the easiest to express and needs a limit, here one that never binds."""
+    return problem.replace(
+        weights=Weights(cost=1.0), limits=problem.limits.replace(cost=problem.limits.cost or _ceiling(problem))
+    )
 
 
 def demands(problem: EdrpProblem) -> list[Demand]:
