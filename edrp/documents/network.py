@@ -22,10 +22,15 @@ BYTES_PER_LINK = 1200
 """Measured: a `Link` with its entry in the table by ends."""
 
 
-class Node(Document):
-    """A place where replicas run."""
+class NamedNode(Document):
+    """A node as far as links know it."""
 
     name: Name = Field(description="unique in the network")
+
+
+class Node(NamedNode):
+    """A place where replicas run."""
+
     resources: Resources | None = Field(
         None,
         description="what replicas may use together: a number, or amounts by name; null for no limit",
@@ -79,7 +84,44 @@ class Store(Document):
     )
 
 
-class Network(Document):
+class LinkedNodes(Document):
+    """What every network has: nodes with names, and links between them.
+
+    Subclasses say what a node and a link are like.
+    """
+
+    nodes: tuple[NamedNode, ...]
+    links: tuple[LinkEnds, ...]
+    symmetric: bool = Field(True, description="every link serves both directions")
+
+    @model_validator(mode="after")
+    def _check_links(self) -> Self:
+        faults = Faults("network")
+        names = [node.name for node in self.nodes]
+        for index, first in duplicates(names).items():
+            faults.add(("nodes", index, "name"), names[index], f"already the name of nodes[{first}]; names must be unique")
+        known = set(names)
+        seen: dict[tuple[str, str], int] = {}
+        for index, link in enumerate(self.links):
+            for end in ("source", "target"):
+                if getattr(link, end) not in known:
+                    faults.add(("links", index, end), getattr(link, end), "is no node of this network")
+            if link.source == link.target:
+                faults.add(
+                    ("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it"
+                )
+            pair = (link.source, link.target)
+            for key in (pair, pair[::-1]) if self.symmetric else (pair,):
+                if key in seen:
+                    hint = "; with symmetric: true a link serves both directions" if self.symmetric else ""
+                    faults.add(("links", index), "→".join(pair), f"repeats links[{seen[key]}]{hint}")
+                    break
+            seen[pair] = index
+        faults.raise_if_any()
+        return self
+
+
+class Network(LinkedNodes):
     """Nodes, logical links and the data store.
 
     With `symmetric` (the default) every link serves both directions. Links of a node to itself need
@@ -108,7 +150,6 @@ class Network(Document):
 
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = Field(description="places where replicas run")
     links: tuple[Link, ...] = Field((), description="one for every pair of nodes that a stream may join")
-    symmetric: bool = Field(True, description="every link serves both directions")
     store: Store = Field(Store(), description="the data store")
     within_zone: LinkClass | None = Field(
         None, description="link of every pair of nodes of one zone that `links` does not list; null for none"
@@ -120,26 +161,6 @@ class Network(Document):
     @model_validator(mode="after")
     def _check(self) -> Self:
         faults = Faults("network")
-        names = [node.name for node in self.nodes]
-        for index, first in duplicates(names).items():
-            faults.add(("nodes", index, "name"), names[index], f"already the name of nodes[{first}]; names must be unique")
-        known = set(names)
-        seen: dict[tuple[str, str], int] = {}
-        for index, link in enumerate(self.links):
-            for end in ("source", "target"):
-                if getattr(link, end) not in known:
-                    faults.add(("links", index, end), getattr(link, end), "is no node of this network")
-            if link.source == link.target:
-                faults.add(
-                    ("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it"
-                )
-            pair = (link.source, link.target)
-            for key in (pair, pair[::-1]) if self.symmetric else (pair,):
-                if key in seen:
-                    hint = "; with symmetric: true a link serves both directions" if self.symmetric else ""
-                    faults.add(("links", index), "→".join(pair), f"repeats links[{seen[key]}]{hint}")
-                    break
-            seen[pair] = index
         if self.within_zone is not None and all(node.zone is None for node in self.nodes):
             faults.add(("within_zone",), None, "joins nodes of one zone, but no node has a zone; give the nodes a `zone`")
         faults.raise_if_any()

@@ -1,0 +1,193 @@
+"""Servers, the links between them, and stream tasks as paths of components (bi-modal networks, sections 2 and 3.1)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import accumulate
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, duplicates
+from edrp.documents.network import LinkedNodes, LinkEnds, NamedNode
+
+MOST_COMPONENTS = 64
+"""Components that a task may have."""
+
+
+class Server(NamedNode):
+    """A server: what it can still compute, what it hosts, and how it reaches the public network."""
+
+    capacity: NonNegative = Field(description="computing capacity that is free", json_schema_extra={"unit": "1"})
+    total_capacity: Positive | None = Field(
+        None, description="computing capacity, what is used included; null: all is free", json_schema_extra={"unit": "1"}
+    )
+    services: tuple[Name, ...] | None = Field(None, description="services that it hosts; null for all")
+    uplink: NonNegative = Field(
+        0.0, description="free rate into the public network; 0: it cannot send there", json_schema_extra={"unit": "bytes/s"}
+    )
+    downlink: NonNegative | None = Field(
+        None, description="free rate out of the public network; null for no limit", json_schema_extra={"unit": "bytes/s"}
+    )
+    access_delay: NonNegative = Field(
+        0.0, description="delay between the server and the core of the public network", json_schema_extra={"unit": "s"}
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("server")
+        if self.total_capacity is not None and self.total_capacity < self.capacity:
+            faults.add(("total_capacity",), self.total_capacity, f"must be at least capacity, which is {self.capacity:g}")
+        for index in duplicates(list(self.services or ())):
+            faults.add(("services", index), (self.services or ())[index], "is named twice; name each service once")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def whole_capacity(self) -> float:
+        """Computing capacity, what is used included."""
+        return self.capacity if self.total_capacity is None else self.total_capacity
+
+    def hosts(self, service: str | None) -> bool:
+        """Whether a component of this service (None: any) can run here."""
+        return service is None or self.services is None or service in self.services
+
+
+class DataLink(LinkEnds):
+    """A dedicated link: whoever reserves rate on it has it."""
+
+    bandwidth: NonNegative = Field(description="rate that is free, in each direction", json_schema_extra={"unit": "bytes/s"})
+    cost: NonNegative = Field(0.0, description="price of each use by a task", json_schema_extra={"unit": "money"})
+    delay: NonNegative = Field(0.0, description="propagation delay", json_schema_extra={"unit": "s"})
+
+
+class ServerNetwork(LinkedNodes):
+    """Servers and dedicated links; with `symmetric` each link is two arcs, each with the bandwidth of the link.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate names, unknown link ends, a link given twice or from a server to itself.
+
+    Examples
+    --------
+    >>> network = ServerNetwork(
+    ...     nodes=[{"name": "a", "capacity": 2}, {"name": "b", "capacity": 1}],
+    ...     links=[{"source": "a", "target": "b", "bandwidth": 1e6}],
+    ... )
+    >>> network.arcs["b", "a"].bandwidth
+    1000000.0
+    """
+
+    nodes: Annotated[tuple[Server, ...], Field(min_length=1)] = Field(description="servers")
+    links: tuple[DataLink, ...] = Field((), description="dedicated links")
+
+    @cached_property
+    def by_name(self) -> dict[str, Server]:
+        """Servers by name."""
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def arcs(self) -> dict[tuple[str, str], DataLink]:
+        """The link of each pair of servers that one leads from and to."""
+        found = {(link.source, link.target): link for link in self.links}
+        if self.symmetric:
+            found.update({(link.target, link.source): link for link in self.links})
+        return found
+
+
+class Component(Document):
+    """One step of a task. Its need of capacity is `capacity` + `cpu_factor` × the rate that comes in."""
+
+    name: Name = Field(description="unique in the task")
+    service: Name | None = Field(None, description="service that a server must host; null: any server will do")
+    capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
+    shrinkage: Positive = Field(
+        1.0,
+        description="rate that goes out over rate that comes in, where the task gives a rate",
+        json_schema_extra={"unit": "1"},
+    )
+    cpu_factor: NonNegative = Field(
+        0.0, description="further need of computing capacity by the rate that comes in", json_schema_extra={"unit": "s/bytes"}
+    )
+
+
+class PathTask(Document):
+    """A stream from a source through components, in their order, to where it is delivered.
+
+    The rate of each of the m + 1 hops is given by `bandwidths`, or by the `rate` at the source and the components'
+    shrinkage factors.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate names, more than 64 components, both or neither of `bandwidths` and `rate`, a wrong number of bandwidths.
+
+    Examples
+    --------
+    >>> task = PathTask(
+    ...     source="a", delivery="b", rate=100.0,
+    ...     components=[{"name": "shrink", "shrinkage": 0.5}, {"name": "count", "cpu_factor": 0.1}],
+    ... )
+    >>> task.hop_bandwidths, task.needs
+    ((100.0, 50.0, 50.0), (0.0, 5.0))
+    """
+
+    source: Name = Field(description="server where the data is")
+    delivery: Name = Field(description="server to which the results go")
+    components: Annotated[tuple[Component, ...], Field(max_length=MOST_COMPONENTS)] = Field(description="in their order")
+    bandwidths: tuple[NonNegative, ...] | None = Field(
+        None, description="rate of each hop, from the source on; null: from `rate`", json_schema_extra={"unit": "bytes/s"}
+    )
+    rate: NonNegative | None = Field(None, description="rate at the source", json_schema_extra={"unit": "bytes/s"})
+    price: NonNegative = Field(0.0, description="paid for each byte delivered", json_schema_extra={"unit": "money/bytes"})
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("task")
+        names = [each.name for each in self.components]
+        for index, first in duplicates(names).items():
+            why = f"already the name of components[{first}]; names must be unique"
+            faults.add(("components", index, "name"), names[index], why)
+        if (self.bandwidths is None) == (self.rate is None):
+            faults.add(("bandwidths",), self.bandwidths, "give either the bandwidth of each hop or the rate at the source")
+        hops = len(self.components) + 1
+        if self.bandwidths is not None and len(self.bandwidths) != hops:
+            why = f"must be {hops} bandwidths, one more than components: source → first, …, last → delivery"
+            faults.add(("bandwidths",), list(self.bandwidths), why)
+        faults.raise_if_any()
+        return self
+
+    @cached_property
+    def hop_bandwidths(self) -> tuple[float, ...]:
+        """Rate of each hop in bytes/s, m + 1 of them."""
+        if self.bandwidths is not None:
+            return self.bandwidths
+        assert self.rate is not None, "checked with the document"
+        return tuple(
+            accumulate((each.shrinkage for each in self.components), lambda rate, factor: rate * factor, initial=self.rate)
+        )
+
+    @cached_property
+    def needs(self) -> tuple[float, ...]:
+        """Computing capacity that each component takes."""
+        return tuple(
+            each.capacity + each.cpu_factor * rate for each, rate in zip(self.components, self.hop_bandwidths, strict=False)
+        )
+
+
+class PathMap(Document):
+    """Where a task runs and which way its stream takes: what the paper calls a map.
+
+    A hop is a walk over dedicated links, or one connection over the public network, or stays on its server.
+    """
+
+    nodes: tuple[Name, ...] = Field(description="server of each component")
+    routes: tuple[Annotated[tuple[Name, ...], Field(min_length=1)], ...] = Field(
+        description="servers of each hop, one more than components; a single server for a hop that stays there"
+    )
+    public: tuple[bool, ...] = Field((), description="whether each hop goes over the public network; none given: none does")
+
+    def is_public(self, hop: int) -> bool:
+        """Whether a hop goes over the public network."""
+        return bool(self.public) and self.public[hop]

@@ -1,0 +1,105 @@
+"""Which resource is short when a task cannot be mapped."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.mapping.tables import MappingTables
+
+Mask = NDArray[np.bool_]
+
+
+def shortage(tables: MappingTables) -> tuple[str, ...]:
+    """Name what is short for a task that has no map, looking at one component after the other.
+
+    Each limit is looked at alone; where each can be met alone, the answer says that they cannot be met together.
+
+    Parameters
+    ----------
+    tables
+        Network with what is free of it, task and limits.
+
+    Returns
+    -------
+    tuple of str
+        Sentences that begin with the resource: "capacity", "bandwidth", "max_empty_hops", "uplink".
+
+    Examples
+    --------
+    >>> from edrp.mapping.tables import mapping_tables
+    >>> from edrp.problems.mapping import MappingProblem
+    >>> problem = MappingProblem(
+    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1, "services": []}],
+    ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0}]},
+    ...     task={"source": "a", "delivery": "b", "components": [{"name": "f", "service": "s", "capacity": 1}], "bandwidths": [1, 9]},
+    ... )
+    >>> problem.clashes()
+    ('bandwidth: no way from component 1 to the delivery has 9 bytes/s free',)
+    """
+    task, network = tables.task, tables.network
+    here = np.zeros(len(network.names), np.bool_)
+    here[task.source] = True
+    hops = len(task.bandwidths)
+    for hop in range(hops):
+        able = _able(tables, hop)
+        if not able.any():
+            return (_no_server(tables, hop),)
+        reached = _reached(tables, here, task.bandwidths[hop]) & able
+        if not reached.any():
+            return (_no_way(tables, here, able, hop),)
+        here = reached
+    return (_together(tables),)
+
+
+def _able(tables: MappingTables, hop: int) -> Mask:
+    """Servers on which what follows a hop can be: the next component, or the delivery."""
+    task, network = tables.task, tables.network
+    if hop == len(task.needs):
+        return np.arange(len(network.names)) == task.delivery
+    return np.asarray(task.hosts[hop] & (network.capacity >= task.needs[hop] * (1 - 1e-12)))
+
+
+def _reached(tables: MappingTables, here: Mask, rate: float) -> Mask:
+    """Servers that a hop of this rate reaches from any of some servers, each limit alone."""
+    network = tables.network
+    usable = network.bandwidth >= rate * (1 - 1e-12)
+    reached, frontier = here.copy(), here
+    for _ in range(min(tables.max_empty_hops + 1, len(here))):
+        found = np.zeros_like(here)
+        found[network.target[usable & frontier[network.source]]] = True
+        frontier = found & ~reached
+        if not frontier.any():
+            break
+        reached |= frontier
+    if tables.public and (here & (network.uplink > 0) & (network.uplink >= rate * (1 - 1e-12))).any():
+        reached |= network.downlink >= rate * (1 - 1e-12)
+    return np.asarray(reached)
+
+
+def _no_server(tables: MappingTables, hop: int) -> str:
+    task, free = tables.task, tables.network.capacity
+    most = free[task.hosts[hop]].max() if task.hosts[hop].any() else 0.0
+    return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host its service have {most:.6g} free at most"
+
+
+def _no_way(tables: MappingTables, here: Mask, able: Mask, hop: int) -> str:
+    """Why no able server is reached: for lack of rate, or for lack of links."""
+    rate = tables.task.bandwidths[hop]
+    start = f"component {hop}" if hop else "the source"
+    end = "the delivery" if hop == len(tables.task.needs) else f"component {hop + 1}"
+    if (_reached(tables, here, 0.0) & able).any():
+        what = "uplink and bandwidth" if tables.public else "bandwidth"
+        return f"{what}: no way from {start} to {end} has {rate:.6g} bytes/s free"
+    passed = f"{tables.max_empty_hops} empty hops" if tables.max_empty_hops != 1 else "1 empty hop"
+    return f"max_empty_hops: no server for {end} is within {passed} of one for {start}"
+
+
+def _together(tables: MappingTables) -> str:
+    needed, free = float(tables.task.needs.sum()), float(tables.network.capacity.sum())
+    if needed > free:
+        return f"capacity: the components need {needed:.6g} in all, the servers have {free:.6g} free"
+    limits = ["capacity", "bandwidth", *(["uplink"] if tables.public else []), "max_empty_hops"]
+    return (
+        f"{', '.join(limits[:-1])} and {limits[-1]}: each component finds a server, but these limits cannot all be met together"
+    )

@@ -1,0 +1,158 @@
+"""A mapping problem as flat arrays, which all methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.mapping import PathMap, PathTask, ServerNetwork
+
+if TYPE_CHECKING:
+    from edrp.problems.mapping import MappingProblem
+
+Index = NDArray[np.int32]
+Values = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class NetworkTables:
+    """A network of n servers and a arcs. A simulator may overwrite what is free between one task and the next.
+
+    Attributes
+    ----------
+    names : of the servers, in the order of the document.
+    capacity, total : shape (n,), computing capacity that is free, and in all.
+    uplink, downlink : shape (n,), bytes/s that are free; infinite where a downlink has no limit.
+    access_delay : shape (n,), seconds.
+    first : shape (n + 1,), the arcs out of server u are first[u] to first[u + 1].
+    source, target : shape (a,), ends of each arc, ascending.
+    bandwidth : shape (a,), bytes/s that are free.
+    cost, delay : shape (a,), money and seconds.
+    """
+
+    names: tuple[str, ...]
+    capacity: Values
+    total: Values
+    uplink: Values
+    downlink: Values
+    access_delay: Values
+    first: Index
+    source: Index
+    target: Index
+    bandwidth: Values
+    cost: Values
+    delay: Values
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTables:
+    """A task of m components.
+
+    Attributes
+    ----------
+    source, delivery : servers.
+    needs : shape (m,), computing capacity.
+    bandwidths : shape (m + 1,), bytes/s.
+    hosts : shape (m, n), whether a server hosts a component's service.
+    """
+
+    source: int
+    delivery: int
+    needs: Values
+    bandwidths: Values
+    hosts: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingTables:
+    """A network, a task, and how limits and costs are read (fields of `MappingProblem`)."""
+
+    network: NetworkTables
+    task: TaskTables
+    max_empty_hops: int
+    total_hops: bool
+    cumulative: bool
+    public: bool
+    public_cost: float
+    cost: str
+    most_links: int
+
+
+def mapping_tables(problem: MappingProblem) -> MappingTables:
+    """The arrays of a problem.
+
+    Examples
+    --------
+    >>> from edrp.problems.mapping import MappingProblem
+    >>> problem = MappingProblem(
+    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
+    ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0, "cost": 2.0}]},
+    ...     task={"source": "a", "delivery": "b", "components": [{"name": "f", "capacity": 1}], "bandwidths": [1, 1]},
+    ... )
+    >>> mapping_tables(problem).network.target
+    array([1, 0], dtype=int32)
+    """
+    network = network_tables(problem.network)
+    return MappingTables(
+        network=network,
+        task=task_tables(problem.task, problem.network),
+        max_empty_hops=problem.max_empty_hops,
+        total_hops=problem.empty_hops == "total",
+        cumulative=problem.bandwidth == "cumulative",
+        public=bool((network.uplink > 0).any()),
+        public_cost=problem.public_cost,
+        cost=problem.cost,
+        most_links=problem.most_links,
+    )
+
+
+def network_tables(network: ServerNetwork) -> NetworkTables:
+    """The arrays of a network, new ones at each call."""
+    names = tuple(network.by_name)
+    index = {name: position for position, name in enumerate(names)}
+    arcs = sorted((index[u], index[v], link) for (u, v), link in network.arcs.items())
+    source = np.array([u for u, _, _ in arcs], np.int32)
+    servers = network.nodes
+    return NetworkTables(
+        names=names,
+        capacity=np.array([each.capacity for each in servers]),
+        total=np.array([each.whole_capacity for each in servers]),
+        uplink=np.array([each.uplink for each in servers]),
+        downlink=np.array([np.inf if each.downlink is None else each.downlink for each in servers]),
+        access_delay=np.array([each.access_delay for each in servers]),
+        first=np.searchsorted(source, np.arange(len(names) + 1)).astype(np.int32),
+        source=source,
+        target=np.array([v for _, v, _ in arcs], np.int32),
+        bandwidth=np.array([link.bandwidth for _, _, link in arcs], float),
+        cost=np.array([link.cost for _, _, link in arcs], float),
+        delay=np.array([link.delay for _, _, link in arcs], float),
+    )
+
+
+def task_tables(task: PathTask, network: ServerNetwork) -> TaskTables:
+    """The arrays of a task on a network."""
+    index = {name: position for position, name in enumerate(network.by_name)}
+    hosts = [[server.hosts(each.service) for server in network.nodes] for each in task.components]
+    return TaskTables(
+        source=index[task.source],
+        delivery=index[task.delivery],
+        needs=np.array(task.needs, float),
+        bandwidths=np.array(task.hop_bandwidths, float),
+        hosts=np.array(hosts, np.bool_).reshape(len(task.components), len(network.nodes)),
+    )
+
+
+def path_map(
+    network: NetworkTables, nodes: Sequence[int], routes: Sequence[Sequence[int]], public: Sequence[bool] = ()
+) -> PathMap:
+    """The map in names: servers of components, servers of each hop, and which hops are public."""
+    names = network.names
+    return PathMap.model_construct(
+        nodes=tuple(names[each] for each in nodes),
+        routes=tuple(tuple(names[each] for each in route) for route in routes),
+        public=tuple(bool(each) for each in public) if any(public) else (),
+    )

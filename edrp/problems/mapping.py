@@ -1,0 +1,231 @@
+"""Which servers and links a stream task takes (bi-modal networks, section 3.1; with the public network, section 4.3)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Faults, Name, NonNegative
+from edrp.documents.mapping import PathMap, PathTask, ServerNetwork
+from edrp.mapping.costs import CostName, MapFacts, objective
+from edrp.mapping.shortage import shortage
+from edrp.mapping.tables import mapping_tables
+from edrp.problems.base import Evaluation, Problem
+from edrp.solution import Solution
+
+SLACK = 1e-9
+"""Relative excess over a limit that counts as rounding."""
+
+
+class MappingSolution(Solution):
+    """What a method found for a problem of kind `mapping`, and what it proved."""
+
+    kind: Literal["mapping-solution"] = Field("mapping-solution", description="says what the document is")
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated", json_schema_extra={"unit": "cost money, the others 1"}
+    )
+    nodes: tuple[Name, ...] | None = Field(description="server of each component")
+    routes: tuple[tuple[Name, ...], ...] | None = Field(description="servers of each hop, source → first, …, last → delivery")
+    public: tuple[bool, ...] | None = Field(description="whether each hop goes over the public network; none: none does")
+
+    @property
+    def decision(self) -> PathMap | None:
+        """The map."""
+        if self.nodes is None or self.routes is None:
+            return None
+        return PathMap(nodes=self.nodes, routes=self.routes, public=self.public or ())
+
+
+class MappingProblem(Problem):
+    """Map a path of components on servers and links, so that capacities suffice and the cost is least.
+
+    Source and delivery are fixed and use no capacity. A hop may lead over several links; every server passed on the way is
+    an empty hop. A hop that stays on its server is free. A hop may instead be one connection over the public network, from
+    a server that has an uplink to any other; it is not joined to links within the same hop.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    The network and the task of the paper's Fig. 5 in small: the cheap way has no room for both components.
+
+    >>> problem = MappingProblem(
+    ...     network={
+    ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 9}],
+    ...         "links": [{"source": "a", "target": "b", "bandwidth": 10, "cost": 1},
+    ...                   {"source": "b", "target": "c", "bandwidth": 10, "cost": 5}],
+    ...     },
+    ...     task={"source": "a", "delivery": "c", "bandwidths": [4, 2, 1],
+    ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
+    ... )
+    >>> found = PathMap(nodes=("b", "c"), routes=(("a", "b"), ("b", "c"), ("c",)))
+    >>> evaluation = problem.evaluate(found)
+    >>> evaluation.objective, evaluation.broken
+    (6.0, ())
+    """
+
+    kind: Literal["mapping"] = Field("mapping", description="says what the document is")
+    network: ServerNetwork = Field(description="servers and dedicated links, with what is free of them")
+    task: PathTask = Field(description="what is to be mapped")
+    max_empty_hops: Annotated[int, Field(ge=0, le=1000)] = Field(
+        2, description="most servers that are passed without hosting a component", json_schema_extra={"unit": "1"}
+    )
+    empty_hops: Literal["per_edge", "total"] = Field(
+        "per_edge", description="whether each hop may pass so many servers, or all together"
+    )
+    bandwidth: Literal["cumulative", "per_edge"] = Field(
+        "cumulative", description="whether all uses of a link in one direction add up, or each must fit alone"
+    )
+    cost: CostName = Field("additive", description="what is minimised")
+    public_cost: NonNegative = Field(
+        0.0, description="price of each hop over the public network", json_schema_extra={"unit": "money"}
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults(self.kind)
+        servers = self.network.by_name
+        for end in ("source", "delivery"):
+            if getattr(self.task, end) not in servers:
+                faults.add(("task", end), getattr(self.task, end), "is no node of the network")
+        if all(each.services is not None for each in self.network.nodes):
+            offered = {name for each in self.network.nodes for name in each.services or ()}
+            for index, each in enumerate(self.task.components):
+                if each.service is not None and each.service not in offered:
+                    faults.add(("task", "components", index, "service"), each.service, "is hosted by no node of the network")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def most_links(self) -> int:
+        """Links that a map can use."""
+        hops = len(self.task.components) + 1
+        return hops + self.max_empty_hops * (hops if self.empty_hops == "per_edge" else 1)
+
+    def evaluate(self, decision: PathMap) -> Evaluation:
+        """Evaluate a map.
+
+        Returns
+        -------
+        Evaluation
+            Metrics: `cost` (money), `links` used, `public_hops`, `dedicated_hops`, `empty_hops`, and `load_balance`, the mean
+            load of the servers that host a component (section 4.3).
+        """
+        malformed = tuple(self._malformed(decision))
+        if malformed:
+            return Evaluation(math.inf, {}, malformed)
+        public = sum(decision.is_public(hop) for hop in range(len(decision.routes)))
+        walks = [route for hop, route in enumerate(decision.routes) if not decision.is_public(hop)]
+        links = [self.network.arcs[arc] for route in walks for arc in pairwise(route)]
+        facts = MapFacts(
+            cost=math.fsum(link.cost for link in links) + self.public_cost * public,
+            links=len(links),
+            public_hops=public,
+            dedicated_hops=sum(len(route) > 1 for route in walks),
+            load_balance=self._load_balance(decision),
+        )
+        metrics = {name: float(value) for name, value in facts._asdict().items()}
+        metrics["empty_hops"] = float(sum(_passed(route) for route in walks))
+        broken = (*self._broken_servers(decision), *self._broken_hops(walks), *self._broken_rates(decision))
+        return Evaluation(objective(self.cost, facts, self.most_links), metrics, broken)
+
+    def _malformed(self, decision: PathMap) -> Iterator[str]:
+        """What keeps a decision from being a map of this task at all."""
+        components, servers = self.task.components, self.network.by_name
+        if len(decision.nodes) != len(components) or len(decision.routes) != len(components) + 1:
+            yield f"{len(decision.nodes)} nodes and {len(decision.routes)} routes for {len(components)} components"
+            return
+        if decision.public and len(decision.public) != len(decision.routes):
+            yield f"public: {len(decision.public)} entries for {len(decision.routes)} hops"
+            return
+        unknown = sorted({name for name in (*decision.nodes, *(n for r in decision.routes for n in r)) if name not in servers})
+        if unknown:
+            yield f"no nodes of the network: {', '.join(unknown)}"
+            return
+        ends = (self.task.source, *decision.nodes, self.task.delivery)
+        for hop, (route, (start, end)) in enumerate(zip(decision.routes, pairwise(ends), strict=True)):
+            if (route[0], route[-1]) != (start, end):
+                yield f"hop {hop}: leads from {route[0]} to {route[-1]}, not from {start} to {end}"
+            elif decision.is_public(hop):
+                if len(route) != 2 or start == end or not servers[start].uplink:
+                    yield f"hop {hop}: {' → '.join(route)} is no connection over the public network"
+            else:
+                yield from (f"hop {hop}: no link {u} → {v}" for u, v in pairwise(route) if (u, v) not in self.network.arcs)
+
+    def _load_balance(self, decision: PathMap) -> float:
+        used: Counter[str] = Counter()
+        for node, need in zip(decision.nodes, self.task.needs, strict=True):
+            used[node] += need  # type: ignore[assignment]  # a counter of amounts
+        loads = []
+        for name, need in used.items():
+            server = self.network.by_name[name]
+            whole = server.whole_capacity
+            loads.append((whole - server.capacity + need) / whole if whole else 0.0)
+        return math.fsum(loads) / len(loads) if loads else 0.0
+
+    def _broken_servers(self, decision: PathMap) -> Iterator[str]:
+        used: dict[str, list[float]] = {}
+        for component, need, name in zip(self.task.components, self.task.needs, decision.nodes, strict=True):
+            used.setdefault(name, []).append(need)
+            if not self.network.by_name[name].hosts(component.service):
+                yield f"component {component.name}: {name} does not host service {component.service}"
+        for name, needs in used.items():
+            yield from _over(f"capacity of {name}", math.fsum(needs), self.network.by_name[name].capacity)
+
+    def _broken_hops(self, walks: list[tuple[str, ...]]) -> Iterator[str]:
+        passed = [_passed(route) for route in walks]
+        for route, count in zip(walks, passed, strict=True):
+            if self.empty_hops == "per_edge" and count > self.max_empty_hops:
+                yield f"max_empty_hops: {' → '.join(route)} passes {count} nodes against {self.max_empty_hops}"
+        if self.empty_hops == "total" and sum(passed) > self.max_empty_hops:
+            yield f"max_empty_hops: {sum(passed)} nodes are passed against {self.max_empty_hops}"
+
+    def _broken_rates(self, decision: PathMap) -> Iterator[str]:
+        """Links, uplinks and downlinks that carry more than they have."""
+        uses: dict[tuple[str, ...], list[float]] = {}
+        for hop, (route, rate) in enumerate(zip(decision.routes, self.task.hop_bandwidths, strict=True)):
+            if decision.is_public(hop):
+                uses.setdefault(("uplink", route[0]), []).append(rate)
+                uses.setdefault(("downlink", route[1]), []).append(rate)
+            else:
+                for arc in pairwise(route):
+                    uses.setdefault(("bandwidth", *arc), []).append(rate)
+        for (what, *place), rates in uses.items():
+            free = self._free_rate(what, place)
+            used = math.fsum(rates) if self.bandwidth == "cumulative" else max(rates)
+            yield from _over(f"{what} of {' → '.join(place)}", used, free)
+
+    def _free_rate(self, what: str, place: list[str]) -> float:
+        if what == "bandwidth":
+            return self.network.arcs[place[0], place[1]].bandwidth
+        server = self.network.by_name[place[0]]
+        if what == "uplink":
+            return server.uplink
+        return math.inf if server.downlink is None else server.downlink
+
+    def solution(self, decision: PathMap | None, fields: dict[str, Any]) -> MappingSolution:
+        """The map."""
+        parts = {name: None if decision is None else getattr(decision, name) for name in ("nodes", "routes", "public")}
+        return MappingSolution.model_construct(**fields, **parts)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Which resource is short."""
+        return shortage(mapping_tables(self))
+
+
+def _passed(route: tuple[str, ...]) -> int:
+    """Servers that a walk passes between its ends."""
+    return max(0, len(route) - 2)
+
+
+def _over(name: str, used: float, free: float) -> Iterator[str]:
+    if used > free * (1 + SLACK):
+        yield f"{name}: {used:.9g} used of {free:.9g}"
