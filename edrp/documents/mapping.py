@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import accumulate
+from operator import mul
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -104,7 +105,7 @@ class Component(Document):
     capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
     shrinkage: Positive = Field(
         1.0,
-        description="rate that goes out over rate that comes in, where the task gives a rate",
+        description="rate that goes out over rate that comes in",
         json_schema_extra={"unit": "1"},
     )
     cpu_factor: NonNegative = Field(
@@ -164,9 +165,7 @@ class PathTask(Document):
         if self.bandwidths is not None:
             return self.bandwidths
         assert self.rate is not None, "checked with the document"
-        return tuple(
-            accumulate((each.shrinkage for each in self.components), lambda rate, factor: rate * factor, initial=self.rate)
-        )
+        return tuple(accumulate((each.shrinkage for each in self.components), mul, initial=self.rate))
 
     @cached_property
     def needs(self) -> tuple[float, ...]:

@@ -32,7 +32,8 @@ def shortage(tables: MappingTables) -> tuple[str, ...]:
     >>> problem = MappingProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1, "services": []}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0}]},
-    ...     task={"source": "a", "delivery": "b", "components": [{"name": "f", "service": "s", "capacity": 1}], "bandwidths": [1, 9]},
+    ...     task={"source": "a", "delivery": "b", "bandwidths": [1, 9],
+    ...           "components": [{"name": "f", "service": "s", "capacity": 1}]},
     ... )
     >>> problem.clashes()
     ('bandwidth: no way from component 1 to the delivery has 9 bytes/s free',)
@@ -80,7 +81,7 @@ def _reached(tables: MappingTables, here: Mask, rate: float) -> Mask:
 def _no_server(tables: MappingTables, hop: int) -> str:
     task, free = tables.task, tables.network.capacity
     most = free[task.hosts[hop]].max() if task.hosts[hop].any() else 0.0
-    return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host its service have {most:.6g} free at most"
+    return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {most:.6g} free at most"
 
 
 def _no_way(tables: MappingTables, here: Mask, able: Mask, hop: int) -> str:
@@ -100,6 +101,4 @@ def _together(tables: MappingTables) -> str:
     if needed > free:
         return f"capacity: the components need {needed:.6g} in all, the servers have {free:.6g} free"
     limits = ["capacity", "bandwidth", *(["uplink"] if tables.public else []), "max_empty_hops"]
-    return (
-        f"{', '.join(limits[:-1])} and {limits[-1]}: each component finds a server, but these limits cannot all be met together"
-    )
+    return f"{', '.join(limits[:-1])} and {limits[-1]}: each can be met alone, but not all together"
