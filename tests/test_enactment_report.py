@@ -34,8 +34,9 @@ from edrp.validation.enactment.report_bounds import Bounds
 from edrp.validation.enactment.report_cells import cells_of, error_of, paper_samples, setting_error
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of, settled
 from edrp.validation.enactment.report_tables import against_btu, side_by_side
-from edrp.validation.enactment.report_verdicts import Comparison, interval
+from edrp.validation.enactment.report_verdicts import Comparison
 from edrp.validation.enactment.simulator import simulate
+from edrp.validation.reporting.intervals import interval
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker
 

@@ -24,7 +24,8 @@ from edrp.validation.enactment.paper_tables import (
 )
 from edrp.validation.enactment.report_cells import paper_samples
 from edrp.validation.enactment.report_runs import Samples, Values
-from edrp.validation.enactment.report_verdicts import Comparison, Statement, interval
+from edrp.validation.enactment.report_verdicts import Comparison, Statement
+from edrp.validation.reporting.intervals import interval
 
 MOST_DEVIATION = 0.03
 """Between patterns: "a maximum deviation of 3%"."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,7 @@ from edrp.validation.enactment.paper_tables import PATTERNS, POLICIES
 from edrp.validation.enactment.queueing_check import queueing_check
 from edrp.validation.enactment.report_bounds import bounds_of
 from edrp.validation.enactment.report_cells import cells_of, error_of
-from edrp.validation.enactment.report_page import Page, render, require_page_packages
-from edrp.validation.enactment.report_print import cell_records, comparison_records, console_table, markdown_table, metric_records
+from edrp.validation.enactment.report_print import cell_records, comparison_records, metric_records
 from edrp.validation.enactment.report_runs import Setting, enact, samples_of
 from edrp.validation.enactment.report_sections import Found, sections, verdicts
 from edrp.validation.enactment.report_sensitivity import sensitivity
@@ -33,6 +30,8 @@ from edrp.validation.enactment.report_tables import (
     statement_in_words,
     statement_table,
 )
+from edrp.validation.reporting.page import Page, render, require_page_packages
+from edrp.validation.reporting.printing import console_table, csv_text, markdown_table
 
 ROWS, REPORT, TABLES = "rows", "report.html", "tables.md"
 SENSITIVITY_SEEDS = 2
@@ -130,7 +129,7 @@ def write(found: Found, out: Path, command: str) -> None:
         "policies": list(metric_records(found.samples)),
     }
     for name, rows in records.items():
-        write_whole(out / f"{name}.csv", _csv(rows))
+        write_whole(out / f"{name}.csv", csv_text(rows))
     document = {
         "seeds": list(found.seeds),
         "error": found.error._asdict(),
@@ -151,11 +150,3 @@ def _markdown(found: Found) -> str:
     if found.sensitivities:
         tables.append(error_table(found.sensitivities))
     return "\n".join([*verdicts(found), "", *map(markdown_table, tables)])
-
-
-def _csv(records: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()

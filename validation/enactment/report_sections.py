@@ -14,7 +14,6 @@ from edrp.validation.enactment.paper_tables import ERRATA, FIGURE_NUMBERS, PATTE
 from edrp.validation.enactment.queueing_check import QueueingCheck
 from edrp.validation.enactment.report_bounds import Bounds
 from edrp.validation.enactment.report_cells import Cell, SettingError
-from edrp.validation.enactment.report_page import Section, image_address
 from edrp.validation.enactment.report_runs import BLIND, Enacted, Samples, Setting
 from edrp.validation.enactment.report_sensitivity import DOCUMENTED
 from edrp.validation.enactment.report_setting import FITTED_ON, FITTED_ON_ALL, setting_tables
@@ -29,6 +28,7 @@ from edrp.validation.enactment.report_tables import (
     statement_table,
 )
 from edrp.validation.enactment.report_verdicts import Statement
+from edrp.validation.reporting.page import Section, image_address
 
 TARGETS = {"mean compliance": ("compliance", 0.035), "BTU cells": ("worst_btu", 0.08), "resource cost": ("resource_cost", 0.18)}
 """Errors within which a setting counts as one that reproduces the tables."""

@@ -13,10 +13,10 @@ from edrp.validation.enactment.queueing_check import QueueingCheck
 from edrp.validation.enactment.report_bounds import Bounds
 from edrp.validation.enactment.report_cells import Cell, SettingError
 from edrp.validation.enactment.report_runs import Samples
-from edrp.validation.enactment.report_verdicts import Comparison, Interval, Statement, interval
+from edrp.validation.enactment.report_verdicts import Comparison, Statement
+from edrp.validation.reporting.intervals import GRAVITY, Interval, interval
 
 NONE = "–"
-GRAVITY = ("does not hold", "undecided", "holds")
 
 ROWS = {
     "real_time_compliance": "real-time\n%",

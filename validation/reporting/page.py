@@ -1,4 +1,4 @@
-"""The report of enactment as one self-contained page: everything inlined, nothing fetched."""
+"""A report as one self-contained page: everything inlined, nothing fetched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from edrp.errors import BackendUnavailableError
 from edrp.validation.benchmark.table import Table
 
-TEMPLATE = "report.html.jinja"
+TEMPLATE, BENCHMARK_TEMPLATE = "page.html.jinja", "report.html.jinja"
 PACKAGES = {"jinja2": "report", "matplotlib": "plot"}
 """What the page needs, and the extra that brings it."""
 
@@ -71,7 +71,7 @@ def render(page: Page) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files("edrp.validation.enactment").joinpath(TEMPLATE).read_text(encoding="utf-8"))
+    template = environment.from_string(files("edrp.validation.reporting").joinpath(TEMPLATE).read_text(encoding="utf-8"))
     return template.render(page=page, style=Markup(_benchmark_style()))
 
 
@@ -95,5 +95,5 @@ def require_page_packages() -> None:
 
 def _benchmark_style() -> str:
     """All reports look alike: the style sheet of the benchmarks' template."""
-    text = files("edrp.validation.benchmark").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    text = files("edrp.validation.benchmark").joinpath(BENCHMARK_TEMPLATE).read_text(encoding="utf-8")
     return text[text.index("<style>") : text.index("</style>") + len("</style>")]
