@@ -1,0 +1,195 @@
+"""A run on servers joined by dedicated links and the public network (bi-modal networks, section 6.1).
+
+Ways to choose among maps are its methods.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, duplicates
+from edrp.documents.bimodal_run import BimodalRun
+from edrp.documents.mapping import MOST_COMPONENTS, Component, PathTask, ServerNetwork
+from edrp.problems.base import Evaluation, Problem
+from edrp.problems.bimodal_accounts import accounts, is_whole, run_faults
+from edrp.solution import Solution
+
+
+class Service(Document):
+    """What every server knows of a service (section 2.3)."""
+
+    name: Name = Field(description="unique among the services")
+    shrinkage: Positive = Field(1.0, description="rate that goes out over rate that comes in", json_schema_extra={"unit": "1"})
+    capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
+    cpu_factor: NonNegative = Field(
+        0.0, description="further need of computing capacity by the rate that comes in", json_schema_extra={"unit": "s/bytes"}
+    )
+
+
+class BimodalTask(Document):
+    """A task that arrives: a stream of so much data through services in their order."""
+
+    arrival: NonNegative = Field(description="when it asks to be admitted", json_schema_extra={"unit": "s"})
+    source: Name = Field(description="server where the data is")
+    delivery: Name = Field(description="server to which the results go")
+    services: Annotated[tuple[Name, ...], Field(max_length=MOST_COMPONENTS)] = Field(description="in their order")
+    rate: Positive = Field(description="rate at the source", json_schema_extra={"unit": "bytes/s"})
+    data: Positive = Field(description="data at the source", json_schema_extra={"unit": "bytes"})
+    price: NonNegative = Field(1e-6, description="paid for each byte delivered", json_schema_extra={"unit": "money/bytes"})
+
+    @property
+    def nominal(self) -> float:
+        """Seconds that the stream lasts when nothing holds it up."""
+        return self.data / self.rate
+
+
+class BimodalScenarioSolution(Solution):
+    """What became of a run."""
+
+    kind: Literal["bimodal-scenario-solution"] = Field("bimodal-scenario-solution", description="says what the document is")
+    objective: float | None = Field(
+        description="revenue lost by refused tasks and by late data, as re-evaluated", json_schema_extra={"unit": "money"}
+    )
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated",
+        json_schema_extra={"unit": "throughput tasks/h, delivered_rate bytes/s, the others 1"},
+    )
+    run: BimodalRun | None = Field(description="what became of each task")
+
+    @property
+    def decision(self) -> BimodalRun | None:
+        """The run."""
+        return self.run
+
+
+class BimodalScenario(Problem):
+    """Servers, dedicated links, the public network, and tasks that arrive.
+
+    A task is mapped at its arrival on what is free, and holds computing capacity, links and uplinks until all its data is
+    delivered. Streams over the public network share up- and downlinks in proportion to their rates; every
+    `flow_interval` each such hop passes min(1, share × base^(variation × Z)) of its rate, Z standard normal. Without
+    buffers a task advances at the pace of its slowest hop; with a buffer, what a hop cannot pass waits, up to `buffer`
+    seconds of the hop's rate. Every `reallocation_interval` links are allocated anew (Alg. 4).
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    >>> scenario = BimodalScenario(
+    ...     network={"nodes": [{"name": "a", "capacity": 2, "uplink": 2e5}, {"name": "b", "capacity": 2, "uplink": 2e5}]},
+    ...     services=[{"name": "decode", "capacity": 1, "shrinkage": 0.5}],
+    ...     tasks=[{"arrival": 0, "source": "a", "delivery": "b", "services": ["decode"], "rate": 1e5, "data": 1e7}],
+    ... )
+    >>> scenario.path_task(0).hop_bandwidths, scenario.tasks[0].nominal
+    ((100000.0, 50000.0), 100.0)
+    """
+
+    kind: Literal["bimodal-scenario"] = Field("bimodal-scenario", description="says what the document is")
+    network: ServerNetwork = Field(description="servers and dedicated links, all of it free at the start")
+    services: tuple[Service, ...] = Field(description="what components there are")
+    tasks: Annotated[tuple[BimodalTask, ...], Field(min_length=1)] = Field(description="in the order in which they arrive")
+    networks: Literal["both", "dedicated", "public"] = Field("both", description="what may carry streams")
+    max_empty_hops: Annotated[int, Field(ge=0, le=1000)] = Field(
+        1, description="most servers that a map passes without hosting a component", json_schema_extra={"unit": "1"}
+    )
+    empty_hops: Literal["per_edge", "total"] = Field(
+        "per_edge", description="whether each hop may pass so many servers, or all together"
+    )
+    reallocation_interval: NonNegative = Field(
+        10.0, description="time between re-allocations of links; 0: never", json_schema_extra={"unit": "s"}
+    )
+    reallocation_links: Annotated[int, Field(ge=1, le=64)] = Field(
+        6, description="most links of a route that re-allocation finds", json_schema_extra={"unit": "1"}
+    )
+    forwarding_price: NonNegative = Field(
+        0.0, description="paid for each byte and server that forwards it", json_schema_extra={"unit": "money/bytes"}
+    )
+    flow_interval: Positive = Field(
+        0.01, description="time for which the public network keeps its rate", json_schema_extra={"unit": "s"}
+    )
+    variation: NonNegative = Field(
+        1.0, description="standard deviation of the logarithm of the rate", json_schema_extra={"unit": "1"}
+    )
+    variation_base: Annotated[float, Field(gt=1)] = Field(
+        2.0, description="base of that logarithm", json_schema_extra={"unit": "1"}
+    )
+    buffer: NonNegative = Field(0.0, description="rate that a hop can hold back, as a time", json_schema_extra={"unit": "s"})
+    window: Positive = Field(10.0, description="time over which a delivery rate is observed", json_schema_extra={"unit": "s"})
+    flow: Literal["drawn", "expected"] = Field(
+        "drawn", description="whether the public network is drawn, or its expectation is taken; that knows no buffer"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults(self.kind)
+        names = [each.name for each in self.services]
+        for index, first in duplicates(names).items():
+            faults.add(("services", index, "name"), names[index], f"already the name of services[{first}]; names must be unique")
+        for index, task in enumerate(self.tasks):
+            for end in ("source", "delivery"):
+                if getattr(task, end) not in self.network.by_name:
+                    faults.add(("tasks", index, end), getattr(task, end), "is no node of the network")
+            for place, name in enumerate(task.services):
+                if name not in self._services:
+                    faults.add(("tasks", index, "services", place), name, "is none of the services")
+            if index and task.arrival < self.tasks[index - 1].arrival:
+                faults.add(("tasks", index, "arrival"), task.arrival, f"is before that of tasks[{index - 1}]; order them by time")
+        if self.flow == "expected" and self.buffer:
+            faults.add(("buffer",), self.buffer, 'must be 0 with flow "expected", which knows no buffer')
+        faults.raise_if_any()
+        return self
+
+    @cached_property
+    def _services(self) -> dict[str, Service]:
+        return {each.name: each for each in self.services}
+
+    @cached_property
+    def _path_tasks(self) -> tuple[PathTask, ...]:
+        return tuple(self._path_task(task) for task in self.tasks)
+
+    def path_task(self, index: int) -> PathTask:
+        """A task in the words of the mapping problem: components are named by their position."""
+        return self._path_tasks[index]
+
+    def _path_task(self, task: BimodalTask) -> PathTask:
+        described = [self._services[name] for name in task.services]
+        components = [
+            Component(name=str(place), service=each.name, **each.model_dump(exclude={"name"}))
+            for place, each in enumerate(described, start=1)
+        ]
+        return PathTask(
+            source=task.source, delivery=task.delivery, components=tuple(components), rate=task.rate, price=task.price
+        )
+
+    def delivered(self, index: int) -> float:
+        """Bytes that a task delivers in all."""
+        task = self.tasks[index]
+        return task.data * math.prod(self._services[name].shrinkage for name in task.services)
+
+    def evaluate(self, decision: BimodalRun) -> Evaluation:
+        """Settle the accounts of a run anew from its records, and check that they are possible.
+
+        Returns
+        -------
+        Evaluation
+            Metrics (section 6.2): `acceptance`, `throughput` (accepted tasks per hour of arrivals), `delivered_rate`
+            (bytes/s), `deviation` from the required rate and `elongation` of accepted tasks, `server_utilisation`
+            (reserved), `server_work` (work done), `link_utilisation`, `public_share` of hops as admitted, `messages` per
+            task, `reallocations`. The objective is revenue lost: of refused tasks all, of others their deviation's share.
+        """
+        broken = tuple(run_faults(self, decision))
+        if len(decision.tasks) != len(self.tasks) or not all(map(is_whole, decision.tasks)):
+            return Evaluation(math.inf, {}, broken)
+        metrics = accounts(self, decision)
+        return Evaluation(metrics.pop("lost_revenue"), metrics, broken)
+
+    def solution(self, decision: BimodalRun | None, fields: dict[str, Any]) -> BimodalScenarioSolution:
+        """The run."""
+        return BimodalScenarioSolution.model_construct(**fields, run=decision)
