@@ -1,0 +1,164 @@
+"""Random networks of servers and tasks to map on them, as in the experiments of bi-modal networks, §4.2 (Fig. 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from edrp.datasets.preferential import preferential_links
+from edrp.datasets.random_streams import random_stream
+from edrp.documents.mapping import Component, DataLink, PathTask, Server, ServerNetwork
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.mapping import MappingProblem
+
+MEGABIT = 125_000.0
+"""Bytes."""
+
+JOINED_BY = 2
+"""Links by which a server joins the network, as BRITE's Barabási-Albert model has it by default: 2n - 3 links."""
+
+BANDWIDTHS = (10 * MEGABIT, 1000 * MEGABIT)
+BANDWIDTH_EXPONENT = 1.5
+"""Truncated power law of bandwidths: ends (printed), and exponent of the share that exceeds a bandwidth (ours).
+
+Mean 27 Mbps, median 16 Mbps: with heavier tails the mean, and with it the tasks' rates, outgrows what most links have.
+"""
+
+MEAN_CAPACITY, CAPACITY_SPREAD = 1000.0, 0.5
+"""Capacity of servers: mean, and standard deviation of its logarithm.
+
+The paper takes the hosts of a volunteer computing project without numbers. Speeds of such hosts are close to log-normal, most
+within a factor of two or three of each other.
+"""
+
+COSTS = (1, 100)
+"""Of links, whole numbers with equal probability; the paper prints none."""
+
+DELAYS = (1e-3, 10e-3)
+"""Of links in seconds, those of its dedicated links in §6.1."""
+
+NEED = 0.5
+"""Mean needs, as share of the mean bandwidth of links and of the mean capacity of servers (printed)."""
+
+NEED_SPREAD = 0.25
+"""Standard deviation of needs over their mean (ours)."""
+
+_NETWORK, _TASK = 0, 1
+"""Streams of random numbers of a seed."""
+
+
+def mapping_network(servers: int, seed: int) -> ServerNetwork:
+    """A network with a power law of degrees (Barabási-Albert), named "n0", "n1", …; any server runs any component.
+
+    Bandwidths follow a truncated power law between 10 Mbps and 1 Gbps, capacities of servers a log-normal distribution.
+    Bandwidths (bytes/s), capacities and costs are whole numbers: sums of them are exact.
+
+    Parameters
+    ----------
+    servers
+        The paper has 30 to 120.
+    seed
+        The same seed gives the same network.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Without servers.
+
+    Examples
+    --------
+    >>> network = mapping_network(30, seed=0)
+    >>> len(network.nodes), len(network.links)
+    (30, 57)
+    """
+    random = random_stream(seed, _NETWORK)
+    pairs = preferential_links(servers, _link_count(servers), random, each=JOINED_BY)
+    bandwidth = np.round(_truncated_power_law(len(pairs), random))
+    cost = random.integers(*COSTS, len(pairs), endpoint=True)
+    delay = np.round(random.uniform(*DELAYS, len(pairs)), 6)
+    capacity = np.round(random.lognormal(np.log(MEAN_CAPACITY) - CAPACITY_SPREAD**2 / 2, CAPACITY_SPREAD, servers))
+    links = tuple(
+        DataLink(
+            source=f"n{source}",
+            target=f"n{target}",
+            bandwidth=float(bandwidth[index]),
+            cost=float(cost[index]),
+            delay=float(delay[index]),
+        )
+        for index, (source, target) in enumerate(pairs)
+    )
+    return ServerNetwork(
+        nodes=tuple(Server(name=f"n{index}", capacity=float(capacity[index])) for index in range(servers)), links=links
+    )
+
+
+def mapping_problem(servers: int, components: int = 10, seed: int = 0, **fields: Any) -> MappingProblem:
+    """A task to map on a `mapping_network`.
+
+    Needs of components and rates of hops are normal around half the mean capacity of the servers and half the mean bandwidth
+    of the links, truncated at 0; source and delivery are two servers at random. About nine in ten can be mapped.
+
+    Parameters
+    ----------
+    servers
+        At least 2.
+    components
+        At most 64.
+    seed
+        The same seed gives the same problem; the network is `mapping_network(servers, seed)`.
+    fields
+        Of `MappingProblem`, where they shall differ.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For fewer than two servers, a number of components that no task can have, and fields that cannot be.
+
+    Examples
+    --------
+    >>> problem = mapping_problem(30, components=4, seed=1, max_empty_hops=1)
+    >>> len(problem.task.components), len(problem.task.hop_bandwidths)
+    (4, 5)
+    """
+    faults = [
+        Fault(name, str(value), f"must be at least {least}")
+        for name, value, least in (("servers", servers, 2), ("components", components, 0))
+        if value < least
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)
+    network = mapping_network(servers, seed)
+    random = random_stream(seed, _TASK)
+    source, delivery = random.choice(servers, 2, replace=False)
+    needs = _truncated_normal(float(np.mean([node.capacity for node in network.nodes])), components, random)
+    bandwidths = _truncated_normal(float(np.mean([link.bandwidth for link in network.links])), components + 1, random)
+    task = PathTask(
+        source=f"n{source}",
+        delivery=f"n{delivery}",
+        components=tuple(Component(name=f"c{index + 1}", capacity=need) for index, need in enumerate(needs)),
+        bandwidths=tuple(bandwidths),
+    )
+    return MappingProblem(**{"network": network, "task": task, **fields})
+
+
+def _link_count(servers: int) -> int:
+    return sum(min(JOINED_BY, server) for server in range(1, servers))
+
+
+def _truncated_power_law(count: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """Bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
+    least, most = BANDWIDTHS
+    reached = 1 - (least / most) ** BANDWIDTH_EXPONENT
+    drawn: NDArray[np.float64] = least * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
+    return drawn
+
+
+def _truncated_normal(whole: float, count: int, random: np.random.Generator) -> list[float]:
+    """Whole needs of so much in the mean, before truncation at 0."""
+    below = ndtr(-1 / NEED_SPREAD)
+    drawn = 1 + NEED_SPREAD * ndtri(below + (1 - below) * random.random(count))
+    found: list[float] = np.round(NEED * whole * np.maximum(drawn, 0.0)).tolist()
+    return found

@@ -1,0 +1,189 @@
+"""Servers joined by dedicated links and the public network, and traces of stream tasks on them (bi-modal networks, §6.1)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from edrp.datasets.mapping_networks import MEGABIT, mapping_network, mapping_problem
+from edrp.datasets.preferential import preferential_links
+from edrp.datasets.random_streams import random_stream
+from edrp.datasets.rounding import rounded
+from edrp.documents.mapping import DataLink, Server, ServerNetwork
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask, Service
+
+__all__ = ["bimodal_platform", "bimodal_scenario", "mapping_network", "mapping_problem"]
+
+SERVERS, LINKS = 100, 99
+RATE, TASKS = 60.0, 500
+"""Tasks per hour (Poisson) and in a trace."""
+
+LINK_BANDWIDTHS = (1 * MEGABIT, 10 * MEGABIT)
+LINK_DELAYS = (1e-3, 10e-3)
+ACCESS_BANDWIDTHS = (1 * MEGABIT, 2 * MEGABIT)
+"""Uplinks and downlinks."""
+
+PUBLIC_DELAYS = (10e-3, 100e-3)
+"""Between two servers; each has half of that on its side, so that every sum lies between them."""
+
+SERVICES = 25
+INSTANCES_PER_SERVICE = 2.0
+"""The paper's k: instances of each service that a server can run at a time, each on one unit of capacity."""
+
+COMPONENTS = 10
+SHRINKAGE = 0.95
+"""Bytes out per byte in of every service. Ours: the paper says only that components may reduce the rate."""
+
+SOURCE_RATE = 1 * MEGABIT
+MEAN_DATA = 100e6
+"""Bytes at the source, exponential: the paper says "100 MB on average"."""
+
+HOUR = 3600.0
+
+_LINKS, _LINK_FIELDS, _SERVERS, _SERVICES, _TASKS = range(5)
+"""Streams of random numbers of a seed."""
+
+
+def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0) -> ServerNetwork:
+    """Servers "n0", "n1", … on the public network, joined by dedicated links that prefer servers with many.
+
+    Everything printed in §6.1 is drawn uniformly: links of 1 to 10 Mbps and 1 to 10 ms, uplinks and downlinks of 1 to 2 Mbps,
+    10 to 100 ms between two servers over the public network. A server with d links hosts 1 + d of 25 services (all from 24
+    links on) and has a capacity of 2 (1 + d).
+
+    With one link fewer than servers the links form a tree, with more of them servers drawn at random get further ones, with
+    fewer the last servers have none. The platforms of a seed with different numbers of links grow out of each other: links,
+    services and capacities are added, the rest stays.
+
+    Parameters
+    ----------
+    servers, links
+        How many.
+    seed
+        The same seed gives the same platform.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Without servers, and for a negative number of links or more than there are pairs of servers.
+
+    Examples
+    --------
+    >>> platform = bimodal_platform(seed=1)
+    >>> len(platform.nodes), len(platform.links), sum(node.capacity for node in platform.nodes)
+    (100, 99, 596.0)
+    """
+    pairs = preferential_links(servers, links, random_stream(seed, _LINKS))
+    bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(*zip(LINK_BANDWIDTHS, LINK_DELAYS, strict=True), (links, 2)).T
+    random = random_stream(seed, _SERVERS)
+    uplink, downlink = random.uniform(*ACCESS_BANDWIDTHS, (2, servers))
+    access_delay = random.uniform(*PUBLIC_DELAYS, servers) / 2
+    services = random_stream(seed, _SERVICES).permuted(np.tile(np.arange(SERVICES), (servers, 1)), axis=1)
+    hosted = 1 + np.bincount(np.array(pairs, dtype=np.int64).ravel(), minlength=servers)
+    return ServerNetwork(
+        nodes=tuple(
+            Server(
+                name=f"n{index}",
+                capacity=INSTANCES_PER_SERVICE * int(hosted[index]),
+                services=tuple(f"s{service}" for service in sorted(services[index, : hosted[index]].tolist())),
+                uplink=rounded(float(uplink[index])),
+                downlink=rounded(float(downlink[index])),
+                access_delay=rounded(float(access_delay[index])),
+            )
+            for index in range(servers)
+        ),
+        links=tuple(
+            DataLink(
+                source=f"n{source}",
+                target=f"n{target}",
+                bandwidth=rounded(float(bandwidth[index])),
+                delay=rounded(float(delay[index])),
+            )
+            for index, (source, target) in enumerate(pairs)
+        ),
+    )
+
+
+def bimodal_scenario(
+    *,
+    servers: int = SERVERS,
+    links: int = LINKS,
+    rate: float = RATE,
+    tasks: int = TASKS,
+    networks: Literal["both", "dedicated", "public"] = "both",
+    seed: int = 0,
+    **fields: Any,
+) -> BimodalScenario:
+    """A trace of tasks on a `bimodal_platform`: ten components each, from one server at random to another.
+
+    The components are different services, drawn with equal probability from all 25. A task has 1 Mbps at its source and
+    100 MB in the mean (exponential); every service passes on 95 % of what comes in. Arrivals are a Poisson process. All tasks
+    pay the same price.
+
+    Runs of the same seed are paired: the tasks are the same on every network and every number of links, the platform is the
+    same for every trace, and another rate only stretches the times of arrival. The first tasks of a longer trace are those
+    of a shorter one.
+
+    Parameters
+    ----------
+    servers, links
+        Of the platform; at least 2 servers.
+    rate
+        Arrivals per hour, in the mean.
+    tasks
+        Length of the trace.
+    networks
+        What tasks may use: "both", "dedicated" links only, or the "public" network only.
+    seed
+        The same seed gives the same platform and the same tasks.
+    fields
+        Of `BimodalScenario`, where they shall differ.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For fewer than two servers, no tasks, a rate that is not above 0, a platform that cannot be, and fields that cannot be.
+
+    Examples
+    --------
+    >>> slow, fast = (bimodal_scenario(rate=rate, tasks=20, seed=3) for rate in (30, 60))
+    >>> round(slow.tasks[7].arrival / fast.tasks[7].arrival, 3), slow.tasks[7].services == fast.tasks[7].services
+    (2.0, True)
+    """
+    faults = [
+        Fault(name, str(value), f"must be at least {least}")
+        for name, value, least in (("servers", servers, 2), ("tasks", tasks, 1))
+        if value < least
+    ]
+    if not (0 < rate < np.inf):
+        faults.append(Fault("rate", f"{rate:g}", "must be above 0 tasks/h"))
+    if faults:
+        raise InvalidInstanceError(faults)
+    described: dict[str, Any] = {
+        "network": bimodal_platform(servers, links, seed),
+        "services": tuple(Service(name=f"s{index}", shrinkage=SHRINKAGE, capacity=1.0) for index in range(SERVICES)),
+        "tasks": _trace(servers, tasks, rate, random_stream(seed, _TASKS)),
+        "networks": networks,
+    }
+    return BimodalScenario(**{**described, **fields})
+
+
+def _trace(servers: int, tasks: int, rate: float, random: np.random.Generator) -> tuple[BimodalTask, ...]:
+    """Tasks in the order of their arrival, drawn one after the other."""
+    arrival, found = 0.0, []
+    for _ in range(tasks):
+        arrival += random.exponential(HOUR) / rate
+        source, delivery = random.choice(servers, 2, replace=False)
+        found.append(
+            BimodalTask(
+                arrival=round(arrival, 3),
+                source=f"n{source}",
+                delivery=f"n{delivery}",
+                services=tuple(f"s{service}" for service in random.choice(SERVICES, COMPONENTS, replace=False)),
+                rate=SOURCE_RATE,
+                data=float(np.ceil(random.exponential(MEAN_DATA))),
+            )
+        )
+    return tuple(found)
