@@ -24,6 +24,7 @@ from edrp.documents import (
 )
 from edrp.documents.enactment import ContainerApplication, ContainerOperator, Host, HostType
 from edrp.documents.intervals import TaskIntervals
+from edrp.documents.mapping import Component, DataLink, PathMap, PathTask, Server, ServerNetwork
 from edrp.explain import Explanation, explain
 from edrp.formulations.builders import formulate
 from edrp.formulations.elimination.method import METHODS as _ELIMINATING
@@ -37,11 +38,13 @@ from edrp.mdp.methods import METHODS as _MIGRATING
 from edrp.mdp.sequence.method import METHODS as _SEQUENCING
 from edrp.methods import Method, Options, methods, register
 from edrp.problems.base import Evaluation
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask, Service
 from edrp.problems.edrp import EdrpProblem, Limits, Weights
 from edrp.problems.enactment import EnactmentProblem, EnactmentWeights
 from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
+from edrp.problems.mapping import MappingProblem
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
 from edrp.problems.migration_sequence import MigrationSequence
@@ -64,8 +67,12 @@ logging.getLogger("edrp").addHandler(logging.NullHandler())
 __all__ = [
     "Action",
     "Application",
+    "BimodalScenario",
+    "BimodalTask",
+    "Component",
     "ContainerApplication",
     "ContainerOperator",
+    "DataLink",
     "Deployment",
     "EdrpProblem",
     "EnactmentProblem",
@@ -82,6 +89,7 @@ __all__ = [
     "Limits",
     "Link",
     "LinkClass",
+    "MappingProblem",
     "Method",
     "MigrationPolicyProblem",
     "MigrationProblem",
@@ -92,12 +100,17 @@ __all__ = [
     "Operator",
     "Options",
     "PaidHost",
+    "PathMap",
+    "PathTask",
     "PlannedHost",
     "PolynomialLatency",
     "Replanner",
     "ReplanningDecision",
     "ReplanningPolicy",
     "ScoreWeights",
+    "Server",
+    "ServerNetwork",
+    "Service",
     "Solution",
     "Store",
     "Stream",

@@ -12,6 +12,7 @@ from edrp.methods import Method, Options, get_method
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.enactment import EnactmentProblem
 from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.problems.mapping import MappingProblem
 from edrp.solution import Answer
 
 LARGEST_PROOF = 100_000
@@ -66,6 +67,12 @@ def _choose_for_snapshot(problem: EnactmentProblem) -> Method:
     return get_method("highs" if needed <= MOST_PROVEN_CONTAINERS else "first-fit-decreasing", problem.kind)
 
 
+def _choose_for_map(problem: MappingProblem) -> Method:
+    """`label-setting` where it takes the cost, else `least-cost-map`."""
+    exact = get_method("label-setting", problem.kind)
+    return exact if exact.refusal(problem) is None else get_method("least-cost-map", problem.kind)
+
+
 def _always(name: str) -> Callable[[Any], Method]:
     return lambda problem: get_method(name, problem.kind)
 
@@ -79,6 +86,8 @@ CHOICES: dict[str, Callable[[Any], Method]] = {
     "enactment": _choose_for_snapshot,
     "leasing": _always("highs"),
     "enactment-scenario": _always("predictive-policy"),
+    "mapping": _choose_for_map,
+    "bimodal-scenario": _always("public-hops-links-mapping"),
 }
 """By kind of problem, what chooses."""
 
@@ -91,7 +100,8 @@ class Auto:
     exact = True
     summary = (
         "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
-        "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs"
+        "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs; "
+        "label-setting for maps of tasks, the least-cost map where costs do not add up"
     )
 
     def refusal(self, problem: Any) -> str | None:

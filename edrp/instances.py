@@ -14,12 +14,14 @@ from edrp.files import read_whole, write_whole
 from edrp.jsontext import Scan
 from edrp.plugins import added
 from edrp.problems.base import Problem
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.edrp_solution import EdrpSolution
 from edrp.problems.enactment import EnactmentProblem, EnactmentSolution
 from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.problems.leasing import LeasingProblem, LeasingSolution
+from edrp.problems.mapping import MappingProblem, MappingSolution
 from edrp.problems.migration import MigrationProblem, MigrationSolution
 from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.problems.migration_sequence import MigrationSequence, MigrationSequenceSolution
@@ -35,6 +37,8 @@ KINDS: dict[str, type[Problem]] = {
     "enactment": EnactmentProblem,
     "leasing": LeasingProblem,
     "enactment-scenario": EnactmentScenario,
+    "mapping": MappingProblem,
+    "bimodal-scenario": BimodalScenario,
 }
 """Problems that a file can hold, by the `kind` it names. Further kinds are added here."""
 
@@ -47,6 +51,8 @@ SOLUTION_KINDS: dict[str, type[Solution]] = {
     "enactment-solution": EnactmentSolution,
     "leasing-solution": LeasingSolution,
     "enactment-scenario-solution": EnactmentScenarioSolution,
+    "mapping-solution": MappingSolution,
+    "bimodal-scenario-solution": BimodalScenarioSolution,
 }
 """Solution documents by `kind`."""
 

@@ -1,0 +1,45 @@
+"""Where a task runs and which way its stream takes, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from edrp.cli.terminal import table
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.problems.mapping import MappingProblem, MappingSolution
+
+
+def map_parts(problem: MappingProblem, solution: MappingSolution) -> Iterator[Table | str]:
+    """Every hop with its way and what it leads to, then the metrics."""
+    found = solution.decision
+    if found is None:
+        return
+    names = [*(each.name for each in problem.task.components), "delivery"]
+    ends = [*found.nodes, problem.task.delivery]
+    rows = [
+        (str(hop), _way(route, found.is_public(hop)), f"{rate:.6g}", f"{name} on {node}")
+        for hop, (route, rate, name, node) in enumerate(zip(found.routes, problem.task.hop_bandwidths, names, ends, strict=True))
+    ]
+    yield table(("hop", "way", "bytes/s", "leads to"), rows, right=("hop", "bytes/s"))
+    yield ", ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in solution.metrics.items())
+
+
+def bimodal_parts(problem: BimodalScenario, solution: BimodalScenarioSolution) -> Iterator[Table | str]:
+    """The metrics, then what refused tasks lacked."""
+    if solution.run is None:
+        return
+    rows = [(name.replace("_", " "), f"{value:.6g}") for name, value in solution.metrics.items()]
+    yield table(("metric", "value"), rows, right=("value",))
+    lacked = Counter((record.short or "").split(":")[0] for record in solution.run.tasks if not record.accepted)
+    if lacked:
+        reasons = ", ".join(f"{count} × {what}" for what, count in lacked.most_common())
+        yield f"{lacked.total()} of {len(solution.run.tasks)} tasks refused; what was short: {reasons}"
+
+
+def _way(route: tuple[str, ...], public: bool) -> str:
+    if len(route) == 1:
+        return f"stays on {route[0]}"
+    return " → ".join(route) if not public else f"{route[0]} ⇢ {route[1]} (public)"
