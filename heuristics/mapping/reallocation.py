@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from edrp.heuristics.mapping.reallocation_kernel import SLACK, FreeArcs, improve_routes
-from edrp.mapping.tables import Index, NetworkTables, Values
+from edrp.heuristics.mapping.reallocation_kernel import FreeArcs, improve_routes
+from edrp.mapping.flows import FlowTables, most_links
+from edrp.mapping.tables import NetworkTables
 
 
-@dataclass(slots=True)
-class FlowTables:
-    """F flows between servers, each on a route of dedicated links or on the public network.
-
-    Attributes
-    ----------
-    source, target : shape (F,), servers.
-    rate : shape (F,), bytes/s; a flow without rate is left alone.
-    price : shape (F,), money per byte.
-    links : shape (F,), arcs of the dedicated route; 0: over the public network.
-    arcs : shape (F, L), the route: its first `links` entries, in order.
-    """
-
-    source: Index
-    target: Index
-    rate: Values
-    price: Values
-    links: Index
-    arcs: Index
+__all__ = ["FlowTables", "reallocate"]
 
 
 def reallocate(network: NetworkTables, flows: FlowTables, max_links: int, forwarding_price: float = 0.0) -> int:
@@ -90,10 +70,3 @@ def reallocate(network: NetworkTables, flows: FlowTables, max_links: int, forwar
             flows.arcs,
         )
     )
-
-
-def most_links(price: Values, max_links: int, forwarding_price: float) -> NDArray[np.int64]:
-    """Links that a route of each flow may have: at most `max_links`, and no more than the price per byte pays for."""
-    if not forwarding_price:
-        return np.full(price.shape, max_links, np.int64)
-    return np.minimum(max_links, 1 + np.floor(price * (1 + SLACK) / forwarding_price)).astype(np.int64)

@@ -1,0 +1,82 @@
+"""Flows between servers as flat arrays, which all methods that share out links use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.mapping.tables import Index, NetworkTables, Values
+from edrp.problems.link_allocation import SLACK, LinkAllocationProblem
+
+
+@dataclass(slots=True)
+class FlowTables:
+    """F flows between servers, each on a route of dedicated links or on the public network.
+
+    Attributes
+    ----------
+    source, target : shape (F,), servers.
+    rate : shape (F,), bytes/s; 0 for a flow that is not there.
+    price : shape (F,), money per byte.
+    links : shape (F,), arcs of the dedicated route; 0: over the public network.
+    arcs : shape (F, L), the route: its first `links` entries, in order.
+    """
+
+    source: Index
+    target: Index
+    rate: Values
+    price: Values
+    links: Index
+    arcs: Index
+
+    def route(self, flow: int) -> Index:
+        """Arcs of the dedicated route of a flow; none over the public network."""
+        return self.arcs[flow, : self.links[flow]]
+
+
+def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowTables:
+    """The arrays of a problem's flows, with what they hold now; routes have room for `max_links` arcs at least.
+
+    Examples
+    --------
+    >>> from edrp.mapping.tables import network_tables
+    >>> problem = LinkAllocationProblem(
+    ...     network={"nodes": [{"name": name, "capacity": 0} for name in "abc"],
+    ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0},
+    ...                        {"source": "b", "target": "c", "bandwidth": 5.0}]},
+    ...     flows=[{"name": "f", "source": "a", "target": "c", "rate": 4.0, "price": 1.0, "route": ["a", "b", "c"]}],
+    ... )
+    >>> flow_tables(problem, network_tables(problem.network)).route(0)
+    array([0, 2], dtype=int32)
+    """
+    index = {name: position for position, name in enumerate(network.names)}
+    numbers = {arc: number for number, arc in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
+    routes = [[numbers[index[u], index[v]] for u, v in pairwise(flow.route or ())] for flow in problem.flows]
+    arcs = np.zeros((len(routes), max(problem.max_links, *map(len, routes))), np.int32)
+    for held, route in zip(arcs, routes, strict=True):
+        held[: len(route)] = route
+    return FlowTables(
+        source=np.array([index[flow.source] for flow in problem.flows], np.int32),
+        target=np.array([index[flow.target] for flow in problem.flows], np.int32),
+        rate=np.array([flow.rate for flow in problem.flows]),
+        price=np.array([flow.price for flow in problem.flows]),
+        links=np.array([len(route) for route in routes], np.int32),
+        arcs=arcs,
+    )
+
+
+def most_links(price: Values, max_links: int, forwarding_price: float) -> NDArray[np.int64]:
+    """Links that a route of each flow may have: at most `max_links`, and no more than the price per byte pays for."""
+    if not forwarding_price:
+        return np.full(price.shape, max_links, np.int64)
+    return np.minimum(max_links, 1 + np.floor(price * (1 + SLACK) / forwarding_price)).astype(np.int64)
+
+
+def route_names(network: NetworkTables, arcs: Index) -> tuple[str, ...] | None:
+    """Servers on a route given by its arcs; None for none."""
+    if not len(arcs):
+        return None
+    return (network.names[network.source[arcs[0]]], *(network.names[server] for server in network.target[arcs]))

@@ -1,0 +1,276 @@
+"""Which flows get dedicated links and which share the public network (bi-modal networks, section 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
+
+import networkx as nx
+from pydantic import Field, model_validator
+
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
+from edrp.documents.mapping import ServerNetwork
+from edrp.problems.base import Evaluation, Problem
+from edrp.solution import Solution
+
+SLACK = 1e-9
+"""Relative excess over a limit that counts as rounding."""
+
+Route = tuple[Name, ...]
+
+
+class Flow(Document):
+    """Data of a stream on its way from one server to another, the next that works on it."""
+
+    name: Name = Field(description="unique among the flows")
+    source: Name = Field(description="server that sends")
+    target: Name = Field(description="server that receives; another one")
+    rate: Positive = Field(description="rate that the stream is due", json_schema_extra={"unit": "bytes/s"})
+    price: NonNegative = Field(description="paid for each byte that gets through", json_schema_extra={"unit": "money/bytes"})
+    route: Route | None = Field(
+        None, description="servers on its dedicated links now, from source to target; null: over the public network"
+    )
+
+
+class FlowAllocation(Document):
+    """What a flow is given: a route of dedicated links for all of its rate, or rate on the public network."""
+
+    flow: Name = Field(description="its name")
+    route: Route | None = Field(None, description="servers on its dedicated links, from source to target; null: none")
+    public_rate: NonNegative = Field(
+        0.0, description="rate into the public network; 0 beside a route", json_schema_extra={"unit": "bytes/s"}
+    )
+
+
+class LinkAllocationSolution(Solution):
+    """What a method found for a problem of kind `link-allocation`, and what it proved."""
+
+    kind: Literal["link-allocation-solution"] = Field("link-allocation-solution", description="says what the document is")
+    objective: float | None = Field(
+        description="revenue lost and price of forwarding, as re-evaluated", json_schema_extra={"unit": "money/s"}
+    )
+    bound: float | None = Field(description="proven: no less can be lost", json_schema_extra={"unit": "money/s"})
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated", json_schema_extra={"unit": "lost_revenue, forwarding money/s, the others 1"}
+    )
+    allocations: tuple[FlowAllocation, ...] | None = Field(description="what each flow is given")
+
+    @property
+    def decision(self) -> tuple[FlowAllocation, ...] | None:
+        """The allocations."""
+        return self.allocations
+
+
+class LinkAllocationProblem(Problem):
+    """Share dedicated links and the public network among flows, so that the least revenue is lost.
+
+    A route of dedicated links carries all of a flow's rate, and each server that it passes is paid. What goes over the
+    public network is held up: in the mean a share of it gets through. What flows hold now need not keep to the limits (a
+    link may have lost bandwidth since); what is decided must.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document, each with its place.
+
+    Examples
+    --------
+    One flow can have the link; the dearer one gains more by it:
+
+    >>> problem = LinkAllocationProblem(
+    ...     network={
+    ...         "nodes": [{"name": "a", "capacity": 0, "uplink": 3.0}, {"name": "b", "capacity": 0}],
+    ...         "links": [{"source": "a", "target": "b", "bandwidth": 4.0}],
+    ...     },
+    ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
+    ...            {"name": "dear", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
+    ...     public_share=0.5,
+    ... )
+    >>> linked, public = FlowAllocation(flow="dear", route=("a", "b")), FlowAllocation(flow="cheap", public_rate=3.0)
+    >>> problem.evaluate((linked, public)).objective
+    2.5
+    >>> [each.public_rate for each in problem.current]
+    [1.7142857142857142, 1.2857142857142856]
+    """
+
+    kind: Literal["link-allocation"] = Field("link-allocation", description="says what the document is")
+    network: ServerNetwork = Field(
+        description="servers and dedicated links; rates are what these flows can have, including what they have now"
+    )
+    flows: Annotated[tuple[Flow, ...], Field(min_length=1)] = Field(description="flows between servers")
+    max_links: Annotated[int, Field(ge=1, le=1000)] = Field(
+        6, description="most links of a route", json_schema_extra={"unit": "1"}
+    )
+    forwarding_price: NonNegative = Field(
+        0.0,
+        description="paid for each byte to each server that a route passes; no more in all than the flow's price",
+        json_schema_extra={"unit": "money/bytes"},
+    )
+    public_share: Probability = Field(
+        0.81, description="share of the rate on the public network that gets through", json_schema_extra={"unit": "1"}
+    )
+    keep: bool = Field(True, description="whether a flow that has a dedicated route keeps one, perhaps another")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults(self.kind)
+        names = [flow.name for flow in self.flows]
+        for index, first in duplicates(names).items():
+            faults.add(("flows", index, "name"), names[index], f"already the name of flows[{first}]; names must be unique")
+        for index, flow in enumerate(self.flows):
+            ends = [end for end in ("source", "target") if getattr(flow, end) not in self.network.by_name]
+            for end in ends:
+                faults.add(("flows", index, end), getattr(flow, end), "is no node of the network")
+            if flow.source == flow.target:
+                faults.add(("flows", index, "target"), flow.target, "must be another server than the source")
+            elif flow.route is not None and not ends:
+                for why in self._no_route(flow, flow.route):
+                    faults.add(("flows", index, "route"), list(flow.route), why)
+        faults.raise_if_any()
+        return self
+
+    @cached_property
+    def by_name(self) -> dict[str, Flow]:
+        """Flows by name."""
+        return {flow.name: flow for flow in self.flows}
+
+    @property
+    def current(self) -> tuple[FlowAllocation, ...]:
+        """What flows have now: their routes, and the public network in proportion."""
+        return self.allocated({flow.name: flow.route for flow in self.flows})
+
+    def allocated(self, routes: Mapping[str, Route | None]) -> tuple[FlowAllocation, ...]:
+        """Allocations in which flows without a route share up- and downlinks in proportion to their rates."""
+        up, down = dict.fromkeys(self.network.by_name, 0.0), dict.fromkeys(self.network.by_name, 0.0)
+        for flow in self.flows:
+            if routes[flow.name] is None:
+                up[flow.source] += flow.rate
+                down[flow.target] += flow.rate
+        servers = self.network.by_name
+        share_up = {name: min(1.0, servers[name].uplink / rate) for name, rate in up.items() if rate}
+        share_down = {name: min(1.0, _downlink(self.network, name) / rate) for name, rate in down.items() if rate}
+        return tuple(
+            FlowAllocation(flow=flow.name, route=routes[flow.name])
+            if routes[flow.name] is not None
+            else FlowAllocation(flow=flow.name, public_rate=flow.rate * min(share_up[flow.source], share_down[flow.target]))
+            for flow in self.flows
+        )
+
+    def evaluate(self, decision: tuple[FlowAllocation, ...]) -> Evaluation:
+        """Evaluate what flows are given.
+
+        Returns
+        -------
+        Evaluation
+            Metrics: `lost_revenue` and `forwarding` (money/s), `compliance`, the share of the revenue that is earned,
+            `delivered_share` of all rates, `dedicated_flows`, `public_flows`, and `changed_flows`, whose route is another
+            than now.
+        """
+        malformed = tuple(self._malformed(decision))
+        if malformed:
+            return Evaluation(math.inf, {}, malformed)
+        given = [(self.by_name[each.flow], each) for each in decision]
+        delivered = [flow.rate if each.route else self.public_share * each.public_rate for flow, each in given]
+        revenue = math.fsum(flow.price * flow.rate for flow in self.flows)
+        lost = math.fsum(flow.price * (flow.rate - through) for (flow, _), through in zip(given, delivered, strict=True))
+        forwarding = math.fsum(self.forwarding_price * flow.rate * (len(each.route) - 2) for flow, each in given if each.route)
+        dedicated = sum(each.route is not None for _, each in given)
+        metrics = {
+            "lost_revenue": lost,
+            "forwarding": forwarding,
+            "compliance": 1 - lost / revenue if revenue else 1.0,
+            "delivered_share": math.fsum(delivered) / math.fsum(flow.rate for flow in self.flows),
+            "dedicated_flows": float(dedicated),
+            "public_flows": float(len(given) - dedicated),
+            "changed_flows": float(sum(each.route != flow.route for flow, each in given)),
+        }
+        broken = (*(why for flow, each in given for why in self._broken_flow(flow, each)), *self._broken_rates(given))
+        return Evaluation(lost + forwarding, metrics, broken)
+
+    def _malformed(self, decision: tuple[FlowAllocation, ...]) -> Iterator[str]:
+        """What keeps a decision from being one about these flows."""
+        names = [each.flow for each in decision]
+        yield from (f"flow {names[index]}: is there twice" for index in duplicates(names))
+        yield from (f"no flow of the problem: {name}" for name in dict.fromkeys(names) if name not in self.by_name)
+        yield from (f"flow {name}: is given nothing" for name in self.by_name if name not in set(names))
+        for each in decision:
+            if each.flow in self.by_name and each.route is not None:
+                yield from (f"flow {each.flow}: route {why}" for why in self._no_route(self.by_name[each.flow], each.route))
+
+    def _no_route(self, flow: Flow, route: Route) -> Iterator[str]:
+        """What keeps servers from being a route of a flow."""
+        if len(route) < 2 or (route[0], route[-1]) != (flow.source, flow.target):
+            yield f"must lead from {flow.source} to {flow.target}"
+            return
+        for u, v in pairwise(route):
+            if (u, v) not in self.network.arcs:
+                yield f"needs a link {u} → {v}, and there is none"
+
+    def _broken_flow(self, flow: Flow, given: FlowAllocation) -> Iterator[str]:
+        if given.route is None:
+            if self.keep and flow.route is not None:
+                yield f"keep: flow {flow.name} has a dedicated route and must keep one"
+            if given.public_rate > flow.rate * (1 + SLACK):
+                yield f"flow {flow.name}: {given.public_rate:.9g} on the public network against a rate of {flow.rate:.9g}"
+            return
+        if given.public_rate:
+            yield f"flow {flow.name}: is given a route, and rate on the public network too"
+        links = len(given.route) - 1
+        if links > self.max_links:
+            yield f"max_links: flow {flow.name} has {links} links against {self.max_links}"
+        price = (links - 1) * self.forwarding_price
+        if price > flow.price * (1 + SLACK):
+            yield f"forwarding_price: flow {flow.name} would pay {price:.9g} of its price {flow.price:.9g}"
+
+    def _broken_rates(self, given: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
+        """Links, uplinks and downlinks that carry more than they have."""
+        uses: dict[tuple[str, ...], list[float]] = {}
+        for flow, each in given:
+            if each.route is not None:
+                for arc in pairwise(each.route):
+                    uses.setdefault(("bandwidth", *arc), []).append(flow.rate)
+            elif each.public_rate:
+                uses.setdefault(("uplink", flow.source), []).append(each.public_rate)
+                uses.setdefault(("downlink", flow.target), []).append(each.public_rate)
+        for (what, *place), rates in uses.items():
+            used, free = math.fsum(rates), self._rate(what, place)
+            if used > free * (1 + SLACK):
+                yield f"{what} of {' → '.join(place)}: {used:.9g} used of {free:.9g}"
+
+    def _rate(self, what: str, place: list[str]) -> float:
+        if what == "bandwidth":
+            return self.network.arcs[place[0], place[1]].bandwidth
+        return self.network.by_name[place[0]].uplink if what == "uplink" else _downlink(self.network, place[0])
+
+    def solution(self, decision: tuple[FlowAllocation, ...] | None, fields: dict[str, Any]) -> LinkAllocationSolution:
+        """The allocations."""
+        return LinkAllocationSolution.model_construct(**fields, allocations=decision)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Which flows must keep a dedicated route and find none, looking at each alone."""
+        lost = tuple(
+            f"keep: no route of flow {flow.name}, of at most {most} {'links' if most > 1 else 'link'}, has {flow.rate:.6g} bytes/s"
+            for flow in self.flows
+            for most in [self._most_links(flow)]
+            if flow.route is not None and not self._routable(flow, most)
+        )
+        return lost or ("keep and bandwidth: each flow alone can keep a dedicated route, but not all of them together",)
+
+    def _most_links(self, flow: Flow) -> int:
+        """Links that a route of the flow may have, by number and price."""
+        if not self.forwarding_price:
+            return self.max_links
+        return int(min(self.max_links, 1 + flow.price * (1 + SLACK) // self.forwarding_price))
+
+    def _routable(self, flow: Flow, most: int) -> bool:
+        """Whether a route has room for the flow alone."""
+        wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if link.bandwidth * (1 + SLACK) >= flow.rate])
+        return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=most)
+
+
+def _downlink(network: ServerNetwork, name: str) -> float:
+    limit = network.by_name[name].downlink
+    return math.inf if limit is None else limit
