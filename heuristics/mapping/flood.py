@@ -1,0 +1,179 @@
+"""The mapping protocol as one compiled program: every message of all map managers, without the agents (Algs. 1 and 3)."""
+
+from __future__ import annotations
+
+from math import inf
+from time import perf_counter
+from typing import Literal, get_args
+
+import numpy as np
+
+from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
+from edrp.heuristics.mapping.flood_memory import (
+    CAPPED,
+    COMPLETE,
+    HANDLED,
+    MAPS,
+    SENT,
+    SPECIFICATIONS,
+    Memory,
+    NetworkArrays,
+    Rules,
+    TaskArrays,
+    begun,
+    delays_differ,
+    roomy,
+)
+from edrp.heuristics.mapping.flood_result import FloodResult
+from edrp.mapping.costs import COSTS, CostName, MapFacts
+from edrp.mapping.tables import NetworkTables, TaskTables
+
+Pruning = Literal["none", "least-cost", "annealed", "random"]
+PRUNINGS: tuple[Pruning, ...] = get_args(Pruning)
+
+CHUNK = 20_000
+"""Messages between two looks at the clock."""
+
+
+class Flood:
+    """Maps tasks on a network as the agents of `edrp.heuristics.mapping.agents` do: the same maps, the same messages.
+
+    What is free of the network is read anew for every task, so that a simulator may change the arrays in between. Arrays of
+    the size of the network and of the mapping are kept from one task to the next; a flood serves one thread at a time.
+
+    Parameters
+    ----------
+    network
+        What is free, by server and arc.
+    pruning
+        Which maps a server sends on (section 4.1). "least-cost": those better than all before them with as many components
+        mapped. "annealed": others too, with probability exp(-cooling (prefix + 1)). "random": all, each to some neighbours
+        drawn at random. "none": all, which finds every map.
+    cost
+        One of `edrp.mapping.costs.COSTS`.
+    split_by_hops
+        Whether maps that have used different numbers of empty hops are compared apart.
+    cooling, neighbours
+        Of "annealed" and of "random".
+    most_messages
+        After so many map messages no further one is sent.
+    jitter
+        Share of each delay that is drawn anew for each message; 0: links pass messages first in, first out.
+    max_empty_hops, total_hops
+        Servers that a map may pass without hosting a component, per hop or in total.
+    cumulative
+        Whether all uses of a link in one direction add up.
+    public, public_cost
+        Whether uplinks are used at all, and the price of a hop over the public network.
+
+    Examples
+    --------
+    >>> from edrp.mapping.tables import mapping_tables
+    >>> from edrp.problems.mapping import MappingProblem
+    >>> problem = MappingProblem(
+    ...     network={
+    ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 9}],
+    ...         "links": [{"source": "a", "target": "b", "bandwidth": 10, "cost": 1},
+    ...                   {"source": "b", "target": "c", "bandwidth": 10, "cost": 5}],
+    ...     },
+    ...     task={"source": "a", "delivery": "c", "bandwidths": [4, 2, 1],
+    ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
+    ... )
+    >>> tables = mapping_tables(problem)
+    >>> found = Flood(tables.network, max_empty_hops=2).run(tables.task)
+    >>> found[0].nodes, found[0].routes, found.messages["map"]
+    ((2, 2), ((0, 1, 2), (2,), (2,)), 5)
+    """
+
+    def __init__(
+        self,
+        network: NetworkTables,
+        *,
+        pruning: Pruning = "least-cost",
+        cost: CostName = "additive",
+        split_by_hops: bool = False,
+        cooling: float = 0.5,
+        neighbours: int = 1,
+        most_messages: int = 1_000_000,
+        jitter: float = 0.0,
+        max_empty_hops: int = 2,
+        total_hops: bool = False,
+        cumulative: bool = True,
+        public: bool = True,
+        public_cost: float = 0.0,
+    ) -> None:
+        self.network = network
+        self.cost = cost
+        self._rules = Rules(
+            max_empty_hops=max_empty_hops,
+            total_hops=total_hops,
+            cumulative=cumulative,
+            public=public,
+            public_cost=float(public_cost),
+            cost=COSTS.index(cost),
+            most_links=0,
+            pruning=PRUNINGS.index(pruning),
+            split_by_hops=split_by_hops,
+            cooling=float(cooling),
+            neighbours=neighbours,
+            most_messages=most_messages,
+            jitter=float(jitter),
+            timed=False,
+            seed=0,
+        )
+        self._memory: Memory | None = None
+
+    def run(self, task: TaskTables, seed: int = 0, until: float = inf) -> FloodResult:
+        """Map a task.
+
+        Parameters
+        ----------
+        task
+            The task.
+        seed
+            Of what is drawn: delays with jitter, maps that pass an annealed pruning, neighbours.
+        until
+            When to stop, on the clock `time.perf_counter`; what was found by then is returned.
+
+        Returns
+        -------
+        FloodResult
+            The complete maps, best first.
+        """
+        hops, rules, network = len(task.bandwidths), self._rules, self.network
+        rules = rules._replace(
+            most_links=hops + rules.max_empty_hops * (1 if rules.total_hops else hops),
+            timed=rules.jitter > 0 or delays_differ(network, public=rules.public),
+            seed=seed,
+        )
+        arrays, described = NetworkArrays.of(network), TaskArrays.of(task)
+        memory = begun(self._memory, arrays, described, rules)
+        counts = memory.counts
+        while counts[HANDLED] < counts[SENT] and perf_counter() <= until:
+            memory = roomy(memory, hops)
+            advance(arrays, described, rules, memory, CHUNK)
+        self._memory = memory
+        return self._result(memory, rules.most_links)
+
+    def _result(self, memory: Memory, most_links: int) -> FloodResult:
+        """Copies of what led to complete maps; the memory is for the next task."""
+        counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
+        marked = np.zeros(counts[MAPS], np.bool_)
+        mark_ancestors(memory.maps, ends, marked)
+        places = np.cumsum(marked) - 1
+        steps = memory.maps[: counts[MAPS]][marked]
+        steps["parent"] = np.where(steps["parent"] < 0, -1, places[steps["parent"]])
+        found = steps[ends := places[ends]]
+        load = found["load"] / np.maximum(found["servers"], 1)
+        columns = (found["cost"], found["links"], found["public"], found["dedicated"], load)
+        handled, sent = int(counts[HANDLED]), int(counts[SENT])
+        return FloodResult(
+            messages={"map": sent, "ack": handled, "spec": int(counts[SPECIFICATIONS])},
+            finished=handled == sent,
+            capped=bool(counts[CAPPED]),
+            facts=[MapFacts(*each) for each in zip(*(column.tolist() for column in columns), strict=True)],
+            cost=self.cost,
+            most_links=most_links,
+            steps=steps,
+            ends=ends,
+        )

@@ -1,0 +1,179 @@
+"""What a compiled flood of maps reads and keeps, as arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.mapping.tables import NetworkTables, TaskTables
+
+START, PUBLIC = -1, -2
+"""In place of an arc: the map comes from the user's portal, or over the public network."""
+
+ROOM = 4096
+"""Messages and maps for which there is room at first."""
+
+SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, CAPPED, WAITING = range(7)
+"""Places in `Memory.counts`: messages sent and handled, maps kept, complete ones, specifications sent, whether messages were
+kept back, and messages in the heap."""
+
+MAP = np.dtype(
+    [
+        ("parent", np.int32),  # the map that was extended, -1 for none
+        ("node", np.int32),  # server that extended it
+        ("arc", np.int32),  # by which the parent came here, or START or PUBLIC
+        ("prefix", np.int16),  # components mapped
+        ("placed", np.int16),  # of these, on this server just now
+        ("empty", np.int32),  # empty hops that count against the limit, this server's included
+        ("links", np.int32),
+        ("public", np.int32),  # public hops
+        ("dedicated", np.int32),  # dedicated hops, the one that has not ended included
+        ("servers", np.int32),  # that host a component
+        ("cost", np.float64),
+        ("load", np.float64),  # summed over the servers that host a component
+    ]
+)
+"""A partial map, as the last step from the map that it extends."""
+
+MESSAGE = np.dtype([("map", np.int32), ("arc", np.int32), ("target", np.int32)])
+"""A map on its way to a server."""
+
+
+class NetworkArrays(NamedTuple):
+    """What is free of a network now (`NetworkTables`)."""
+
+    first: NDArray[np.int32]
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    bandwidth: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    delay: NDArray[np.float64]
+    capacity: NDArray[np.float64]
+    total: NDArray[np.float64]
+    uplink: NDArray[np.float64]
+    downlink: NDArray[np.float64]
+    access_delay: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, network: NetworkTables) -> NetworkArrays:
+        """The arrays themselves, not copies."""
+        return cls(*(getattr(network, name) for name in cls._fields))
+
+
+class TaskArrays(NamedTuple):
+    """A task (`TaskTables`)."""
+
+    source: int
+    delivery: int
+    needs: NDArray[np.float64]
+    bandwidths: NDArray[np.float64]
+    hosts: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, task: TaskTables) -> TaskArrays:
+        """The arrays themselves, not copies."""
+        return cls(*(getattr(task, name) for name in cls._fields))
+
+
+class Rules(NamedTuple):
+    """How maps are extended, compared and pruned; `cost` and `pruning` are places in their lists of names."""
+
+    max_empty_hops: int
+    total_hops: bool
+    cumulative: bool
+    public: bool
+    public_cost: float
+    cost: int
+    most_links: int
+    pruning: int
+    split_by_hops: bool
+    cooling: float
+    neighbours: int
+    most_messages: int
+    jitter: float
+    timed: bool
+    seed: int
+
+
+class Memory(NamedTuple):
+    """State of all map managers during one mapping.
+
+    `maps` and `messages` grow (dtypes `MAP` and `MESSAGE`; a message's number is its place), `complete` holds places in `maps`.
+    `arrival` (seconds, by message) and `heap` (message numbers) are empty where messages arrive in the order of sending.
+    `table` (servers, prefixes, empty hops, 2) holds the least keys so far, `known` (servers, servers) who sent the specification
+    to whom. `used` (arcs,) and `eligible` (arcs or ~server) are scratch.
+    """
+
+    counts: NDArray[np.int64]
+    maps: NDArray[Any]
+    messages: NDArray[Any]
+    complete: NDArray[np.int32]
+    arrival: NDArray[np.float64]
+    heap: NDArray[np.int32]
+    table: NDArray[np.float64]
+    known: NDArray[np.bool_]
+    used: NDArray[np.float64]
+    eligible: NDArray[np.int32]
+
+
+def begun(earlier: Memory | None, network: NetworkArrays, task: TaskArrays, rules: Rules) -> Memory:
+    """The memory at the start of a mapping, when the portal has sent an empty map to the source; arrays are used again."""
+    servers, arcs, m = len(network.first) - 1, len(network.target), len(task.needs)
+    shape = (servers, m + 1, rules.max_empty_hops + 2 if rules.split_by_hops else 1, 2)
+    if earlier is None:
+        earlier = Memory(
+            counts=np.zeros(7, np.int64),
+            maps=np.empty(ROOM, MAP),
+            messages=np.empty(ROOM, MESSAGE),
+            complete=np.empty(ROOM, np.int32),
+            arrival=np.empty(ROOM if rules.timed else 0),
+            heap=np.empty(ROOM if rules.timed else 0, np.int32),
+            table=np.empty(shape),
+            known=np.empty((servers, servers), np.bool_),
+            used=np.empty(arcs),
+            eligible=np.empty(arcs + servers, np.int32),
+        )
+    memory = earlier if earlier.table.shape == shape else earlier._replace(table=np.empty(shape))
+    if rules.timed and memory.arrival.size < memory.messages.size:
+        memory = memory._replace(arrival=np.empty(memory.messages.size), heap=np.empty(memory.messages.size, np.int32))
+    memory.table.fill(np.inf)
+    memory.known.fill(False)
+    memory.counts.fill(0)
+    memory.counts[SENT] = memory.counts[SPECIFICATIONS] = memory.counts[WAITING] = 1
+    memory.messages[0] = (-1, START, task.source)
+    if rules.timed:
+        memory.arrival[0], memory.heap[0] = 0.0, 0
+    return memory
+
+
+def roomy(memory: Memory, hops: int) -> Memory:
+    """The memory with room for what one more message can cause."""
+    counts, changed = memory.counts, {}
+    if counts[SENT] + memory.eligible.size * hops > memory.messages.size:
+        size = 2 * memory.messages.size + memory.eligible.size * hops
+        changed["messages"] = enlarged(memory.messages, size)
+        if memory.arrival.size:
+            changed["arrival"], changed["heap"] = enlarged(memory.arrival, size), enlarged(memory.heap, size)
+    if counts[MAPS] + hops + 1 > memory.maps.size:
+        changed["maps"] = enlarged(memory.maps, 2 * memory.maps.size + hops)
+    if counts[COMPLETE] == memory.complete.size:
+        changed["complete"] = enlarged(memory.complete, 2 * memory.complete.size)
+    return memory._replace(**changed)
+
+
+def enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """A copy with room for more."""
+    copy = np.empty(size, array.dtype)
+    copy[: array.size] = array
+    return copy
+
+
+def delays_differ(network: NetworkTables, *, public: bool) -> bool:
+    """Whether messages may overtake one another on different ways."""
+    ways = [network.delay]
+    if public and (network.uplink > 0).any():
+        ways.append(2 * network.access_delay)  # all sums are equal only where all of these are
+    delays = np.concatenate(ways)
+    return bool(delays.size) and bool(delays.min() != delays.max())
