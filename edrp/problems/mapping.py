@@ -184,9 +184,9 @@ class MappingProblem(Problem):
         passed = [_passed(route) for route in walks]
         for route, count in zip(walks, passed, strict=True):
             if self.empty_hops == "per_edge" and count > self.max_empty_hops:
-                yield f"max_empty_hops: {' → '.join(route)} passes {count} nodes against {self.max_empty_hops}"
+                yield f"max_empty_hops: {' → '.join(route)}: {count} against {self.max_empty_hops}"
         if self.empty_hops == "total" and sum(passed) > self.max_empty_hops:
-            yield f"max_empty_hops: {sum(passed)} nodes are passed against {self.max_empty_hops}"
+            yield f"max_empty_hops: {sum(passed)} in all against {self.max_empty_hops}"
 
     def _broken_rates(self, decision: PathMap) -> Iterator[str]:
         """Links, uplinks and downlinks that carry more than they have."""

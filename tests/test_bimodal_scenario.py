@@ -1,0 +1,166 @@
+"""Runs on bi-modal networks: which scenarios are refused, and what an audit of the records finds."""
+
+import pytest
+
+from edrp import BimodalScenario
+from edrp.documents.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
+from edrp.errors import InvalidInstanceError
+
+NODES = [
+    {"name": "a", "capacity": 2.0, "uplink": 100.0},
+    {"name": "b", "capacity": 2.0, "uplink": 60.0},
+    {"name": "c", "capacity": 0.0},
+]
+LINKS = [{"source": "a", "target": "b", "bandwidth": 150.0}, {"source": "b", "target": "c", "bandwidth": 50.0}]
+TASK = {"source": "a", "delivery": "c", "services": ["halve"], "rate": 100.0, "data": 1000.0, "price": 1.0}
+TASKS = [{"arrival": 0.0, **TASK}, {"arrival": 5.0, **TASK}, {"arrival": 20.0, **TASK}]
+
+
+def scenario(**fields):
+    """Tasks of ten seconds through one component that halves the rate."""
+    parts = {
+        "network": {"nodes": NODES, "links": LINKS},
+        "services": [{"name": "halve", "shrinkage": 0.5, "capacity": 1.0}],
+        "tasks": TASKS,
+    }
+    return BimodalScenario(**(parts | fields))
+
+
+def record(start, finish, **fields):
+    """A task that runs on b and takes both links."""
+    mapped = {"nodes": ("b",), "routes": (("a", "b"), ("b", "c")), "delivered": 500.0, "windows": 1}
+    return TaskRecord(accepted=True, start=start, finish=finish, **(mapped | fields))
+
+
+REFUSED = TaskRecord(accepted=False, short="bandwidth: none left", messages=3)
+FIRST, LAST = record(0.0, 10.0, messages=6), record(20.0, 30.0)
+RUN = BimodalRun(tasks=(FIRST, REFUSED, LAST))
+
+
+def test_metrics_by_hand():
+    """Until the last arrival at 20 s one task ran for 10 s: 1 of 4 units, and 150 bytes/s of 400 in both directions."""
+    evaluation = scenario().evaluate(RUN)
+    assert evaluation.broken == ()
+    assert evaluation.objective == 500.0  # the task that was refused
+    assert evaluation.metrics == pytest.approx(
+        {
+            "acceptance": 2 / 3,
+            "throughput": 2 / 20 * 3600,
+            "delivered_rate": 1000 / 30,
+            "deviation": 0.0,
+            "elongation": 0.0,
+            "server_utilisation": 10 / (4 * 20),
+            "server_work": 10 / (4 * 20),
+            "link_utilisation": 150 * 10 / (400 * 20),
+            "public_share": 0.0,
+            "messages": 3.0,
+            "reallocations": 0.0,
+        }
+    )
+
+
+def test_a_slow_public_hop_costs_revenue_and_time():
+    slow = record(20.0, 36.0, public=(False, True), windows=2, shortfall=0.6)
+    run = BimodalRun(tasks=(FIRST, REFUSED, slow))
+    evaluation = scenario().evaluate(run)
+    assert evaluation.broken == ()
+    assert evaluation.objective == pytest.approx(500 + 0.3 * 500)
+    assert evaluation.metrics["deviation"] == pytest.approx(0.15)
+    assert evaluation.metrics["elongation"] == pytest.approx(0.3)
+    assert evaluation.metrics["public_share"] == 0.25
+
+
+def test_moved_hops_are_followed():
+    """The second hop of the first task begins on the public network and moves to its link after four seconds."""
+    first = record(0.0, 10.0, public=(False, True))
+    changes = AllocationChanges(time=(4.0,), task=(0,), hop=(1,), route=(0,))
+    run = BimodalRun(tasks=(first, REFUSED, LAST), routes=(("b", "c"),), changes=changes)
+    evaluation = scenario().evaluate(run)
+    assert evaluation.broken == ()
+    assert evaluation.metrics["link_utilisation"] == pytest.approx((100 * 10 + 50 * 6) / (400 * 20))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "why"),
+    [
+        ((FIRST, REFUSED), "2 records for 3 tasks"),
+        ((FIRST, record(5.0, 15.0), LAST), "bandwidth of a → b: 200 reserved of 150"),
+        ((FIRST, TaskRecord(accepted=False), LAST), "task 1: was refused, but"),
+        ((FIRST, REFUSED, record(19.0, 30.0)), "task 2: starts at 19 s, before its arrival"),
+        ((FIRST, REFUSED, record(20.0, 29.0)), "task 2: takes 9 s, less than its source needs"),
+        ((FIRST, REFUSED, record(20.0, 30.0, delivered=400.0)), "task 2: delivers 400 bytes of 500"),
+        ((FIRST, REFUSED, record(20.0, 30.0, shortfall=2.0)), "task 2: a shortfall of 2 in 1 windows"),
+        ((FIRST, REFUSED, record(20.0, 30.0, windows=0)), "task 2: was accepted, but has"),
+        (
+            (FIRST, REFUSED, record(20.0, 30.0, nodes=("c",), routes=(("a", "b", "c"), ("c",)))),
+            "task 2: capacity of c: 1 used of 0",
+        ),
+    ],
+)
+def test_what_cannot_have_been_is_found(tasks, why):
+    broken = scenario().evaluate(BimodalRun(tasks=tasks)).broken
+    assert any(each.startswith(why) for each in broken), broken
+
+
+def test_uplinks_are_reserved_by_admission():
+    over_air = {"public": (True, False)}
+    two = (record(0.0, 10.0, **over_air), record(5.0, 15.0, **over_air), LAST)
+    links = [{**link, "bandwidth": 1e3} for link in LINKS]
+    broken = scenario(network={"nodes": NODES, "links": links}).evaluate(BimodalRun(tasks=two)).broken
+    assert broken == ("uplink of a: 200 reserved of 100",)
+
+
+@pytest.mark.parametrize(
+    ("change", "routes", "why"),
+    [
+        ({"time": (4.0,), "task": (0,), "hop": (1,), "route": (-1,)}, (), "changes[0]: moves task 0 to the public network"),
+        (
+            {"time": (40.0,), "task": (0,), "hop": (1,), "route": (0,)},
+            (("b", "c"),),
+            "changes[0]: at 40 s task 0 does not run",
+        ),
+        ({"time": (4.0,), "task": (0,), "hop": (1,), "route": (0,)}, (("a", "b"),), "changes[0]: route a → b does not lead"),
+        (
+            {"time": (4.0,), "task": (1,), "hop": (0,), "route": (0,)},
+            (("a", "b"),),
+            "changes[0]: no such task, hop or route",
+        ),
+        (
+            {"time": (4.0, 3.0), "task": (0, 0), "hop": (0, 0), "route": (0, 0)},
+            (("a", "b"),),
+            "changes: not in order of time",
+        ),
+    ],
+)
+def test_moves_that_cannot_have_been_are_found(change, routes, why):
+    run = BimodalRun(tasks=RUN.tasks, routes=routes, changes=AllocationChanges(**change))
+    broken = scenario().evaluate(run).broken
+    assert any(each.startswith(why) for each in broken), broken
+
+
+def test_without_a_network_nothing_may_use_it():
+    over_air = BimodalRun(tasks=(record(0.0, 10.0, public=(False, True)), REFUSED, LAST))
+    assert any(
+        "is no connection over the public network" in each for each in scenario(networks="dedicated").evaluate(over_air).broken
+    )
+    assert any("no link a → b" in each for each in scenario(networks="public").evaluate(RUN).broken)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"tasks": [{**TASKS[0], "source": "x"}]}, "tasks[0].source"),
+        ({"tasks": [{**TASKS[0], "services": ["x"]}]}, "tasks[0].services[0]"),
+        ({"tasks": [TASKS[1], TASKS[0]]}, "tasks[1].arrival"),
+        ({"tasks": []}, "tasks"),
+        ({"services": [{"name": "halve"}, {"name": "halve"}]}, "services[1].name"),
+        ({"flow": "expected", "buffer": 1.0}, "buffer"),
+        ({"variation_base": 1.0}, "variation_base"),
+        ({"flow_interval": 0.0}, "flow_interval"),
+        ({"networks": "none"}, "networks"),
+    ],
+)
+def test_bad_scenarios_are_refused_by_place(fields, place):
+    with pytest.raises(InvalidInstanceError) as caught:
+        scenario(**fields)
+    assert place in [fault.place for fault in caught.value.faults]
