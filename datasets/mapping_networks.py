@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from edrp.datasets.preferential import preferential_links
 from edrp.datasets.random_streams import random_stream
+from edrp.datasets.rounding import rounded
 from edrp.documents.mapping import Component, DataLink, PathTask, Server, ServerNetwork
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.problems.mapping import MappingProblem
@@ -84,7 +85,7 @@ def mapping_network(servers: int, seed: int) -> ServerNetwork:
         DataLink(
             source=f"n{source}",
             target=f"n{target}",
-            bandwidth=float(bandwidth[index]),
+            bandwidth=rounded(float(bandwidth[index])),
             cost=float(cost[index]),
             delay=float(delay[index]),
         )
@@ -160,5 +161,5 @@ def _truncated_normal(whole: float, count: int, random: np.random.Generator) -> 
     """Whole needs of so much in the mean, before truncation at 0."""
     below = ndtr(-1 / NEED_SPREAD)
     drawn = 1 + NEED_SPREAD * ndtri(below + (1 - below) * random.random(count))
-    found: list[float] = np.round(NEED * whole * np.maximum(drawn, 0.0)).tolist()
+    found: list[float] = rounded(np.round(NEED * whole * np.maximum(drawn, 0.0)))
     return found

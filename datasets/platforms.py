@@ -178,12 +178,12 @@ def _trace(servers: int, tasks: int, rate: float, random: np.random.Generator) -
         source, delivery = random.choice(servers, 2, replace=False)
         found.append(
             BimodalTask(
-                arrival=round(arrival, 3),
+                arrival=rounded(arrival),
                 source=f"n{source}",
                 delivery=f"n{delivery}",
                 services=tuple(f"s{service}" for service in random.choice(SERVICES, COMPONENTS, replace=False)),
                 rate=SOURCE_RATE,
-                data=float(np.ceil(random.exponential(MEAN_DATA))),
+                data=rounded(float(np.ceil(random.exponential(MEAN_DATA)))),
             )
         )
     return tuple(found)
