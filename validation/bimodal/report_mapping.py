@@ -1,0 +1,119 @@
+"""Fig. 7 of bi-modal networks: three heuristics beside the true optimum and beside the paper's relaxed bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from edrp.datasets.platforms import mapping_problem
+from edrp.errors import EdrpError
+from edrp.formulations.mapping.relaxed import relaxed_bound
+from edrp.problems.mapping import MappingProblem
+from edrp.validation.bimodal.report_plan import Extent
+from edrp.validation.bimodal.report_runs import Values, batch_rows
+
+EXACT = "label-setting"
+LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"
+HEURISTICS: Mapping[str, str] = {
+    LEAST: "least-cost-map",
+    ANNEALED: "annealed-least-cost-map",
+    RANDOM_1: "random-neighbor:neighbours=1",
+    RANDOM_2: "random-neighbor:neighbours=2",
+}
+"""The paper's names, and ours with parameters."""
+
+MESSAGES = "map_messages"
+"""Of the counts of an answer: maps sent between servers, which Fig. 7(b) counts."""
+
+
+class Mapped(NamedTuple):
+    """Tasks on networks of one size that can be mapped, in the order of their seeds.
+
+    Attributes
+    ----------
+    optimum
+        Proven least costs.
+    bound
+        The paper's: least costs where bandwidths do not matter.
+    costs
+        By heuristic; NaN where it finds no map.
+    messages
+        By heuristic: maps sent.
+    """
+
+    optimum: Values
+    bound: Values
+    costs: Mapping[str, Values]
+    messages: Mapping[str, Values]
+
+    def ratio(self, heuristic: str, to: Values) -> Values:
+        """Costs as multiples of others, where the heuristic found a map."""
+        found = self.found(heuristic)
+        return self.costs[heuristic][found] / to[found]
+
+    def found(self, heuristic: str) -> NDArray[np.bool_]:
+        """Which of the tasks it maps."""
+        return ~np.isnan(self.costs[heuristic])
+
+
+MappedBySize = Mapping[int, Mapped]
+
+
+def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int, Mapped]:
+    """Map tasks of ten components on networks of every size, exactly and by every heuristic.
+
+    Parameters
+    ----------
+    extent
+        How many of which size.
+    out
+        Folder for the rows; the same call again runs only what is missing. None to keep nothing.
+    how
+        Where to run, as of `batch_rows`.
+
+    Raises
+    ------
+    EdrpError
+        When a method failed, or an optimum is not proven; naming the first.
+    """
+    found = {}
+    for servers in extent.sizes:
+        problems = {str(seed): mapping_problem(servers, seed=seed) for seed in range(1, extent.instances + 1)}
+        where = None if out is None else out / f"{extent.instances}-tasks-to-map" / f"{servers}-servers"
+        rows = {(row["id"], row["method"]): row for row in batch_rows(problems, _methods(), out=where, **how)}
+        for row in rows.values():
+            _check(row)
+        found[servers] = _mapped(problems, rows, how.get("n_jobs"))
+    return found
+
+
+def _methods() -> list[str]:
+    return [EXACT, *HEURISTICS.values()]
+
+
+def _check(row: Mapping[str, Any]) -> None:
+    """Finding nothing is an answer of a heuristic, and being infeasible one of the exact method."""
+    expected = {"optimal", "infeasible"} if row["method"] == EXACT else {"feasible", "optimal", "infeasible", "none"}
+    if row["outcome"] in ("failed", "refused") or row["status"] not in expected:
+        raise EdrpError(f"{row['method']} on {row['id']}: {row['outcome']}, {row['status']}: {row['error_message']}")
+
+
+def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str], Any], n_jobs: int | None) -> Mapped:
+    feasible = [name for name in problems if rows[name, EXACT]["status"] == "optimal"]
+    bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(delayed(relaxed_bound)(problems[name]) for name in feasible)
+    own = {words: [rows[name, method] for name in feasible] for words, method in HEURISTICS.items()}
+    return Mapped(
+        optimum=_costs(rows[name, EXACT] for name in feasible),
+        bound=np.array(bounds, dtype=np.float64),
+        costs={words: _costs(each) for words, each in own.items()},
+        messages={words: np.array([dict(row["size"])[MESSAGES] for row in each], np.float64) for words, each in own.items()},
+    )
+
+
+def _costs(rows: Iterable[Mapping[str, Any]]) -> Values:
+    return np.array([np.nan if row["objective"] is None else row["objective"] for row in rows], dtype=np.float64)

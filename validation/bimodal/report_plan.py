@@ -1,0 +1,183 @@
+"""What is run for Figs. 8 and 9 of bi-modal networks: points, the runs at each, and the folder each keeps its results in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Literal, NamedTuple
+
+Networks = Literal["both", "dedicated", "public"]
+
+NETWORKS: tuple[Networks, ...] = ("both", "dedicated", "public")
+RATES = (10.0, 20.0, 30.0, 40.0, 60.0, 80.0, 100.0, 120.0)
+"""Arrivals per hour."""
+
+LINKS = (25, 50, 75, 99, 110, 120, 125, 150, 175, 200)
+"""Dedicated links among 100 servers; 120 and 125 are the numbers that the paper speaks of."""
+
+RATE, SPANNING = 60.0, 99
+"""Where the other is varied: the paper's default rate, and links that just make a spanning tree."""
+
+SIZES = (30, 45, 60, 75, 90, 105, 120)
+"""Servers of the networks of Fig. 7."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a run is made, besides its networks.
+
+    Attributes
+    ----------
+    words
+        For tables.
+    method
+        As the batch layer knows it.
+    fields
+        Of `BimodalScenario`, where they differ.
+    """
+
+    words: str
+    method: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+CHOSEN, FIXED, PRINTED, FEWEST_LINKS, FURTHER = "chosen", "fixed", "printed", "fewest-links", "further"
+WAYS: Mapping[str, Way] = {
+    CHOSEN: Way("fewest public hops, then load", "public-hops-mapping"),
+    FIXED: Way("fewest public hops, then load; links never re-allocated", "public-hops-mapping:reallocation=False"),
+    PRINTED: Way("load, then most dedicated and fewest public hops, as printed", "load-balance-mapping"),
+    FEWEST_LINKS: Way("fewest public hops, then fewest links", "public-hops-links-mapping"),
+    FURTHER: Way("fewest public hops, then fewest links; up to 3 empty hops", "public-hops-links-mapping", {"max_empty_hops": 3}),
+}
+"""The first is that of all figures; the others are set beside it."""
+
+CHOICES = (CHOSEN, PRINTED, FEWEST_LINKS, FURTHER)
+"""Ways that differ in which map they choose."""
+
+
+class Cell(NamedTuple):
+    """One kind of run at one point; there is one run of it for each network.
+
+    Attributes
+    ----------
+    networks
+        What tasks may use.
+    rate
+        Arrivals per hour.
+    links
+        Dedicated links.
+    way
+        Key of `WAYS`.
+    """
+
+    networks: str
+    rate: float = RATE
+    links: int = SPANNING
+    way: str = CHOSEN
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is run.
+
+    Attributes
+    ----------
+    networks
+        Random networks for each point, each with a trace of its own.
+    rates, links
+        Points of Figs. 8 and 9: all rates at the spanning tree, all numbers of links at the default rate.
+    tasks
+        In a trace.
+    flow
+        Of `BimodalScenario`: the public network is drawn, or its expectation is taken.
+    sizes, instances
+        Servers of the networks of Fig. 7, and tasks to map for each.
+    sensitive
+        Networks on which constants are changed one at a time; 0 for none.
+
+    Examples
+    --------
+    >>> Extent(networks=3).folder
+    '3-networks-500-tasks-drawn'
+    """
+
+    networks: int = 30
+    rates: tuple[float, ...] = RATES
+    links: tuple[int, ...] = LINKS
+    tasks: int = 500
+    flow: Literal["drawn", "expected"] = "drawn"
+    sizes: tuple[int, ...] = SIZES
+    instances: int = 100
+    sensitive: int = 0
+
+    @property
+    def seeds(self) -> range:
+        """Of networks and traces."""
+        return range(1, self.networks + 1)
+
+    @property
+    def folder(self) -> str:
+        """Where rows are kept: other numbers make other instances, which a folder of results refuses."""
+        return f"{self.networks}-networks-{self.tasks}-tasks-{self.flow}"
+
+
+def quick(extent: Extent) -> Extent:
+    """A look at every figure within a few minutes, which decides little.
+
+    >>> quick(Extent()).networks
+    3
+    """
+    return Extent(
+        networks=min(extent.networks, 3),
+        rates=(20.0, RATE, 120.0),
+        links=(50, SPANNING, 125, 200),
+        tasks=min(extent.tasks, 200),
+        flow=extent.flow,
+        sizes=(30, 60, 120),
+        instances=min(extent.instances, 20),
+        sensitive=min(extent.sensitive, 1),
+    )
+
+
+class Group(NamedTuple):
+    """Runs that share instances: one call of the batch layer, one folder of results.
+
+    Attributes
+    ----------
+    name
+        Of the folder.
+    networks
+        What tasks may use: an instance of each for every network.
+    rate, links
+        The point.
+    ways
+        Keys of `WAYS` with equal fields.
+    """
+
+    name: str
+    networks: tuple[str, ...]
+    rate: float
+    links: int
+    ways: tuple[str, ...]
+
+    @property
+    def cells(self) -> list[tuple[Cell, str]]:
+        """Cells that the group fills, each with the method that does."""
+        return [(Cell(networks, self.rate, self.links, way), WAYS[way].method) for networks in self.networks for way in self.ways]
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Of the scenarios, where they differ."""
+        return WAYS[self.ways[0]].fields
+
+
+def groups(extent: Extent) -> Iterator[Group]:
+    """Everything that Figs. 8 and 9 and the comparison of choices need, point by point."""
+    points = dict.fromkeys([*((rate, SPANNING) for rate in extent.rates), *((RATE, links) for links in extent.links)])
+    for rate, links in points:
+        folder = f"{rate:g}-per-hour-{links}-links"
+        yield Group(f"{folder}/alone", NETWORKS[1:], rate, links, (CHOSEN,))
+        ways = [CHOSEN, *([FIXED] if links == SPANNING else []), *(CHOICES[1:] if (rate, links) == (RATE, SPANNING) else [])]
+        for index, (_, alike) in enumerate(groupby(ways, key=lambda way: sorted(WAYS[way].fields.items()))):
+            yield Group(f"{folder}/both" + (f"-{index}" if index else ""), NETWORKS[:1], rate, links, tuple(alike))
