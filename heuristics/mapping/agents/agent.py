@@ -1,0 +1,237 @@
+"""The map manager of one server (bi-modal networks, Algs. 1-3)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from edrp.documents.mapping import DataLink, Server
+from edrp.heuristics.mapping.agents.directory import Directory
+from edrp.heuristics.mapping.agents.messages import Ack, Ask, Forget, Map, Message, Probe, Release, Rollback, Select, Spec
+from edrp.heuristics.mapping.agents.partial import PartialMap
+from edrp.heuristics.mapping.agents.probing import Probing
+from edrp.heuristics.mapping.agents.pruning import PRUNINGS, Pruning
+from edrp.heuristics.mapping.agents.reservation import Ledger
+from edrp.heuristics.mapping.agents.rules import Specification, fits
+
+UNLIMITED = sys.maxsize
+"""Allowance of a mapping that may take any number of messages."""
+
+
+@dataclass(slots=True)
+class MappingState:
+    """What a server keeps of one mapping, from the specification on until it is told to forget.
+
+    The paper drops it with the final acknowledgement. But maps come back to servers that have sent it, ten times and more in
+    a mapping; without its table of costs a server would send all that it has sent before once more.
+
+    Attributes
+    ----------
+    predecessor : the map that engaged the server, which is acknowledged last; None while it is not engaged.
+    outstanding : maps sent that are not acknowledged.
+    told : servers to which the specification was sent, in that order.
+    complete : at the delivery, maps of the whole task.
+    """
+
+    specification: Specification
+    pruning: Pruning
+    predecessor: Map | None = None
+    outstanding: int = 0
+    told: dict[str, None] = field(default_factory=dict)
+    complete: list[PartialMap] = field(default_factory=list)
+
+
+Way = tuple[str, PartialMap, bool]
+"""Receiver of a map, the map as sent, and whether it goes over the public network."""
+
+
+class MapAgent:
+    """Maps tasks together with the agents of other servers, knowing its own server and the links that leave it.
+
+    It does nothing but answer messages with messages: whoever runs it on real servers carries them, each from its sender to
+    its receiver, and numbers maps in the order of sending, by task. Messages may overtake one another; none may be lost.
+
+    Every map is acknowledged exactly once (Dijkstra and Scholten's diffusing computation): at once by a server that is engaged
+    already, or that sends nothing on; else when everything that followed from it is acknowledged. So the acknowledgement of the
+    first map says that no map is under way anywhere.
+
+    Parameters
+    ----------
+    server
+        Its own capacity, services and access to the public network.
+    links
+        Dedicated links by the neighbour that they lead to, in the order in which maps are sent.
+    directory
+        Who hosts which service.
+
+    Examples
+    --------
+    >>> from edrp.documents.mapping import PathTask
+    >>> from edrp.heuristics.mapping.agents.rules import Rules
+    >>> agent = MapAgent(
+    ...     Server(name="a", capacity=1), {"b": DataLink(source="a", target="b", bandwidth=9)}, Directory({"a": None, "b": None})
+    ... )
+    >>> task = PathTask(source="a", delivery="b", components=[{"name": "f", "capacity": 1}], bandwidths=[5, 3])
+    >>> first = Map(1, "", "a", PartialMap((("a",),)), specification=Specification(task, Rules()), number=0)
+    >>> for message in agent.receive(first):
+    ...     print(message.kind, "to", message.receiver, message.map.routes)
+    map to b (('a', 'b'),)
+    map to b (('a',), ('a', 'b'))
+    """
+
+    def __init__(self, server: Server, links: Mapping[str, DataLink], directory: Directory) -> None:
+        self.server = server
+        self.links = links
+        self.directory = directory
+        self.ledger = Ledger(server, links)
+        self.states: dict[int, MappingState] = {}
+        self._waiting: dict[int, list[Map]] = {}
+        self._probing = Probing(self.ledger)
+
+    def receive(self, message: Message, allowance: int = UNLIMITED) -> list[Message]:
+        """Handle a message, and answer what is to be sent now.
+
+        Parameters
+        ----------
+        message
+            Addressed to this server.
+        allowance
+            Maps that may still be sent, where a mapping has a limit.
+        """
+        match message:
+            case Map():
+                return self._receive_map(message, allowance)
+            case Ack():
+                return self.process_ack(message)
+            case Ask():
+                return self._answer(message)
+            case Spec():
+                return self._learn(message.task, message.specification, allowance)
+            case Release():
+                return self._probing.release(message)
+            case Forget():
+                return self._forget(message)
+        state = self.states[message.task]
+        match message:
+            case Select():
+                return self._probing.select(message, state.specification, state.complete)
+            case Probe():
+                return self._probing.probe(message, state.specification)
+            case Rollback():
+                return self._probing.rollback(message, state.specification)
+        raise TypeError(f"servers do not receive messages of kind {message.kind}")
+
+    def process_map(self, message: Map, allowance: int) -> list[Message]:
+        """Extend a map, send it on, and acknowledge it now or later (Algs. 1 and 3)."""
+        state = self.states[message.task]
+        ways = list(self._ways(state, message))
+        sent = [self._map_message(state, message.task, *way) for way in ways[:allowance]]
+        state.outstanding += len(sent)
+        if state.predecessor is None and sent:
+            state.predecessor = message
+            return sent
+        return [Ack(message.task, self.server.name, message.sender, message.number, final=False), *sent]
+
+    def process_ack(self, message: Ack) -> list[Message]:
+        """Count an acknowledgement; after the last one, acknowledge the map that engaged this server (Alg. 2)."""
+        state = self.states[message.task]
+        state.outstanding -= 1
+        if state.outstanding or state.predecessor is None:
+            return []
+        first, state.predecessor = state.predecessor, None
+        return [Ack(message.task, self.server.name, first.sender, first.number, final=True)]
+
+    def _ways(self, state: MappingState, message: Map) -> Iterator[Way]:
+        """Every map that is to be sent on, and to whom. Complete maps are kept, not extended."""
+        task = state.specification.task
+        for more, extended in enumerate(self._extensions(state.specification, message)):
+            if self.server.name == task.delivery and extended.prefix == len(task.components):
+                state.complete.append(extended)
+            elif more == 0 and message.public:
+                continue  # what came over the public network is not passed on within the same hop
+            elif state.pruning.passes(extended, message.number, more):
+                ways = [*self._over_links(state.specification, extended), *self._over_public(state.specification, extended, more)]
+                yield from state.pruning.chosen(ways, message.number, more)
+
+    def _extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
+        """The map with none, one, two … of the next components here, as long as they are hosted and fit."""
+        rules, task, found = specification.rules, specification.task, message.map
+        arrived = found.public_rates(self.server.name, 1, task.hop_bandwidths)
+        if message.public and not fits(rules.together(arrived), self.ledger.free_downlink, self.server.downlink or 0.0):
+            return
+        yield found if found.starts else found.passing()
+        free, whole = self.ledger.free_capacity, self.server.whole_capacity
+        used = found.capacity_on(self.server.name, task.needs)
+        for component, need in list(zip(task.components, task.needs, strict=True))[found.prefix :]:
+            used += need
+            if not self.server.hosts(component.service) or not fits(used, free, self.server.capacity):
+                return
+            added = need if self.server.name in found.nodes else whole - free + need
+            found = found.hosting(added / whole if whole else 0.0, found.empty_hops if rules.total_hops else 0)
+            yield found
+
+    def _over_links(self, specification: Specification, extended: PartialMap) -> Iterator[Way]:
+        """The map over every dedicated link that has the rate of the next hop."""
+        rules, bandwidths = specification.rules, specification.task.hop_bandwidths
+        if extended.empty_hops > rules.max_empty_hops:
+            return
+        for name, link in self.links.items():
+            rates = (*extended.rates_over(self.server.name, name, bandwidths), bandwidths[extended.prefix])
+            if fits(rules.together(rates), self.ledger.free_rate(name), link.bandwidth):
+                yield name, extended.over_link(name, link.cost), False
+
+    def _over_public(self, specification: Specification, extended: PartialMap, more: int) -> Iterator[Way]:
+        """The map over the public network to every server that could take the next component."""
+        rules, task, server = specification.rules, specification.task, self.server
+        if not server.uplink or not (more or extended.starts):
+            return
+        rates = (*extended.public_rates(server.name, 0, task.hop_bandwidths), task.hop_bandwidths[extended.prefix])
+        if not fits(rules.together(rates), self.ledger.free_uplink, server.uplink):
+            return
+        ended = extended.prefix == len(task.components)
+        receivers = (task.delivery,) if ended else self.directory.hosts(task.components[extended.prefix].service)
+        for name in receivers:
+            if name != server.name:
+                yield name, extended.over_public(name, rules.public_cost), True
+
+    def _map_message(self, state: MappingState, task: int, receiver: str, sent: PartialMap, public: bool) -> Map:
+        """A map, with the specification if it is the first one to that server."""
+        specification = None if receiver in state.told else state.specification
+        state.told[receiver] = None
+        return Map(task, self.server.name, receiver, sent, public, specification)
+
+    def _receive_map(self, message: Map, allowance: int) -> list[Message]:
+        """Handle a map, or keep it until the specification is here, which it may have overtaken."""
+        task, replies = message.task, []
+        if task not in self.states and message.specification is None:
+            waiting = self._waiting.setdefault(task, [])
+            waiting.append(message)
+            return [Ask(task, self.server.name, message.sender)] if len(waiting) == 1 else []
+        if task not in self.states:
+            replies = self._start(task, message.specification, allowance)
+        allowance -= sum(isinstance(each, Map) for each in replies)
+        return [*replies, *self.process_map(message, allowance)]
+
+    def _start(self, task: int, specification: Specification, allowance: int) -> list[Message]:
+        """Begin to take part in a mapping, with the maps that have waited for its specification."""
+        self.states[task] = MappingState(specification, PRUNINGS[specification.rules.pruning](specification))
+        replies: list[Message] = []
+        for message in self._waiting.pop(task, []):
+            replies += self._receive_map(message, allowance - sum(isinstance(each, Map) for each in replies))
+        return replies
+
+    def _learn(self, task: int, specification: Specification, allowance: int) -> list[Message]:
+        """The specification by itself, unless it has come with a map in the meantime, or all is over."""
+        return self._start(task, specification, allowance) if task in self._waiting else []
+
+    def _answer(self, message: Ask) -> list[Message]:
+        """The specification, to whom asks for it; a server that has forgotten was answered otherwise in the meantime."""
+        state = self.states.get(message.task)
+        return [Spec(message.task, self.server.name, message.sender, state.specification)] if state else []
+
+    def _forget(self, message: Forget) -> list[Message]:
+        """Drop what is kept of a mapping that has ended, reservations excepted, and pass that on."""
+        self._probing.forget(message.task)
+        state = self.states.pop(message.task, None)
+        return [Forget(message.task, self.server.name, name) for name in state.told] if state else []

@@ -1,0 +1,47 @@
+"""Where a user hands in a task (bi-modal networks, section 2)."""
+
+from __future__ import annotations
+
+from edrp.heuristics.mapping.agents.messages import PORTAL, Ack, Begin, Confirm, End, Forget, Map, Message, Reject, Release, Select
+from edrp.heuristics.mapping.agents.partial import PartialMap
+from edrp.heuristics.mapping.agents.rules import Specification
+
+
+class Portal:
+    """The portal of one task: the root of its mapping, outside of all servers.
+
+    It sends the first map to the source. Once that is acknowledged no map is under way any more, so it tells the delivery to
+    select among what has arrived. Once it knows whether the task is accepted, it lets all servers forget the mapping: the
+    word goes to the source and from each server to those to whom it sent the specification, which reaches everyone.
+
+    Parameters
+    ----------
+    task
+        Number of the task, unique among those whose messages meet.
+    specification
+        What is to be mapped, and how.
+    """
+
+    def __init__(self, task: int, specification: Specification) -> None:
+        self.task = task
+        self.specification = specification
+        self.accepted: PartialMap | None = None
+        self.short: tuple[str, ...] = ()
+
+    def receive(self, message: Message) -> list[Message]:
+        """Handle a message, and answer what is to be sent now."""
+        task, source = self.task, self.specification.task.source
+        match message:
+            case Begin():
+                return [Map(task, PORTAL, source, PartialMap(((source,),)), specification=self.specification)]
+            case Ack():
+                return [Select(task, PORTAL, self.specification.task.delivery)]
+            case Confirm():
+                self.accepted = message.map
+                return [Forget(task, PORTAL, source)]
+            case Reject():
+                self.short = message.short
+                return [Forget(task, PORTAL, source)]
+            case End():
+                return [Release(task, PORTAL, source, self.accepted, 0)] if self.accepted else []
+        raise TypeError(f"portals do not receive messages of kind {message.kind}")

@@ -1,0 +1,99 @@
+"""Which maps a server sends on, and to whom (bi-modal networks, section 4.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, TypeVar
+
+from edrp.heuristics.mapping.agents.partial import PartialMap
+from edrp.heuristics.mapping.agents.rules import PruningName, Specification
+from edrp.mapping.costs import key
+from edrp.mapping.draws import uniform
+
+Way = TypeVar("Way")
+
+NOTHING_SEEN = (math.inf, math.inf)
+
+
+class Pruning(Protocol):
+    """What one server does for one task; what it has seen stays with it until the mapping has ended everywhere.
+
+    `number` is that of the message being handled and `more` how many components were put here: draws depend on both alone.
+    """
+
+    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
+        """Whether a map is sent on."""
+
+    def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
+        """To whom, of all that could take it."""
+
+
+class Enumeration:
+    """Everything is sent to everybody, which finds every map there is (Alg. 1)."""
+
+    def __init__(self, specification: Specification) -> None:
+        self.specification = specification
+
+    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
+        """Always."""
+        return True
+
+    def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
+        """All."""
+        return ways
+
+
+class LeastCost(Enumeration):
+    """LeastCostMap (section 4.1.1): only maps that are better than all before them with as many components mapped.
+
+    Better is strictly less, or maps would circle at no cost. Keys are exact: with the tolerance of the load-balance choice,
+    what passes would depend on the order in which maps arrive.
+    """
+
+    def __init__(self, specification: Specification) -> None:
+        super().__init__(specification)
+        self.table: dict[tuple[int, int], tuple[float, float]] = {}
+
+    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
+        """Whether the map is better; then it is what later ones must beat."""
+        rules = self.specification.rules
+        found = key(rules.cost, extended.facts, self.specification.most_links, len(self.specification.task.components))
+        place = extended.prefix, extended.empty_hops if rules.split_by_hops else 0
+        if not found < self.table.get(place, NOTHING_SEEN):
+            return False
+        self.table[place] = found
+        return True
+
+
+class Annealed(LeastCost):
+    """AnnealedLeastCostMap (section 4.1.2): worse maps pass too, the less likely the more components are mapped."""
+
+    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
+        """Whether the map is better, or lucky."""
+        if super().passes(extended, number, more):
+            return True
+        chance = math.exp(-self.specification.rules.cooling * (extended.prefix + 1))
+        return uniform(self.specification.seed + 1, 64 * number + more) < chance
+
+
+class RandomNeighbours(Enumeration):
+    """RandomNeighbor (section 4.1.3): every map goes to a few neighbours, drawn without replacement."""
+
+    def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
+        """The neighbours drawn, in the order of drawing."""
+        ways = list(ways)
+        drawn = min(self.specification.rules.neighbours, len(ways))
+        for place in range(drawn):
+            draw = uniform(self.specification.seed + 2, 4096 * number + 64 * more + place)
+            other = place + int(draw * (len(ways) - place))
+            ways[place], ways[other] = ways[other], ways[place]
+        return ways[:drawn]
+
+
+PRUNINGS: dict[PruningName, type[Enumeration]] = {
+    "least-cost": LeastCost,
+    "annealed": Annealed,
+    "random": RandomNeighbours,
+    "none": Enumeration,
+}
+"""Prunings by name."""

@@ -1,0 +1,108 @@
+"""What servers have to know of a task in order to map it together: the task itself, limits, cost and pruning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from edrp.documents.mapping import PathTask
+from edrp.mapping.costs import CostName
+from edrp.parameters import read_parameters
+
+if TYPE_CHECKING:
+    from edrp.problems.mapping import MappingProblem
+
+PruningName = Literal["least-cost", "annealed", "random", "none"]
+SLACK = 1e-9
+"""Relative excess over a limit that counts as rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How maps are limited, compared and pruned (bi-modal networks, sections 3.1, 4.1 and 4.3).
+
+    Attributes
+    ----------
+    max_empty_hops, total_hops : servers that a map may pass without hosting a component, per hop or in total.
+    cumulative : whether all uses of a link in one direction add up, or each must fit alone.
+    cost, public_cost : one of `edrp.mapping.costs.COSTS`, and the price of a hop over the public network.
+    pruning : which maps are sent on (`edrp.heuristics.mapping.agents.pruning`).
+    split_by_hops : whether the tables of costs tell maps apart by the empty hops that they have used.
+    cooling : of "annealed".
+    neighbours : of "random", neighbours to which a map is sent.
+    most_messages : map messages that a mapping may take; None for any number.
+    """
+
+    max_empty_hops: Annotated[int, Field(ge=0)] = 2
+    total_hops: bool = False
+    cumulative: bool = True
+    cost: CostName = "additive"
+    public_cost: Annotated[float, Field(ge=0)] = 0.0
+    pruning: PruningName = "least-cost"
+    split_by_hops: bool = False
+    cooling: Annotated[float, Field(ge=0)] = 0.5
+    neighbours: Annotated[int, Field(ge=1, le=64)] = 1
+    most_messages: Annotated[int, Field(ge=1)] | None = None
+
+    @classmethod
+    def of(cls, problem: MappingProblem, **pruning: Any) -> Rules:
+        """Limits and cost of a problem, and how to prune.
+
+        Raises
+        ------
+        InvalidInstanceError
+            Naming a value that cannot be, and what would be right.
+
+        Examples
+        --------
+        >>> from edrp.problems.mapping import MappingProblem
+        >>> problem = MappingProblem(
+        ...     network={"nodes": [{"name": "a", "capacity": 1}]}, max_empty_hops=1,
+        ...     task={"source": "a", "delivery": "a", "components": [], "bandwidths": [1]},
+        ... )
+        >>> Rules.of(problem, pruning="annealed").max_empty_hops
+        1
+        >>> Rules.of(problem, neighbours=0)
+        Traceback (most recent call last):
+        edrp.errors.InvalidInstanceError: parameters of method protocol: 1 fault in the input
+          neighbours: must be at least 1 (got 0)
+        """
+        read = {
+            "max_empty_hops": problem.max_empty_hops,
+            "total_hops": problem.empty_hops == "total",
+            "cumulative": problem.bandwidth == "cumulative",
+            "cost": problem.cost,
+            "public_cost": problem.public_cost,
+        }
+        return read_parameters(cls, {**read, **pruning}, "protocol")
+
+    def together(self, rates: Iterable[float]) -> float:
+        """What uses of one link by one task take of it: their sum, or where each must fit alone the largest."""
+        return sum(rates) if self.cumulative else max(rates, default=0.0)
+
+
+def fits(wanted: float, free: float, whole: float) -> bool:
+    """Whether what is free suffices, up to rounding of the whole."""
+    return wanted <= free + SLACK * whole
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What travels with the first map between two servers: the task, and the rules by which it is mapped.
+
+    `seed` is where servers draw from, where they draw at all.
+    """
+
+    task: PathTask
+    rules: Rules
+    seed: int = 0
+
+    @cached_property
+    def most_links(self) -> int:
+        """Links that a map can use."""
+        hops = len(self.task.components) + 1
+        return hops + self.rules.max_empty_hops * (1 if self.rules.total_hops else hops)
