@@ -1,0 +1,148 @@
+"""Which tasks are admitted, on what is free when they arrive, and what they hold until they end."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.documents.mapping import PathMap, ServerNetwork
+from edrp.heuristics.mapping.flood import Flood
+from edrp.heuristics.mapping.flood_result import FoundMap
+from edrp.mapping.costs import CostName
+from edrp.mapping.shortage import shortage
+from edrp.mapping.tables import MappingTables, NetworkTables, TaskTables, network_tables, path_map
+from edrp.problems.bimodal_scenario import BimodalScenario
+from edrp.validation.bimodal.running import Hops
+
+
+class Admission(NamedTuple):
+    """An answer to a task that arrives.
+
+    Attributes
+    ----------
+    map, hops : where it runs and what its hops hold; None where it is refused.
+    short : what was short; None where it is admitted.
+    messages : maps sent between servers.
+    """
+
+    map: PathMap | None
+    hops: Hops | None
+    short: str | None
+    messages: int
+
+
+class Admissions:
+    """Maps tasks on what is free, and keeps the accounts of it.
+
+    Parameters
+    ----------
+    scenario
+        What is simulated.
+    cost
+        Which map is best.
+    max_empty_hops
+        Most servers that a map passes without hosting a component.
+    split_by_hops
+        Whether maps that have passed different numbers of servers are compared apart.
+    """
+
+    def __init__(self, scenario: BimodalScenario, cost: CostName, max_empty_hops: int, *, split_by_hops: bool) -> None:
+        self._scenario, self._cost, self._max_empty_hops = scenario, cost, max_empty_hops
+        network = usable(scenario)
+        self.network = network_tables(network)
+        self._index = {name: place for place, name in enumerate(self.network.names)}
+        arcs = zip(self.network.source.tolist(), self.network.target.tolist(), strict=True)
+        self._arcs = {arc: place for place, arc in enumerate(arcs)}
+        self._hosts = {each.name: np.array([node.hosts(each.name) for node in network.nodes]) for each in scenario.services}
+        self._public = bool((self.network.uplink > 0).any())
+        self._flood = Flood(
+            self.network,
+            cost=cost,
+            split_by_hops=split_by_hops,
+            max_empty_hops=max_empty_hops,
+            total_hops=scenario.empty_hops == "total",
+            public=self._public,
+        )
+        self._held: dict[int, tuple[tuple[int, ...], TaskTables]] = {}
+
+    def admit(self, task: int) -> Admission:
+        """Map a task, and reserve what the best map takes; or say what is short."""
+        tables = self._tables(task)
+        found = self._flood.run(tables)
+        messages = found.messages["map"]
+        if not found:
+            return Admission(None, None, "; ".join(shortage(self._problem(tables))), messages)
+        best = found[0]
+        hops = self._hops(best, tables)
+        self._held[task] = best.nodes, tables
+        self._book(task, hops, -1.0)
+        return Admission(path_map(self.network, best.nodes, best.routes, best.public), hops, None, messages)
+
+    def release(self, task: int, hops: Hops) -> None:
+        """Give back what a task held, its hops as they are now."""
+        self._book(task, hops, 1.0)
+        del self._held[task]
+
+    def _book(self, task: int, hops: Hops, sign: float) -> None:
+        """Take away from what is free, or add to it."""
+        nodes, tables = self._held[task]
+        np.add.at(self.network.capacity, np.array(nodes, np.int64), sign * tables.needs)
+        public = (hops.links == 0) & (hops.source != hops.target)
+        np.add.at(self.network.uplink, hops.source[public], sign * hops.rate[public])
+        for hop in np.flatnonzero(hops.links):
+            np.add.at(self.network.bandwidth, hops.arcs[hop, : hops.links[hop]], sign * hops.rate[hop])
+
+    def _tables(self, task: int) -> TaskTables:
+        described = self._scenario.path_task(task)
+        services = self._scenario.tasks[task].services
+        return TaskTables(
+            source=self._index[described.source],
+            delivery=self._index[described.delivery],
+            needs=np.array(described.needs, float),
+            bandwidths=np.array(described.hop_bandwidths, float),
+            hosts=np.array([self._hosts[name] for name in services], np.bool_).reshape(len(services), len(self._index)),
+        )
+
+    def _problem(self, task: TaskTables) -> MappingTables:
+        """The task on what is free now, as a mapping problem."""
+        hops, total = len(task.bandwidths), self._scenario.empty_hops == "total"
+        return MappingTables(
+            network=self.network,
+            task=task,
+            max_empty_hops=self._max_empty_hops,
+            total_hops=total,
+            cumulative=True,
+            public=self._public,
+            public_cost=0.0,
+            cost=self._cost,
+            most_links=hops + self._max_empty_hops * (1 if total else hops),
+        )
+
+    def _hops(self, found: FoundMap, task: TaskTables) -> Hops:
+        """What the hops of a map hold."""
+        routes = [() if public else route for route, public in zip(found.routes, found.public, strict=True)]
+        arcs = np.zeros((len(routes), self._max_empty_hops + 1), np.int32)
+        for hop, route in enumerate(routes):
+            for place, arc in enumerate(pairwise(route)):
+                arcs[hop, place] = self._arcs[arc]
+        return Hops(
+            source=np.array([route[0] for route in found.routes], np.int32),
+            target=np.array([route[-1] for route in found.routes], np.int32),
+            rate=task.bandwidths,
+            links=np.array([max(0, len(route) - 1) for route in routes], np.int32),
+            arcs=arcs,
+        )
+
+
+def usable(scenario: BimodalScenario) -> ServerNetwork:
+    """What tasks are admitted to: without links or uplinks where those carry no streams; downlinks are shared, not reserved."""
+    changes = {"downlink": None} if scenario.networks != "dedicated" else {"downlink": None, "uplink": 0.0}
+    nodes = tuple(each.replace(**changes) for each in scenario.network.nodes)
+    return scenario.network.replace(nodes=nodes, **({"links": ()} if scenario.networks == "public" else {}))
+
+
+def names_of(network: NetworkTables, arcs: list[int]) -> tuple[str, ...]:
+    """The servers along a route of arcs."""
+    return (network.names[network.source[arcs[0]]], *(network.names[network.target[arc]] for arc in arcs))

@@ -1,0 +1,207 @@
+"""Simulates streams on a bi-modal network, from one event to the next (bi-modal networks, §6.1).
+
+Events are arrivals, ends, and re-allocations of links. Between two of them all that tasks hold stays as it is, and they flow
+in one compiled pass (`edrp.validation.bimodal.kernels`), flow interval by flow interval. Of what happens at one time, ends come
+first, then re-allocations, then arrivals. Where nothing has ended, begun or moved since links were last allocated, allocating
+them anew changes nothing, and is left out.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from time import perf_counter
+from typing import overload
+
+import numpy as np
+
+from edrp.documents.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
+from edrp.heuristics.mapping.reallocation import reallocate
+from edrp.mapping.costs import CostName
+from edrp.problems.bimodal_scenario import BimodalScenario
+from edrp.validation.bimodal.admission import Admissions, names_of
+from edrp.validation.bimodal.running import Running
+
+
+@overload
+def simulate(
+    scenario: BimodalScenario,
+    cost: CostName,
+    seed: int,
+    *,
+    reallocation: bool = True,
+    max_empty_hops: int | None = None,
+    split_by_hops: bool = False,
+) -> BimodalRun: ...
+
+
+@overload
+def simulate(
+    scenario: BimodalScenario,
+    cost: CostName,
+    seed: int,
+    *,
+    reallocation: bool = True,
+    max_empty_hops: int | None = None,
+    split_by_hops: bool = False,
+    until: float,
+) -> BimodalRun | None: ...
+
+
+def simulate(
+    scenario: BimodalScenario,
+    cost: CostName,
+    seed: int,
+    *,
+    reallocation: bool = True,
+    max_empty_hops: int | None = None,
+    split_by_hops: bool = False,
+    until: float = inf,
+) -> BimodalRun | None:
+    """Simulate one run, until the last task has ended.
+
+    Parameters
+    ----------
+    scenario
+        What is simulated.
+    cost
+        Which map a task takes, of those that are found: the name of one of `edrp.mapping.costs.COSTS`.
+    seed
+        Of everything random; not negative. The same seed gives the same run. What is drawn for a hop of a task depends on
+        no other task, so that runs of one seed meet the same network.
+    reallocation
+        Whether links are allocated anew at the intervals of the scenario.
+    max_empty_hops
+        Most servers that a map passes without hosting a component; at most, and by default, as the scenario says.
+    split_by_hops
+        Whether partial maps that have passed different numbers of servers are compared apart.
+    until
+        As `time.perf_counter` counts: when to give up. It is looked at between events.
+
+    Returns
+    -------
+    BimodalRun or None
+        The run; None when `until` came first.
+
+    Examples
+    --------
+    >>> scenario = BimodalScenario(
+    ...     network={"nodes": [{"name": "a", "capacity": 2, "uplink": 2e5}, {"name": "b", "capacity": 2, "uplink": 2e5}]},
+    ...     services=[{"name": "decode", "capacity": 1, "shrinkage": 0.5}], variation=0,
+    ...     tasks=[{"arrival": 0, "source": "a", "delivery": "b", "services": ["decode"], "rate": 1e5, "data": 1e7}],
+    ... )
+    >>> served = simulate(scenario, "public-hops", seed=1).tasks[0]
+    >>> served.nodes, served.public, served.finish, served.delivered
+    (('b',), (True, False), 100.0, 5000000.0)
+    """
+    most = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
+    admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops)
+    run = _Run(scenario, admissions, seed, reallocation=reallocation)
+    for task, described in enumerate(scenario.tasks):
+        if not run.advance(described.arrival, until):
+            return None
+        run.admit(task)
+    return run.document() if run.advance(inf, until) else None
+
+
+class _Run:
+    """A run under way."""
+
+    def __init__(self, scenario: BimodalScenario, admissions: Admissions, seed: int, *, reallocation: bool) -> None:
+        self._scenario, self._admissions = scenario, admissions
+        self._running = Running(scenario, admissions.network, seed)
+        self._records: list[TaskRecord] = []
+        self._interval = scenario.reallocation_interval if reallocation else 0.0
+        self._settled = True
+        self._epoch = 0
+        self._now = 0.0
+        self._routes: dict[tuple[str, ...], int] = {}
+        self._changes: list[tuple[float, int, int, int]] = []
+
+    def advance(self, until: float, deadline: float) -> bool:
+        """Let tasks flow, end and change links until some time, or until none is left; False when the deadline comes first."""
+        while self._running.count and self._now < until:
+            if perf_counter() > deadline:
+                return False
+            epoch = inf if self._settled or not self._interval else self._next_epoch()
+            self._now, row = self._running.flow(self._now, min(until, epoch))
+            if row >= 0:
+                self._end(row)
+            elif self._now == epoch:
+                self._reallocate()
+        self._now = until
+        return True
+
+    def admit(self, task: int) -> None:
+        """A task arrives."""
+        admission = self._admissions.admit(task)
+        found = admission.map
+        if found is None or admission.hops is None:
+            refused = TaskRecord.model_construct(accepted=False, short=admission.short, messages=admission.messages)
+            self._records.append(refused)
+            return
+        self._running.add(task, admission.hops, self._now)
+        self._settled = False
+        self._records.append(
+            TaskRecord.model_construct(
+                accepted=True,
+                nodes=found.nodes,
+                routes=found.routes,
+                public=found.public,
+                start=self._now,
+                messages=admission.messages,
+            )
+        )
+
+    def document(self) -> BimodalRun:
+        """The run, once it is over."""
+        time, task, hop, route = zip(*self._changes, strict=True) if self._changes else ((),) * 4
+        return BimodalRun.model_construct(
+            tasks=tuple(self._records),
+            routes=tuple(self._routes),
+            changes=AllocationChanges.model_construct(time=time, task=task, hop=hop, route=route),
+        )
+
+    def _next_epoch(self) -> float:
+        """The first multiple of the interval that is not before now, and at which links were not yet allocated anew."""
+        self._epoch = max(self._epoch, int(np.ceil(self._now / self._interval)))
+        return self._epoch * self._interval
+
+    def _end(self, row: int) -> None:
+        """A task has delivered all its data."""
+        hops = self._running.hops(row)
+        task = int(self._running.task[row])
+        self._admissions.release(task, hops)
+        ended = self._running.remove(row, self._now)
+        self._settled = False
+        self._records[task] = self._records[task].model_copy(
+            update={
+                "finish": self._now,
+                "delivered": self._scenario.delivered(task),
+                "windows": ended.windows,
+                "shortfall": ended.shortfall,
+            }
+        )
+
+    def _reallocate(self) -> None:
+        """Alg. 4 at all servers."""
+        self._epoch += 1
+        running, scenario = self._running, self._scenario
+        links, arcs = running.links[: running.count].copy(), running.arcs[: running.count].copy()
+        network = self._admissions.network
+        moved = reallocate(network, running.flows(), scenario.reallocation_links, scenario.forwarding_price)
+        self._settled = moved == 0
+        if not moved:
+            return
+        for row, hop in np.argwhere(self._moved(links, arcs)).tolist():
+            now = running.arcs[row, hop, : running.links[row, hop]].tolist()
+            route = self._routes.setdefault(names_of(network, now), len(self._routes))
+            self._changes.append((self._now, int(running.task[row]), hop, route))
+            if not links[row, hop]:
+                network.uplink[running.source[row, hop]] += running.rate[row, hop]
+        running.share()
+
+    def _moved(self, links: np.ndarray, arcs: np.ndarray) -> np.ndarray:
+        """Hops whose route is another than it was; what is behind the end of a route does not count."""
+        running = self._running
+        used = np.arange(arcs.shape[2]) < links[..., None]
+        return (running.links[: running.count] != links) | ((running.arcs[: running.count] != arcs) & used).any(axis=2)
