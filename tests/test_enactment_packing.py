@@ -10,7 +10,7 @@ import pytest
 
 from edrp.documents.enactment import ContainerOperator, Host, HostType
 from edrp.heuristics.enactment.methods import METHODS
-from edrp.heuristics.enactment.packing import Packing, Sizes
+from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.methods import Method, Options
 from edrp.problems.enactment import EnactmentProblem
 from edrp.solution import Answer
@@ -201,14 +201,14 @@ def test_operators_are_sorted_by_the_share_of_the_roomiest_host() -> None:
         ContainerOperator(name="bound", processing_duration=1, resources={"cpu": 1.5}, candidates=("small",)),
     ]
     types = [HostType(name=name, resources={"cpu": cpu}, price=1, billing_time=600) for name, cpu in (("small", 4), ("wide", 8))]
-    sizes = Sizes.of(operators, types)
+    sizes = PricedSizes.priced(operators, types)
     assert [operators[index].name for index in sizes.decreasing()] == ["bound", "half", "lean"]
-    assert sizes.room.tolist() == [[4, 8], [2, 4], [2, 0]]
+    assert sizes.room.tolist() == [[4, 2, 2], [8, 4, 0]]
 
 
 def test_of_equally_dear_types_the_one_that_leaves_more_room_is_leased() -> None:
     operators = [ContainerOperator(name="a", processing_duration=1, resources={"cpu": 3})]
     types = [HostType(name=name, resources={"cpu": cpu}, price=1, billing_time=600) for name, cpu in (("tight", 4), ("loose", 5))]
-    packing = Packing(Sizes.of(operators, types))
+    packing = Packing(PricedSizes.priced(operators, types))
     assert packing.first_fit(0, 1) == 0
     assert packing.hosts[0].type == "loose"

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.backends import solve_program
+from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.leasing_rows import covering
-from edrp.formulations.enactment.tables import Sizes
 from edrp.problems.enactment_accounts import LEVELS
 from edrp.problems.enactment_scenario import EnactmentScenario, Level
 from edrp.program import Linear, Program
@@ -154,7 +154,7 @@ class _World:
             reach[index] = max(reach[before], default=0.0) + multiple * described.processing_duration
             for source in before:
                 passed_on[index] += (1 - slow) * application.by_name[names[source]].selectivity * passed_on[source]
-        sizes = Sizes.of(application, scenario.host_types)
+        sizes = Sizes.of(application.operators, scenario.host_types)
         initial = scenario.initial_instances * sizes.needs.sum(axis=0)
         largest = sizes.capacity.max(axis=0, initial=0.0)
         return cls(

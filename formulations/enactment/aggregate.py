@@ -9,10 +9,11 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.sizes import Index
 from edrp.formulations.enactment.compositions import NEAR, Compositions, objective_of
 from edrp.formulations.enactment.packing import rewards
 from edrp.formulations.enactment.swaps import pack_by_swaps
-from edrp.formulations.enactment.tables import EnactmentTables, Index
+from edrp.formulations.enactment.tables import EnactmentTables
 from edrp.program import Linear, Program
 
 SHARPENED = 4

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.sizes import Index, Values
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
-from edrp.formulations.enactment.tables import EnactmentTables, Index, Values, enactment_tables
+from edrp.formulations.enactment.tables import EnactmentTables, enactment_tables
 from edrp.memory import refuse_beyond_memory
 from edrp.problems.enactment import EnactmentProblem
 
@@ -178,7 +179,7 @@ def _within_reach(tables: EnactmentTables, objective: float) -> Index:
         affordable = np.where(tables.price > 0, np.floor((objective - least) * (1 + NEAR) / tables.price + NEAR), math.inf)
     highest = np.minimum(np.minimum(tables.sizes.limit, affordable), most)
     if not np.isfinite(highest).all():
-        names = ", ".join(name for name, each in zip(tables.sizes.types, highest, strict=True) if math.isinf(each))
+        names = ", ".join(name for name, each in zip(tables.sizes.type_names, highest, strict=True) if math.isinf(each))
         raise UnsupportedProblemError(
             f"hosts of type {names} cost nothing and have no limit, so that ever more of them may be ever better; "
             "give the type a limit, or the free resources no weight"

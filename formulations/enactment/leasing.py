@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.sizes import Index, Values
 from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
 from edrp.formulations.enactment.leasing_rows import (
     add_area_rows,
@@ -23,7 +24,6 @@ from edrp.formulations.enactment.leasing_rows import (
     lease_objective,
 )
 from edrp.formulations.enactment.leasing_tables import LeasingTables, enough_hosts, leasing_tables
-from edrp.formulations.enactment.tables import Index, Values
 from edrp.formulations.formulation import Formulation
 from edrp.memory import refuse_beyond_memory
 from edrp.problems.leasing import LeasingProblem, PlannedHost

@@ -9,9 +9,9 @@ from itertools import count
 import numpy as np
 
 from edrp.enactment.leases import cheapest_leases
+from edrp.enactment.sizes import Index
 from edrp.formulations.enactment.leasing_tables import LeasingTables
 from edrp.formulations.enactment.packing import Contents, pack_openly
-from edrp.formulations.enactment.tables import Index
 from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
 
 Arrangement = list[list[Contents]]
@@ -26,14 +26,14 @@ def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Index,
     hosts: list[PlannedHost] = []
     taken = {each.name for each in problem.leased}
     names = (fresh for fresh in map("host-{}".format, count(1)) if fresh not in taken)
-    for kind, name in enumerate(tables.sizes.types):
+    for kind, name in enumerate(tables.sizes.type_names):
         leases = _chained([each for each in problem.leased if each.type == name], bought[kind], int(tables.unit[kind]), names)
         paid = [problem.paid(PlannedHost(name=n, type=name, first=f, units=u, instances=())) for n, f, u in leases]
         contents: list[list[dict[str, int]]] = [[{} for _ in problem.forecast] for _ in leases]
         for period, rows in enumerate(held[kind]):
             there = [index for index in range(len(leases)) if period in paid[index]]
             for index, row in zip(there, rows, strict=False):
-                contents[index][period] = {o: int(n) for o, n in zip(tables.sizes.operators, row, strict=True) if n}
+                contents[index][period] = {o: int(n) for o, n in zip(tables.sizes.operator_names, row, strict=True) if n}
         hosts += (
             PlannedHost.model_construct(name=n, type=name, first=first, units=units, instances=tuple(inside))
             for (n, first, units), inside in zip(leases, contents, strict=True)
@@ -50,14 +50,14 @@ def units_and_contents(
     bought = np.zeros((kinds, periods), np.int64)
     held: list[list[list[list[int]]]] = [[[] for _ in range(periods)] for _ in range(kinds)]
     for host in decision:
-        kind = tables.sizes.types.index(host.type)
+        kind = tables.sizes.type_names.index(host.type)
         for unit in range(host.units):
             begins = host.first + unit * int(tables.unit[kind])
             if begins < periods:
                 bought[kind, begins] += 1
         for period, inside in enumerate(host.instances):
             if any(inside.values()):
-                held[kind][period].append([inside.get(name, 0) for name in tables.sizes.operators])
+                held[kind][period].append([inside.get(name, 0) for name in tables.sizes.operator_names])
     width = len(tables.sizes.operators)
     return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in each] for each in held]
 
@@ -77,7 +77,7 @@ def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence
         for kind in range(kinds):
             held[kind].append(contents[types == kind])
     bought = []
-    for kind, name in enumerate(tables.sizes.types):
+    for kind, name in enumerate(tables.sizes.type_names):
         paid = [each.paid_periods for each in problem.leased if each.type == name]
         bought.append(cheapest_leases([len(rows) for rows in held[kind]], int(tables.unit[kind]), paid=paid).bought)
     return np.array(bought, np.int64), held

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.sizes import Index
 from edrp.formulations.enactment.leasing_tables import LeasingTables
-from edrp.formulations.enactment.tables import Index
 from edrp.program import Linear, Program
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edrp.enactment.sizes import Index, Sizes, Values
 from edrp.formulations.enactment.packing import pack_openly
-from edrp.formulations.enactment.tables import Index, Sizes, Values
 from edrp.problems.leasing import LeasingProblem
 
 
@@ -66,17 +66,17 @@ class LeasingTables:
 def leasing_tables(problem: LeasingProblem) -> LeasingTables:
     """The problem as arrays."""
     application, forecast = problem.application, np.array(problem.forecast)
-    sizes = Sizes.of(application, problem.host_types)
+    sizes = Sizes.of(application.operators, problem.host_types)
     periods = np.arange(forecast.size)
     unit = np.array([problem.unit_periods(each.name) for each in problem.host_types], np.int64)
     price = np.array([each.price for each in problem.host_types])
     share = np.minimum(1.0, (forecast.size - periods) / unit[:, None]) if problem.prorate else 1.0
     paid = np.zeros((len(unit), forecast.size), np.int64)
     for host in problem.leased:
-        paid[sizes.types.index(host.type), : host.paid_periods] += 1
+        paid[sizes.type_names.index(host.type), : host.paid_periods] += 1
     fewest = np.array([list(each.values()) for each in problem.minimum_instances], np.int64)
-    arriving = np.outer(forecast, [application.load(name) * problem.period for name in sizes.operators])
-    arriving[0] += [problem.queues.get(name, 0.0) for name in sizes.operators]
+    arriving = np.outer(forecast, [application.load(name) * problem.period for name in sizes.operator_names])
+    arriving[0] += [problem.queues.get(name, 0.0) for name in sizes.operator_names]
     served = np.array([problem.period / each.occupied for each in application.operators])
     charge = np.broadcast_to(price[:, None] * share, paid.shape)
     allowed = np.array([math.inf if each.max_instances is None else each.max_instances for each in application.operators])

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.documents.enactment import AMOUNT_SLACK
-from edrp.formulations.enactment.tables import EnactmentTables, Sizes, Values
+from edrp.enactment.sizes import Sizes, Values
+from edrp.formulations.enactment.tables import EnactmentTables
 
 Contents = NDArray[np.int64]
 """Shape (hosts, O): instances of each operator on each host."""

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.documents.enactment import AMOUNT_SLACK, Host
+from edrp.enactment.sizes import Index, Values
 from edrp.formulations.enactment.aggregate import late_items, sharpened
 from edrp.formulations.enactment.compositions import NEAR, Compositions, compositions, objective_of
 from edrp.formulations.enactment.packing import Contents
-from edrp.formulations.enactment.tables import EnactmentTables, Index, Values, enactment_tables
+from edrp.formulations.enactment.tables import EnactmentTables, enactment_tables
 from edrp.formulations.formulation import Formulation
 from edrp.problems.enactment import EnactmentProblem
 from edrp.program import Linear, Program
@@ -80,12 +81,12 @@ class EnactmentFormulation(Formulation):
     def encode(self, decision: Sequence[Host]) -> Values | None:
         """A starting point; None for a composition without a column."""
         sizes, program = self.tables.sizes, self.program
-        kinds = np.array([sizes.types.index(host.type) for host in decision], np.int64)
+        kinds = np.array([sizes.type_names.index(host.type) for host in decision], np.int64)
         hosts = np.bincount(kinds, minlength=len(sizes.types))
         chosen = np.flatnonzero((self.found.counts == hosts).all(axis=1))
         if not chosen.size:
             return None
-        contents = np.array([[host.instances.get(name, 0) for name in sizes.operators] for host in decision], np.int64)
+        contents = np.array([[host.instances.get(name, 0) for name in sizes.operator_names] for host in decision], np.int64)
         contents = contents.reshape(len(decision), len(sizes.operators))
         start = np.full(program.columns, np.nan)
         start[program["composition"]] = np.arange(self.found.counts.shape[0]) == chosen[0]
@@ -147,11 +148,11 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
 
 
 def _hosts(tables: EnactmentTables, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:
-    names = tables.sizes.operators
+    names = tables.sizes.operator_names
     return tuple(
         Host.model_construct(
             name=f"host-{number}",
-            type=tables.sizes.types[kind],
+            type=tables.sizes.type_names[kind],
             instances={name: int(count) for name, count in zip(names, row, strict=True) if count},
             images=(),
         )

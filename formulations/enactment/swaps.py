@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.sizes import Index, Sizes, Values
 from edrp.formulations.enactment.packing import Contents, order_of
-from edrp.formulations.enactment.tables import Index, Sizes, Values
 
 STEPS = 150
 """Swaps that are tried before it gives up; what can be packed mostly takes a dozen."""

@@ -6,58 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK, ContainerApplication, HostType
+from edrp.enactment.sizes import Index, Sizes, Values
 from edrp.problems.enactment import EnactmentProblem
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float64]
-
-UNNEEDED = 100_000
-"""Room on a host for instances that need no resources."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """What instances need and what hosts offer, of O operators, K host types and R resources.
-
-    Attributes
-    ----------
-    operators, types, resources
-        Names, in document order.
-    needs, capacity
-        Shapes (O, R) and (K, R).
-    limit
-        Shape (K,): most hosts of a type, infinity for any number.
-    room
-        Shape (K, O): instances of one operator alone that fit on a host, 0 where it may not run there.
-    """
-
-    operators: tuple[str, ...]
-    types: tuple[str, ...]
-    resources: tuple[str, ...]
-    needs: Values
-    capacity: Values
-    limit: Values
-    room: Index
-
-    @classmethod
-    def of(cls, application: ContainerApplication, host_types: tuple[HostType, ...]) -> Sizes:
-        """Sizes by the documents; resources are those that a host type has."""
-        resources = tuple(dict.fromkeys(name for each in host_types for name in each.capacity))
-        needs = np.array([[named_resources(o.resources).get(name, 0.0) for name in resources] for o in application.operators])
-        needs = needs.reshape(len(application.operators), len(resources))
-        capacity = np.array([[each.capacity.get(name, 0.0) for name in resources] for each in host_types])
-        capacity = capacity.reshape(len(host_types), len(resources))
-        limit = np.array([math.inf if each.limit is None else each.limit for each in host_types])
-        allowed = np.array([[o.candidates is None or t.name in o.candidates for o in application.operators] for t in host_types])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = capacity[:, None, :] * (1 + AMOUNT_SLACK) / needs[None]
-        alone = np.where(needs[None] > 0, np.floor(ratios), UNNEEDED).min(axis=2, initial=UNNEEDED)
-        names = tuple(each.name for each in application.operators), tuple(each.name for each in host_types)
-        return cls(*names, resources, needs, capacity, limit, np.where(allowed, alone, 0).astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +49,9 @@ class EnactmentTables:
 def enactment_tables(problem: EnactmentProblem) -> EnactmentTables:
     """The problem as arrays."""
     application, weights = problem.application, problem.weights
-    sizes = Sizes.of(application, problem.host_types)
+    sizes = Sizes.of(application.operators, problem.host_types)
     fewest = np.array(list(problem.minimum_instances.values()), np.int64)
-    arriving = [problem.queues.get(name, 0.0) + application.load(name) * problem.horizon for name in sizes.operators]
+    arriving = [problem.queues.get(name, 0.0) + application.load(name) * problem.horizon for name in sizes.operator_names]
     served = [problem.horizon / each.occupied for each in application.operators]
     tables = EnactmentTables(
         sizes,

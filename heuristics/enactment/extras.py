@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.enactment.packing import MANY, Integers, Packing, Sizes, Values, fitting
+from edrp.enactment.sizes import UNNEEDED, fitting
+from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes, Values
 from edrp.problems.enactment import ROUNDING, EnactmentProblem
 
 
@@ -23,7 +24,7 @@ class Terms:
         Instances.
     """
 
-    def __init__(self, problem: EnactmentProblem, sizes: Sizes) -> None:
+    def __init__(self, problem: EnactmentProblem, sizes: PricedSizes) -> None:
         weights = problem.weights
         self.host_cost = weights.host_cost * sizes.price
         self.free = weights.free_resources
@@ -31,8 +32,8 @@ class Terms:
         self.arriving = np.array([problem.expected_violations(each.name, 0) for each in sizes.operators])
         self.served = np.array([problem.horizon / each.occupied for each in sizes.operators])
         self.fewest = np.array([problem.minimum_instances[each.name] for each in sizes.operators])
-        self.most = np.array([MANY**2 if each.max_instances is None else each.max_instances for each in sizes.operators])
-        self._need = sizes.need
+        self.most = np.array([UNNEEDED**2 if each.max_instances is None else each.max_instances for each in sizes.operators])
+        self._need = sizes.needs
 
     def waiting(self, totals: Integers) -> Integers:
         """Shape (operators,): instances that are missing to serve all that arrives."""
@@ -67,12 +68,12 @@ def lease_more(packing: Packing, terms: Terms) -> None:
         totals, capacity, leased = packing.totals, packing.capacity.sum(axis=0), packing.leased
         value = terms.value(totals, capacity, leased)
         best, lowest = None, value
-        for kind in np.flatnonzero(leased < sizes.limit).tolist():
+        for kind in np.flatnonzero(leased < sizes.most).tolist():
             more = _filling(sizes, terms, sizes.capacity[kind], kind, totals)
             if not more[terms.waiting(totals) > 0].any():
                 continue
             one = np.arange(len(leased)) == kind
-            for times in sorted({1, _alike(more, totals, terms, int(sizes.limit[kind] - leased[kind]))}):
+            for times in sorted({1, _alike(more, totals, terms, int(sizes.most[kind] - leased[kind]))}):
                 after = terms.value(totals + times * more, capacity + times * sizes.capacity[kind], leased + times * one)
                 if after < lowest:
                     best, lowest = (kind, more, times), after
@@ -91,17 +92,17 @@ def _alike(more: Integers, totals: Integers, terms: Terms, limit: int) -> int:
     return max(1, int((waiting[late] // more[late]).min(initial=allowed)) // 2)
 
 
-def _filling(sizes: Sizes, terms: Terms, free: Values, kind: int, totals: Integers) -> Integers:
+def _filling(sizes: PricedSizes, terms: Terms, free: Values, kind: int, totals: Integers) -> Integers:
     """Instances to be added on one host of a type, shape (operators,)."""
     left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
-    share = np.divide(sizes.need, capacity, out=np.zeros_like(sizes.need), where=capacity > 0)
+    share = np.divide(sizes.needs, capacity, out=np.zeros_like(sizes.needs), where=capacity > 0)
 
     def put(operator: int, number: int) -> None:
         allowed = min(number, int(terms.most[operator] - totals[operator] - more[operator]))
-        if allowed > 0 and sizes.room[operator, kind]:
-            count = min(allowed, int(fitting(left[None], capacity[None], sizes.need[operator])[0]))
+        if allowed > 0 and sizes.room[kind, operator]:
+            count = min(allowed, int(fitting(left[None], capacity[None], sizes.needs[operator])[0]))
             more[operator] += count
-            left[:] -= count * sizes.need[operator]
+            left[:] -= count * sizes.needs[operator]
 
     if terms.lateness:
         waiting = terms.waiting(totals)
@@ -110,7 +111,7 @@ def _filling(sizes: Sizes, terms: Terms, free: Values, kind: int, totals: Intege
             put(operator, int(waiting[operator]))
     if terms.free:
         for operator in _by_use(np.divide(left, capacity, out=np.zeros_like(left), where=capacity > 0), share):
-            put(operator, MANY)
+            put(operator, UNNEEDED)
     return more
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edrp.enactment.sizes import UNNEEDED
 from edrp.heuristics.enactment.extras import Terms, fill, lease_more
-from edrp.heuristics.enactment.packing import MANY, Integers, Packing, Sizes
+from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
 from edrp.heuristics.enactment.placing import spread
 from edrp.heuristics.enactment.snapshot import SnapshotRule
 from edrp.problems.enactment import EnactmentProblem
@@ -52,7 +53,7 @@ class FirstFitDecreasing(SnapshotRule):
 
     def packed(self, problem: EnactmentProblem, parameters: FirstFitDecreasingParameters) -> Packing | str:
         """Pack the fewest instances, then what pays."""
-        sizes = Sizes.of(problem.application.operators, problem.host_types)
+        sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
         terms = Terms(problem, sizes)
         packing = fewest_packed(sizes, terms.fewest)
         if isinstance(packing, Packing) and parameters.extra:
@@ -61,10 +62,10 @@ class FirstFitDecreasing(SnapshotRule):
         return packing
 
 
-def fewest_packed(sizes: Sizes, fewest: Integers) -> Packing | str:
+def fewest_packed(sizes: PricedSizes, fewest: Integers) -> Packing | str:
     """The fewest instances, shape (operators,), by first fit in up to three attempts; or which find no room in the second."""
     decreasing = sizes.decreasing()
-    places = (sizes.room * np.minimum(sizes.limit, MANY)).sum(axis=1) / fewest
+    places = (sizes.room.T * np.minimum(sizes.most, UNNEEDED)).sum(axis=1) / fewest
     for order in (decreasing, sorted(decreasing, key=places.__getitem__)):
         packing = Packing(sizes)
         missing = {index: packing.first_fit(index, int(fewest[index])) for index in order}

@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.heuristics.enactment.extras import Terms, lease_more
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
-from edrp.heuristics.enactment.packing import Integers, Packing, Sizes
+from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
 from edrp.heuristics.enactment.placing import place
 from edrp.heuristics.enactment.snapshot import SnapshotRule
 from edrp.problems.enactment import EnactmentProblem
@@ -44,7 +44,7 @@ class HostSelection(SnapshotRule):
 
     def packed(self, problem: EnactmentProblem, parameters: object) -> Packing | str:
         """Mend, add, give up."""
-        sizes = Sizes.of(problem.application.operators, problem.host_types)
+        sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
         terms = Terms(problem, sizes)
         packing = Packing(sizes, problem.current)
         mend(packing, terms)
@@ -67,13 +67,13 @@ def mend(packing: Packing, terms: Terms) -> None:
     """Take away what breaks a limit: hosts beyond the limit of their type, instances that may not be there or find no room."""
     sizes = packing.sizes
     for kind in range(len(sizes.types)):
-        while packing.leased[kind] > sizes.limit[kind]:
+        while packing.leased[kind] > sizes.most[kind]:
             hosts = np.flatnonzero(packing.type == kind)
             packing.drop(int(hosts[np.argmin(packing.counts[hosts].sum(axis=1))]))
-    packing.counts[sizes.room[:, packing.type].T == 0] = 0
+    packing.counts[sizes.room[packing.type] == 0] = 0
     for host in range(len(packing.hosts)):
         while (short := packing.free[host] < -packing.slack[host]).any():
-            here = np.where((sizes.need[:, short] > 0).any(axis=1), packing.counts[host], 0)
+            here = np.where((sizes.needs[:, short] > 0).any(axis=1), packing.counts[host], 0)
             packing.counts[host, int(np.argmax(here))] -= 1
     for operator, number in enumerate((packing.totals - terms.most).tolist()):
         for _ in range(number):

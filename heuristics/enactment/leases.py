@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.enactment import Draft
-from edrp.heuristics.enactment.packing import Sizes
+from edrp.heuristics.enactment.packing import PricedSizes
 
 
-def sizes_of(draft: Draft) -> Sizes:
+def sizes_of(draft: Draft) -> PricedSizes:
     """Operators and host types as arrays; prices are per second, as billing time units (BTU) may differ."""
     state = draft.state
-    return Sizes.of((each.operator for each in state.operators.values()), state.host_types.values(), per_second=True)
+    return PricedSizes.priced((each.operator for each in state.operators.values()), state.host_types.values(), per_second=True)
 
 
 def lease_cheapest(draft: Draft, operator: str) -> str | None:

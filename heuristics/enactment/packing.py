@@ -3,67 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.base import named_resources
 from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, Host, HostType
+from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
 from edrp.heuristics.filling import filled
 
 Integers = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-MANY = 1_000_000
-"""Instances of an operator that needs nothing which go on one host."""
-
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """Operators and host types as arrays.
+class PricedSizes(Sizes):
+    """Operators and host types as arrays, with prices.
 
     Attributes
     ----------
-    operators, types
-        As described; the arrays follow their order.
-    resources
-        Their names.
-    need : shape (operators, resources)
-        Of one instance.
-    capacity : shape (types, resources)
-        Of an empty host.
-    room : shape (operators, types)
-        Instances that an empty host can run of one operator alone.
-    limit : shape (types,)
-        Most hosts.
     price : shape (types,)
-        By which types are compared.
+        By which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
+    most : shape (types,)
+        Hosts, a whole number even where there is no limit.
     """
 
-    operators: tuple[ContainerOperator, ...]
-    types: tuple[HostType, ...]
-    resources: tuple[str, ...]
-    need: Values
-    capacity: Values
-    room: Integers
-    limit: Integers
     price: Values
+    most: Integers
 
     @classmethod
-    def of(cls, operators: Iterable[ContainerOperator], types: Iterable[HostType], *, per_second: bool = False) -> Sizes:
-        """From documents; prices are those of a billing time unit (BTU) as in eq. 1, or per second."""
-        operators, types = tuple(operators), tuple(types)
-        needs = [named_resources(each.resources) for each in operators]
-        capacities = [each.capacity for each in types]
-        names = tuple(dict.fromkeys(name for each in (*capacities, *needs) for name in each))
-        need = np.array([[each.get(name, 0.0) for name in names] for each in needs])
-        capacity = np.array([[each.get(name, 0.0) for name in names] for each in capacities])
-        allowed = np.array([[each.candidates is None or kind.name in each.candidates for kind in types] for each in operators])
-        room = np.array([fitting(capacity, capacity, each) for each in need]) * allowed
-        limit = np.array([np.iinfo(np.int64).max if each.limit is None else each.limit for each in types])
-        price = np.array([each.price / (each.billing_time if per_second else 1.0) for each in types])
-        return cls(operators, types, names, need, capacity, room, limit, price)
+    def priced(
+        cls, operators: Iterable[ContainerOperator], types: Iterable[HostType], *, per_second: bool = False
+    ) -> PricedSizes:
+        """From documents."""
+        sizes = Sizes.of(operators, types)
+        price = np.array([each.price / (each.billing_time if per_second else 1.0) for each in sizes.types])
+        most = np.array([np.iinfo(np.int64).max if each.limit is None else each.limit for each in sizes.types])
+        return cls(*(getattr(sizes, each.name) for each in fields(Sizes)), price, most)
 
     def cheapest(self, operator: int, leased: Integers) -> int | None:
         """The host type with the least price per instance that an empty host could run of this operator.
@@ -77,39 +53,18 @@ class Sizes:
         leased : shape (types,)
             Hosts of each type that there are; None is returned where no further one helps.
         """
-        able = np.flatnonzero((self.room[operator] > 0) & (leased < self.limit))
+        able = np.flatnonzero((self.room[:, operator] > 0) & (leased < self.most))
         if not able.size:
             return None
-        used = self.need[operator] > 0
-        exactly = (self.capacity[able][:, used] / self.need[operator, used]).min(axis=1, initial=MANY)
-        return int(able[np.lexsort((self.price[able] / exactly, self.price[able] / self.room[operator, able]))[0]])
+        used = self.needs[operator] > 0
+        exactly = (self.capacity[able][:, used] / self.needs[operator, used]).min(axis=1, initial=UNNEEDED)
+        return int(able[np.lexsort((self.price[able] / exactly, self.price[able] / self.room[able, operator]))[0]])
 
     def decreasing(self) -> list[int]:
         """Operators, the one whose instance takes the largest share of a resource of its roomiest host type first."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(self.need[:, None] > 0, self.need[:, None] / self.capacity, 0.0).max(axis=2)
-        return np.argsort(-np.where(self.room > 0, share, np.inf).min(axis=1), kind="stable").tolist()
-
-
-def fitting(free: Values, capacity: Values, need: Values) -> Integers:
-    """How many instances fit on each host, shape (hosts,).
-
-    Parameters
-    ----------
-    free, capacity : shape (hosts, resources)
-        What is left, and what an empty host has, against which rounding is judged.
-    need : shape (resources,)
-        Of one instance.
-
-    Examples
-    --------
-    >>> free = np.array([[4.0, 7.0], [0.5, 7.0]])
-    >>> fitting(free, free, np.array([1.0, 2.0])).tolist()
-    [3, 0]
-    """
-    used = need > 0
-    ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
-    return np.clip(np.floor(ratio.min(axis=1, initial=MANY)), 0, MANY).astype(np.int64)
+            share = np.where(self.needs[:, None] > 0, self.needs[:, None] / self.capacity, 0.0).max(axis=2)
+        return np.argsort(-np.where(self.room.T > 0, share, np.inf).min(axis=1), kind="stable").tolist()
 
 
 class Packing:
@@ -127,12 +82,13 @@ class Packing:
     Five instances, of which three fill a host:
 
     >>> filter_ = ContainerOperator(name="filter", processing_duration=0.6, resources={"cpu": 1})
-    >>> packing = Packing(Sizes.of([filter_], [HostType(name="small", resources={"cpu": 3}, price=1, billing_time=600)]))
+    >>> small = HostType(name="small", resources={"cpu": 3}, price=1, billing_time=600)
+    >>> packing = Packing(PricedSizes.priced([filter_], [small]))
     >>> packing.first_fit(0, 5), packing.counts.tolist()
     (0, [[3], [2]])
     """
 
-    def __init__(self, sizes: Sizes, hosts: Sequence[Host] = ()) -> None:
+    def __init__(self, sizes: PricedSizes, hosts: Sequence[Host] = ()) -> None:
         self.sizes = sizes
         kinds = {each.name: index for index, each in enumerate(sizes.types)}
         self.hosts = list(hosts)
@@ -149,7 +105,7 @@ class Packing:
     @property
     def free(self) -> Values:
         """Shape (hosts, resources): what is left; negative where more is used than there is."""
-        return self.capacity - self.counts @ self.sizes.need
+        return self.capacity - self.counts @ self.sizes.needs
 
     @property
     def slack(self) -> Values:
@@ -163,8 +119,8 @@ class Packing:
 
     def room(self, operator: int) -> Integers:
         """Shape (hosts,): instances of an operator that each host could take in addition."""
-        allowed = self.sizes.room[operator, self.type] > 0
-        return fitting(self.free, self.capacity, self.sizes.need[operator]) * allowed
+        allowed = self.sizes.room[self.type, operator] > 0
+        return fitting(self.free, self.capacity, self.sizes.needs[operator]) * allowed
 
     @property
     def leased(self) -> Integers:
@@ -199,8 +155,8 @@ class Packing:
         self.counts[:, operator] += shares
         missing = number - int(shares.sum())
         while missing and (kind := self.sizes.cheapest(operator, self.leased)) is not None:
-            room = int(self.sizes.room[operator, kind])
-            hosts = min(int(self.sizes.limit[kind] - self.leased[kind]), max(1, missing // room))
+            room = int(self.sizes.room[kind, operator])
+            hosts = min(int(self.sizes.most[kind] - self.leased[kind]), max(1, missing // room))
             self.lease(kind, hosts)
             shares = filled(np.full(hosts, room), missing)
             self.counts[-hosts:, operator] += shares

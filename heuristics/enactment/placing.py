@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, suitabilities
-from edrp.heuristics.enactment.packing import Integers, Packing, Sizes
+from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
 
 MOST_SPREAD = 10_000
 """Hosts over which instances are spread at once."""
 
 
-def spread(sizes: Sizes, fewest: Integers) -> Packing | None:
+def spread(sizes: PricedSizes, fewest: Integers) -> Packing | None:
     """The fewest instances, the largest first, over all hosts that may be leased; empty hosts are given back. None: no room.
 
     Balance where hosts are few: for limits so tight that first fit leaves some operator without a place.
     """
-    if int(sizes.limit.max()) > MOST_SPREAD:
+    if int(sizes.most.max()) > MOST_SPREAD:
         return None
     packing = Packing(sizes)
-    for kind, number in enumerate(sizes.limit.tolist()):
+    for kind, number in enumerate(sizes.most.tolist()):
         packing.lease(kind, number)
     for operator in sizes.decreasing():
         if place(packing, operator, int(fewest[operator]), lease=False, cached_factor=1.0):
@@ -73,13 +73,13 @@ class _Board:
     def __init__(self, packing: Packing, operator: int, without: int | None, cached_factor: float) -> None:
         self._cached_factor = cached_factor
         sizes = packing.sizes
-        self._need, self._free, self._capacity = sizes.need[operator], packing.free, packing.capacity
+        self._need, self._free, self._capacity = sizes.needs[operator], packing.free, packing.capacity
         self._names = [host.name for host in packing.hosts]
         self._cpu = sizes.resources.index("cpu") if "cpu" in sizes.resources else 0
         name = sizes.operators[operator].name
         cached = np.array([name in host.images for host in packing.hosts], bool) | (packing.counts[:, operator] > 0)
         self._values = suitabilities(self._free, self._capacity, self._need, cached, cached_factor)
-        self._values[sizes.room[operator, packing.type] == 0] = -1.0
+        self._values[sizes.room[packing.type, operator] == 0] = -1.0
         if without is not None:
             self._values[without] = -1.0
 

@@ -1,0 +1,97 @@
+"""What instances need and what hosts offer, as arrays that programs and rules of packing share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.base import named_resources
+from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, HostType
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+UNNEEDED = 100_000
+"""Instances that need no resources which go on one host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Operators and host types by number: O operators, K host types, R resources.
+
+    Attributes
+    ----------
+    operators, types
+        As described; the arrays follow their order.
+    resources
+        Their names.
+    needs, capacity
+        Shapes (O, R) of one instance and (K, R) of an empty host.
+    limit
+        Shape (K,): most hosts of a type, infinity for any number.
+    room
+        Shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
+
+    Examples
+    --------
+    >>> work = ContainerOperator(name="work", processing_duration=1.0, resources={"cpu": 2})
+    >>> small = HostType(name="small", resources={"cpu": 5}, price=1.0, billing_time=600.0)
+    >>> Sizes.of([work], [small]).room
+    array([[2]])
+    """
+
+    operators: tuple[ContainerOperator, ...]
+    types: tuple[HostType, ...]
+    resources: tuple[str, ...]
+    needs: Values
+    capacity: Values
+    limit: Values
+    room: Index
+
+    @classmethod
+    def of(cls, operators: Iterable[ContainerOperator], types: Iterable[HostType]) -> Sizes:
+        """From documents."""
+        operators, types = tuple(operators), tuple(types)
+        described = [named_resources(each.resources) for each in operators]
+        names = tuple(dict.fromkeys(name for each in (*(t.capacity for t in types), *described) for name in each))
+        needs = np.array([[each.get(name, 0.0) for name in names] for each in described]).reshape(len(operators), len(names))
+        capacity = np.array([[each.capacity.get(name, 0.0) for name in names] for each in types]).reshape(len(types), len(names))
+        limit = np.array([math.inf if each.limit is None else each.limit for each in types])
+        allowed = np.array([[o.candidates is None or t.name in o.candidates for o in operators] for t in types])
+        room = np.array([fitting(capacity, capacity, each) for each in needs]).T * allowed
+        return cls(operators, types, names, needs, capacity, limit, room)
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Names of the operators."""
+        return tuple(each.name for each in self.operators)
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """Names of the host types."""
+        return tuple(each.name for each in self.types)
+
+
+def fitting(free: Values, capacity: Values, need: Values) -> Index:
+    """How many instances fit on each host, shape (hosts,).
+
+    Parameters
+    ----------
+    free, capacity : shape (hosts, resources)
+        What is left, and what an empty host has, against which rounding is judged.
+    need : shape (resources,)
+        Of one instance.
+
+    Examples
+    --------
+    >>> free = np.array([[4.0, 7.0], [0.5, 7.0]])
+    >>> fitting(free, free, np.array([1.0, 2.0])).tolist()
+    [3, 0]
+    """
+    used = need > 0
+    ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
+    return np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
