@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 
 from edrp.documents.mapping import DataLink, Server
 from edrp.heuristics.mapping.agents.directory import Directory
-from edrp.heuristics.mapping.agents.messages import Ack, Ask, Forget, Map, Message, Probe, Release, Rollback, Select, Spec
+from edrp.heuristics.mapping.agents.messages import (
+    PORTAL,
+    Ack,
+    Ask,
+    Forget,
+    Map,
+    Message,
+    Probe,
+    Reject,
+    Release,
+    Rollback,
+    Select,
+    Spec,
+)
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.probing import Probing
 from edrp.heuristics.mapping.agents.pruning import PRUNINGS, Pruning
@@ -112,15 +125,20 @@ class MapAgent:
                 return self._probing.release(message)
             case Forget():
                 return self._forget(message)
-        state = self.states[message.task]
-        match message:
+            case Select() if message.task not in self.states:  # no map has come here
+                return [Reject(message.task, self.server.name, PORTAL, ())]
             case Select():
+                state = self.states[message.task]
                 return self._probing.select(message, state.specification, state.complete)
             case Probe():
-                return self._probing.probe(message, state.specification)
+                return self._probing.probe(message, self.states[message.task].specification)
             case Rollback():
-                return self._probing.rollback(message, state.specification)
+                return self._probing.rollback(message, self.states[message.task].specification)
         raise TypeError(f"servers do not receive messages of kind {message.kind}")
+
+    def complete_maps(self, task: int) -> tuple[PartialMap, ...]:
+        """Maps of a whole task that have come here, its delivery, in their order; none once the mapping is forgotten."""
+        return tuple(self.states[task].complete) if task in self.states else ()
 
     def process_map(self, message: Map, allowance: int) -> list[Message]:
         """Extend a map, send it on, and acknowledge it now or later (Algs. 1 and 3)."""

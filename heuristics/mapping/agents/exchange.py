@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
-from edrp.documents.mapping import PathTask, ServerNetwork
+from edrp.documents.mapping import DataLink, PathTask, ServerNetwork
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.heuristics.mapping.agents.agent import UNLIMITED, MapAgent
 from edrp.heuristics.mapping.agents.directory import Directory
@@ -83,7 +83,8 @@ class Exchange:
 
     >>> network = ServerNetwork(
     ...     nodes=[{"name": "a", "capacity": 0}, {"name": "b", "capacity": 1}, {"name": "c", "capacity": 1}],
-    ...     links=[{"source": "a", "target": "b", "bandwidth": 9, "cost": 1}, {"source": "a", "target": "c", "bandwidth": 9, "cost": 2}],
+    ...     links=[{"source": "a", "target": "b", "bandwidth": 9, "cost": 1},
+    ...            {"source": "a", "target": "c", "bandwidth": 9, "cost": 2}],
     ... )
     >>> exchange = Exchange(network)
     >>> task = PathTask(source="a", delivery="a", components=[{"name": "f", "capacity": 1}], bandwidths=[1, 1])
@@ -208,10 +209,10 @@ class Exchange:
     def _note(self, log: TaskLog, message: Message) -> None:
         """Write down what has happened, as seen from outside."""
         match message:
-            case Ack(receiver="") :
+            case Ack(receiver=""):
                 log.terminated.append(self.time)
             case Select():
-                log.complete = tuple(self.agents[message.receiver].states[message.task].complete)
+                log.complete = self.agents[message.receiver].complete_maps(message.task)
             case Confirm() | Reject():
                 log.decided.append(self.time)
             case End():
@@ -273,9 +274,8 @@ def agents_of(network: ServerNetwork, agent: type[MapAgent] = MapAgent) -> dict[
     ['a']
     """
     directory = Directory({server.name: server.services for server in network.nodes})
-    return {
-        server.name: agent(
-            server, {other: network.arcs[server.name, other] for other in network.by_name if (server.name, other) in network.arcs}, directory
-        )
-        for server in network.nodes
-    }
+    links: dict[str, dict[str, DataLink]] = {name: {} for name in network.by_name}
+    place = {name: index for index, name in enumerate(links)}
+    for (source, target), link in sorted(network.arcs.items(), key=lambda arc: place[arc[0][1]]):
+        links[source][target] = link
+    return {server.name: agent(server, links[server.name], directory) for server in network.nodes}

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from edrp.heuristics.mapping.agents.messages import PORTAL, Ack, Begin, Confirm, End, Forget, Map, Message, Reject, Release, Select
+from edrp.heuristics.mapping.agents.messages import (
+    PORTAL,
+    Ack,
+    Begin,
+    Confirm,
+    End,
+    Forget,
+    Map,
+    Message,
+    Reject,
+    Release,
+    Select,
+)
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.rules import Specification
 

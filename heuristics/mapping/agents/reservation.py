@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from edrp.documents.mapping import DataLink, Server
 from edrp.heuristics.mapping.agents.partial import PartialMap
@@ -42,7 +43,7 @@ class Reservation:
         """
         bandwidths, together = specification.task.hop_bandwidths, specification.rules.together
         stops = found.stops
-        neighbours = {after for here, after in zip(stops, stops[1:], strict=False) if here == server}
+        neighbours = {after for here, after in pairwise(stops) if here == server}
         rates = {name: together(found.rates_over(server, name, bandwidths)) for name in sorted(neighbours)}
         return cls(
             capacity=found.capacity_on(server, specification.task.needs),
