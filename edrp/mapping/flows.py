@@ -53,7 +53,7 @@ def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowT
     array([0, 2], dtype=int32)
     """
     index = {name: position for position, name in enumerate(network.names)}
-    numbers = {arc: number for number, arc in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
+    numbers = arc_numbers(network)
     routes = [[numbers[index[u], index[v]] for u, v in pairwise(flow.route or ())] for flow in problem.flows]
     arcs = np.zeros((len(routes), max(problem.max_links, *map(len, routes))), np.int32)
     for held, route in zip(arcs, routes, strict=True):
@@ -66,6 +66,11 @@ def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowT
         links=np.array([len(route) for route in routes], np.int32),
         arcs=arcs,
     )
+
+
+def arc_numbers(network: NetworkTables) -> dict[tuple[int, int], int]:
+    """Number of the arc between two servers, in the order of the arcs."""
+    return {arc: number for number, arc in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
 
 
 def most_links(price: Values, max_links: int, forwarding_price: float) -> NDArray[np.int64]:

@@ -252,7 +252,7 @@ class LinkAllocationProblem(Problem):
     def clashes(self) -> tuple[str, ...]:
         """Which flows must keep a dedicated route and find none, looking at each alone."""
         lost = tuple(
-            f"keep: no route of flow {flow.name}, of at most {most} {'links' if most > 1 else 'link'}, has {flow.rate:.6g} bytes/s"
+            f"keep: no route of flow {flow.name} with at most {most} link{'s' * (most > 1)} has {flow.rate:.6g} bytes/s"
             for flow in self.flows
             for most in [self._most_links(flow)]
             if flow.route is not None and not self._routable(flow, most)

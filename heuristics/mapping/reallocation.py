@@ -8,7 +8,6 @@ from edrp.heuristics.mapping.reallocation_kernel import FreeArcs, improve_routes
 from edrp.mapping.flows import FlowTables, most_links
 from edrp.mapping.tables import NetworkTables
 
-
 __all__ = ["FlowTables", "reallocate"]
 
 

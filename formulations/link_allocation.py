@@ -1,0 +1,227 @@
+"""Links shared among flows as a program, exact: "paths".
+
+A binary column says whether a flow takes an arc: one for each arc that lies on some route of the flow with few enough links
+and bandwidth enough. A flow that takes none may have any share of its rate on the public network. Cycles beside a route are
+not forbidden: they only take room and are never read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import shortest_path
+
+from edrp.formulations.formulation import Formulation, Values
+from edrp.mapping.flows import FlowTables, arc_numbers, flow_tables, most_links
+from edrp.mapping.tables import NetworkTables, network_tables
+from edrp.memory import refuse_beyond_memory
+from edrp.problems.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
+from edrp.program import Index, Linear, Program
+
+BYTES_PER_PAIR = 40
+"""Memory of a flow and an arc while it is found out whether the one can take the other."""
+
+Pairs = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkAllocationFormulation(Formulation):
+    """A problem of flows and links formulated as a program.
+
+    Attributes
+    ----------
+    network, flows
+        The problem as arrays.
+    flow, arc
+        Shape (K,), what the columns of the block `arc` stand for: that a flow takes an arc.
+
+    Examples
+    --------
+    Two flows of one kind, of which the link can carry one; a row gives it to the cheap one:
+
+    >>> problem = LinkAllocationProblem(
+    ...     network={
+    ...         "nodes": [{"name": "a", "capacity": 0, "uplink": 9.0}, {"name": "b", "capacity": 0}],
+    ...         "links": [{"source": "a", "target": "b", "bandwidth": 4.0}],
+    ...     },
+    ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
+    ...            {"name": "dear", "source": "a", "target": "b", "rate": 4.0, "price": 2.0}],
+    ...     public_share=0.5,
+    ... )
+    >>> formulation = formulate_link_allocation(problem)
+    >>> from edrp.formulations.formulation import solve_formulation
+    >>> solve_formulation(formulation).objective
+    2.0
+    >>> formulation.program.add_row("not the dear one", Linear.of(formulation.program["dedicated"][1]), upper=0)
+    >>> solve_formulation(formulation).objective
+    4.0
+    """
+
+    network: NetworkTables
+    flows: FlowTables
+    flow: Index
+    arc: Index
+
+    @property
+    def current(self) -> tuple[FlowAllocation, ...] | None:
+        """What flows have now, where that keeps to the limits."""
+        problem: LinkAllocationProblem = self.problem
+        current = problem.current
+        return current if problem.evaluate(current).feasible else None
+
+    def decode(self, values: Values) -> tuple[FlowAllocation, ...]:
+        """Routes, and rates on the public network."""
+        names, program = self.network.names, self.program
+        taken = np.flatnonzero(values[program["arc"]] > 0.5)
+        ends: list[list[tuple[int, int]]] = [[] for _ in self.problem.flows]
+        for flow, arc in zip(self.flow[taken].tolist(), self.arc[taken].tolist(), strict=True):
+            ends[flow].append((int(self.network.source[arc]), int(self.network.target[arc])))
+        dedicated = values[program["dedicated"]] > 0.5
+        rates = self._public_rates(values[program["public"]], dedicated)
+        found = []
+        for index, flow in enumerate(self.problem.flows):
+            route = None
+            if dedicated[index]:
+                servers = nx.shortest_path(nx.DiGraph(ends[index]), int(self.flows.source[index]), int(self.flows.target[index]))
+                route = tuple(names[server] for server in servers)
+            found.append(FlowAllocation(flow=flow.name, route=route, public_rate=rates[index]))
+        return tuple(found)
+
+    def _public_rates(self, share: Values, dedicated: Pairs) -> list[float]:
+        """Rates on the public network, shape (F,), without a solver's tolerance on up- and downlinks."""
+        rates = np.where(dedicated, 0.0, np.clip(share, 0.0, 1.0) * self.flows.rate)
+        for ends, limit in ((self.flows.source, self.network.uplink), (self.flows.target, self.network.downlink)):
+            used = np.bincount(ends, rates, limit.size)
+            rates = rates * np.divide(limit, used, out=np.ones_like(used), where=used > limit)[ends]
+        return [float(rate) for rate in rates]
+
+    def encode(self, decision: Sequence[FlowAllocation]) -> Values | None:
+        """A starting point; None where a route takes an arc that has no column for the flow."""
+        problem, program = self.problem, self.program
+        given = {each.flow: each for each in decision}
+        chosen = problem.replace(flows=tuple(flow.replace(route=given[flow.name].route) for flow in problem.flows), keep=False)
+        routes = flow_tables(chosen, self.network)
+        wanted = {(flow, int(arc)) for flow in range(len(problem.flows)) for arc in routes.route(flow)}
+        pairs = list(zip(self.flow.tolist(), self.arc.tolist(), strict=True))
+        if len(wanted) != routes.links.sum() or not wanted <= set(pairs):
+            return None
+        start = np.zeros(program.columns)
+        start[program["arc"]] = [pair in wanted for pair in pairs]
+        start[program["dedicated"]] = routes.links > 0
+        start[program["public"]] = [given[flow.name].public_rate / flow.rate for flow in problem.flows]
+        return start
+
+    def objective_of(self, values: Values, decision: Sequence[FlowAllocation]) -> float:
+        """Objective of what was read back: without cycles, and without a solver's tolerance on up- and downlinks."""
+        point = self.encode(decision)
+        return self.model_objective.value(values if point is None else point)
+
+    def tie_breaks(self) -> tuple[Linear, ...]:
+        """The fewest links."""
+        return (Linear.of(self.program["arc"]),)
+
+
+def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "paths") -> LinkAllocationFormulation:
+    """Formulate the allocation of links to flows as the program "paths".
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When the program would not fit into memory.
+    """
+    started = perf_counter()
+    network = network_tables(problem.network)
+    flows = flow_tables(problem, network)
+    pairs = len(problem.flows) * network.bandwidth.size
+    what = f"{len(problem.flows)} flows on {network.bandwidth.size} arcs"
+    refuse_beyond_memory(float(pairs) * BYTES_PER_PAIR, what, "use the method 'greedy-reallocation', which needs no program")
+    most = most_links(flows.price, problem.max_links, problem.forwarding_price)
+    flow, arc = np.nonzero(usable(network, flows, most))
+    built = Program()
+    dedicated = built.add_columns(
+        "dedicated", len(problem.flows), lower=(flows.links > 0) & problem.keep, upper=1.0, integer=True
+    )
+    public = built.add_columns("public", len(problem.flows), upper=1.0)
+    arcs = built.add_columns("arc", flow.size, upper=1.0, integer=True)
+    _add_route_rows(built, network, flows, flow, arc, most)
+    _add_rate_rows(built, network, flows, flow, arc)
+    value, forwarding = flows.price * flows.rate, problem.forwarding_price * flows.rate
+    objective = Linear.of(dedicated, -value - forwarding, constant=float(value.sum()))
+    objective += Linear.of(public, -problem.public_share * value)
+    objective += Linear.of(arcs, forwarding[flow])
+    built.minimise(objective)
+    return LinkAllocationFormulation(problem, program, built, objective, perf_counter() - started, network, flows, flow, arc)
+
+
+def usable(network: NetworkTables, flows: FlowTables, most: NDArray[np.int64]) -> Pairs:
+    """Which arcs lie on a route of each flow with at most `most` (F,) links and enough bandwidth; shape (F, arcs).
+
+    By distances first; then arcs are dropped that only lead into a dead end and back.
+    """
+    servers, source, target = len(network.names), network.source, network.target
+    links = sparse.csr_array((np.ones(source.size), (source, target)), shape=(servers, servers))
+    starts, of_start = np.unique(flows.source, return_inverse=True)
+    ends, of_end = np.unique(flows.target, return_inverse=True)
+    here = shortest_path(links, unweighted=True, indices=starts)[of_start]
+    there = shortest_path(links.T, unweighted=True, indices=ends)[of_end]
+    found: Pairs = here[:, source] + 1 + there[:, target] <= most[:, None]
+    found &= network.bandwidth * (1 + SLACK) >= flows.rate[:, None]
+    found &= (target != flows.source[:, None]) & (source != flows.target[:, None])
+    reverse = _reverse(network)
+    begins, finishes = source == flows.source[:, None], target == flows.target[:, None]
+    while True:
+        back = found[:, reverse] & (reverse >= 0)
+        onwards = _by_server(found, source, servers)[:, target] - back
+        before = _by_server(found, target, servers)[:, source] - back
+        kept = found & (finishes | (onwards > 0)) & (begins | (before > 0))
+        if kept.sum() == found.sum():
+            return kept
+        found = kept
+
+
+def _reverse(network: NetworkTables) -> Index:
+    """Shape (a,), the arc that leads back, -1 for none."""
+    numbers = arc_numbers(network)
+    return np.array([numbers.get((v, u), -1) for u, v in numbers], np.int64)
+
+
+def _by_server(pairs: Pairs, ends: NDArray[np.int32], servers: int) -> NDArray[np.int64]:
+    """How many arcs of each flow are at each server, shape (F, servers)."""
+    flow, arc = np.nonzero(pairs)
+    return np.bincount(flow * servers + ends[arc], minlength=len(pairs) * servers).reshape(len(pairs), servers)
+
+
+def _add_route_rows(
+    program: Program, network: NetworkTables, flows: FlowTables, flow: Index, arc: Index, most: NDArray[np.int64]
+) -> None:
+    """Rows `route`: what leads to a server leads on; `links`: no more than a flow may have; `network`: one of the two."""
+    servers, count = len(network.names), flows.rate.size
+    ordinal = np.arange(count)
+    arcs, dedicated = program["arc"], program["dedicated"]
+    ends = [flow * servers + network.source[arc], flow * servers + network.target[arc]]
+    ends += [ordinal * servers + flows.source, ordinal * servers + flows.target]
+    keys, rows = np.unique(np.concatenate(ends), return_inverse=True)
+    columns = np.concatenate([arcs, arcs, dedicated, dedicated])
+    signs = np.repeat([1.0, -1.0, -1.0, 1.0], [arcs.size, arcs.size, count, count])
+    program.add_rows("route", keys.size, [(rows, columns, signs)], lower=0.0, upper=0.0)
+    program.add_rows("links", count, [(flow, arcs, 1.0), (ordinal, dedicated, -most)], upper=0.0)
+    program.add_rows("network", count, [(ordinal, dedicated, 1.0), (ordinal, program["public"], 1.0)], upper=1.0)
+
+
+def _add_rate_rows(program: Program, network: NetworkTables, flows: FlowTables, flow: Index, arc: Index) -> None:
+    """Rows `bandwidth`, `uplink`, `downlink`: shares in use of arcs, and of what servers send and receive publicly."""
+    used, rows = np.unique(arc, return_inverse=True)
+    shares = flows.rate[flow] / network.bandwidth[arc]
+    program.add_rows("bandwidth", used.size, [(rows, program["arc"], shares)], upper=1 + SLACK / 2)
+    for name, ends, limits in (("uplink", flows.source, network.uplink), ("downlink", flows.target, network.downlink)):
+        limited = np.flatnonzero(np.isfinite(limits[ends]))
+        used, rows = np.unique(ends[limited], return_inverse=True)
+        scale = np.where(limits[used] > 0, limits[used], 1.0)
+        entries = [(rows, program["public"][limited], flows.rate[limited] / scale[rows])]
+        program.add_rows(name, used.size, entries, upper=limits[used] / scale)
