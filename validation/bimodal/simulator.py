@@ -119,6 +119,8 @@ class _Run:
 
     def advance(self, until: float, deadline: float) -> bool:
         """Let tasks flow, end and change links until some time, or until none is left; False when the deadline comes first."""
+        if perf_counter() > deadline:
+            return False
         while self._running.count and self._now < until:
             if perf_counter() > deadline:
                 return False

@@ -1,0 +1,107 @@
+"""Ways to choose among maps, as methods: a scenario is solved by a run in which every task is mapped that way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from edrp.documents.bimodal_run import BimodalRun
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.mapping.costs import CostName
+from edrp.methods import Options
+from edrp.parameters import read_parameters
+from edrp.problems.bimodal_accounts import late_share
+from edrp.problems.bimodal_scenario import BimodalScenario
+from edrp.solution import Answer
+from edrp.validation.bimodal.simulator import simulate
+
+CHOICES: dict[CostName, str] = {
+    "load-balance": "the printed choice: least load within 0.1, then most dedicated hops, then fewest public ones",
+    "public-hops": "fewest hops over the public network, then least load",
+    "public-hops-links": "fewest hops over the public network, then fewest links, then least load",
+}
+"""Costs by which a task takes one of its maps, and how they choose."""
+
+SUFFIX = "-mapping"
+"""After the name of the cost in the name of its method."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationParameters:
+    """How a run is made.
+
+    Attributes
+    ----------
+    reallocation : whether links are allocated anew at the intervals of the scenario (Alg. 4).
+    max_empty_hops : most servers that a map passes without hosting a component, at most and by default as the scenario says.
+    split_by_hops : whether partial maps that have passed different numbers of servers are compared apart.
+    """
+
+    reallocation: bool = True
+    max_empty_hops: Annotated[int, Field(ge=0)] | None = None
+    split_by_hops: bool = False
+
+
+class MappingChoice:
+    """A choice among maps, made for every task of a scenario by the simulator.
+
+    Examples
+    --------
+    >>> from edrp.datasets.platforms import bimodal_scenario
+    >>> scenario = bimodal_scenario(servers=20, links=19, tasks=5)
+    >>> run = MappingChoice("public-hops").run(scenario, Options(seed=1)).decision
+    >>> scenario.evaluate(run).feasible
+    True
+    """
+
+    kinds: tuple[str, ...] = ("bimodal-scenario",)
+    exact = False
+    parameters = SimulationParameters
+
+    def __init__(self, cost: CostName) -> None:
+        self._cost = cost
+        self.name = cost + SUFFIX
+        self.summary = f"simulates a run; of its maps a task takes {CHOICES[cost]}"
+
+    def refusal(self, problem: BimodalScenario) -> str | None:
+        """Takes every scenario."""
+        return None
+
+    def run(self, problem: BimodalScenario, options: Options) -> Answer:
+        """Simulate once, with `options.seed`; where time is up before the run ends, there is nothing to be held."""
+        parameters = read_parameters(SimulationParameters, options.parameters, self.name)
+        _check_hops(parameters.max_empty_hops, problem, self.name)
+        run = simulate(
+            problem,
+            self._cost,
+            options.seed,
+            reallocation=parameters.reallocation,
+            max_empty_hops=parameters.max_empty_hops,
+            split_by_hops=parameters.split_by_hops,
+            until=math.inf if options.time_limit is None else options.started + options.time_limit,
+        )
+        if run is None:
+            return Answer("none", "time_limit", notes=("the time limit came before the end of the run",))
+        size = {"messages": sum(each.messages for each in run.tasks), "reallocations": len(run.changes.time)}
+        return Answer("feasible", "finished", decision=run, objective=_lost(problem, run), size=size)
+
+
+def _check_hops(given: int | None, scenario: BimodalScenario, method: str) -> None:
+    if given is not None and given > scenario.max_empty_hops:
+        why = f"must be at most {scenario.max_empty_hops}, the limit of the scenario"
+        raise InvalidInstanceError([Fault("max_empty_hops", str(given), why)], f"parameters of method {method}")
+
+
+def _lost(scenario: BimodalScenario, run: BimodalRun) -> float:
+    """Revenue lost: of refused tasks all, of others the share of what came late."""
+    return math.fsum(
+        described.price * scenario.delivered(task) * (late_share(record) if record.accepted else 1.0)
+        for task, (described, record) in enumerate(zip(scenario.tasks, run.tasks, strict=True))
+    )
+
+
+METHODS = tuple(MappingChoice(cost) for cost in CHOICES)
+"""For the registry."""
