@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.documents.enactment_run import EnactmentRun
-from edrp.files import write_whole
 from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.validation.canvas import blank_figure, quiet
+from edrp.validation.timelines import count_at, save_columns, time_unit
 
 MACHINES, HOSTS, INSTANCES = "#8a8a8a", "#c55a11", "#1f4e79"
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-LONG, LONGER = 6 * HOUR, 2 * DAY
-"""Seconds from which the axis counts hours, and days."""
-
 MANY = 5000
 """Samples from which lines are thin."""
 
@@ -66,19 +60,14 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> Timeline:
     return Timeline(
         time=time,
         machines=np.array(scenario.load)[step],
-        hosts=_present(time, ((lease.start, lease.end) for lease in run.leases)),
-        instances=_present(time, ((each.placed, each.ended) for each in run.instances)),
+        hosts=count_at(time, ((lease.start, lease.end) for lease in run.leases)),
+        instances=count_at(time, ((each.placed, each.ended) for each in run.instances)),
     )
 
 
 def save_timeline(line: Timeline, path: Path) -> None:
     """Write a timeline as CSV with the columns time (s), machines, hosts, instances; the file appears whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("time", "machines", "hosts", "instances"))
-    columns = (line.time, line.machines, line.hosts, line.instances)
-    writer.writerows([f"{value:.10g}" for value in row] for row in zip(*columns, strict=True))
-    write_whole(path, text.getvalue())
+    save_columns(asdict(line), path)
 
 
 def timeline_figure(panels: Mapping[str, Timeline], path: Path, *, title: str) -> None:
@@ -116,17 +105,8 @@ def timeline_figure(panels: Mapping[str, Timeline], path: Path, *, title: str) -
     figure.savefig(path, dpi=130)
 
 
-def _present(time: NDArray[np.float64], spans: Iterable[tuple[float, float | None]]) -> NDArray[np.int64]:
-    """How many spans hold each time: from their start until before their end."""
-    listed = list(spans)
-    starts = np.sort([start for start, _ in listed])
-    ends = np.sort([end for _, end in listed if end is not None])
-    begun: NDArray[np.int64] = np.searchsorted(starts, time, side="right")
-    return begun - np.searchsorted(ends, time, side="right")
-
-
 def _draw(ax: Any, line: Timeline, left: float, right: float) -> None:
-    seconds, unit = _time_unit(line.time[-1])
+    seconds, unit = time_unit(line.time[-1])
     time = line.time / seconds
     width = 1.4 if line.time.size < MANY else 0.7
     ax.step(time, line.machines, where="post", color=MACHINES, linewidth=width, linestyle="--")
@@ -142,13 +122,6 @@ def _draw(ax: Any, line: Timeline, left: float, right: float) -> None:
     other.set_ylabel("instances", fontsize=8.5, color=INSTANCES)
     other.tick_params(labelsize=8)
     other.spines["top"].set_visible(False)
-
-
-def _time_unit(duration: float) -> tuple[float, str]:
-    """Seconds of the unit in which an axis of that length counts, and its name."""
-    if duration >= LONGER:
-        return DAY, "days"
-    return (HOUR, "h") if duration >= LONG else (MINUTE, "min")
 
 
 def _legend_handles() -> list[Any]:

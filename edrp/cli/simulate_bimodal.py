@@ -1,0 +1,126 @@
+"""`edrp simulate bimodal`: tasks that arrive at servers with dedicated links and the public network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from edrp.cli.exit import code_of
+from edrp.cli.mapping_tables import bimodal_parts
+from edrp.cli.simulation import (
+    read_scenario,
+    read_words,
+    refuse_beside_scenario,
+    refuse_no_folder,
+    refuse_parameters,
+    refuse_unknown_method,
+    save_run,
+)
+from edrp.cli.solve import finite
+from edrp.cli.terminal import output, progress, say
+from edrp.datasets.platforms import LINKS, RATE, SERVERS, TASKS, bimodal_scenario
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.solve import solve
+from edrp.validation.bimodal.timeline import save_timeline, timeline, timeline_figure
+
+SUFFIX = "-mapping"
+"""Ending of the methods that choose among maps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to simulate, and what that is called."""
+
+    name: str
+    scenario: BimodalScenario
+
+
+def simulate_bimodal(
+    rate: Annotated[float | None, typer.Option(callback=finite, help=f"Tasks per hour. Default: {RATE:g}.")] = None,
+    links: Annotated[int | None, typer.Option(help=f"Dedicated links. Default: {LINKS}.")] = None,
+    servers: Annotated[int | None, typer.Option(help=f"Servers. Default: {SERVERS}.")] = None,
+    tasks: Annotated[int | None, typer.Option(help=f"Tasks that arrive. Default: {TASKS}.")] = None,
+    networks: Annotated[
+        str | None,
+        typer.Option(help="What carries streams: both, dedicated links only, or the public network only. Default: both."),
+    ] = None,
+    flow: Annotated[
+        str | None, typer.Option(help="Rates on the public network: drawn, or their expected course. Default: drawn.")
+    ] = None,
+    scenario: Annotated[
+        Path | None, typer.Option("--scenario", help="Instead: a file of kind bimodal-scenario.", show_default=False)
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="Choice of maps: a method of `edrp methods` for bimodal-scenario, without -mapping.")
+    ] = "public-hops-links",
+    reallocation: Annotated[
+        bool | None, typer.Option("--reallocation/--no-reallocation", help="Whether links are allocated anew. Default: they are.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of platform and tasks, and of everything that happens in the run.")] = 1,
+    param: Annotated[list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Of the method; repeatable.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
+    ] = None,
+) -> None:
+    """Simulate stream tasks on servers with dedicated links and the public network: who is admitted, how late, what is used."""
+    refuse_unknown_method("bimodal-scenario", method, SUFFIX, "--method", "choice of maps")
+    parameters = _parameters(method + SUFFIX, param or [], reallocation)
+    described = {"rate": rate, "links": links, "servers": servers, "tasks": tasks, "networks": networks, "flow": flow}
+    chosen = _chosen(scenario, described, seed)
+    refuse_no_folder(out)
+    with progress(f"simulating {chosen.name}"):
+        solution = solve(chosen.scenario, method + SUFFIX, seed=seed, **parameters)
+    _print(chosen, method, solution)
+    if out is not None and solution.run is not None:
+        line, title = timeline(chosen.scenario, solution.run), _title(chosen, method)
+        save_run(out, chosen.scenario, solution, partial(save_timeline, line), partial(timeline_figure, line, title=title))
+    raise typer.Exit(code_of(solution))
+
+
+def _parameters(method: str, words: list[str], reallocation: bool | None) -> dict[str, Any]:
+    """Parameters of the method; refuses what it does not take, and re-allocation that is told twice."""
+    parameters: dict[str, Any] = dict(read_words(words))
+    if reallocation is not None:
+        option = "--reallocation" if reallocation else "--no-reallocation"
+        if "reallocation" in parameters:
+            raise InvalidInstanceError([Fault("--param", "reallocation", f"goes without {option}, which says it")])
+        parameters["reallocation"] = reallocation
+    refuse_parameters("bimodal-scenario", method, parameters)
+    return parameters
+
+
+def _chosen(scenario: Path | None, options: dict[str, Any], seed: int) -> Choice:
+    """The scenario of the file, or that of the paper with the options that were given."""
+    if scenario is not None:
+        refuse_beside_scenario({f"--{name}": value for name, value in options.items()})
+        return Choice(str(scenario), read_scenario(scenario, BimodalScenario))
+    made = bimodal_scenario(seed=seed, **{name: value for name, value in options.items() if value is not None})
+    rate = RATE if options["rate"] is None else options["rate"]
+    return Choice(f"{len(made.tasks)} tasks at {rate:g}/h", made)
+
+
+def _print(chosen: Choice, method: str, solution: BimodalScenarioSolution) -> None:
+    console = output()
+    say(console, _title(chosen, method), "bold")
+    scenario = chosen.scenario
+    carried = {"both": "dedicated links and the public network", "dedicated": "dedicated links", "public": "the public network"}
+    say(
+        console,
+        f"streams over {carried[scenario.networks]}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s",
+    )
+    for part in bimodal_parts(scenario, solution):
+        console.print(part) if isinstance(part, Table) else say(console, part)
+    for note in solution.notes:
+        say(console, note)
+
+
+def _title(chosen: Choice, method: str) -> str:
+    network = chosen.scenario.network
+    return f"{chosen.name}, {len(network.nodes)} servers, {len(network.links)} links, maps by {method}"

@@ -1,0 +1,146 @@
+"""`edrp simulate enactment`: a policy in a scenario, from the first lease to the last item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from edrp.cli.enactment_tables import run_parts
+from edrp.cli.exit import code_of
+from edrp.cli.simulation import (
+    read_scenario,
+    read_words,
+    refuse_beside_scenario,
+    refuse_no_folder,
+    refuse_parameters,
+    refuse_unknown_method,
+    save_run,
+)
+from edrp.cli.solve import finite
+from edrp.cli.terminal import output, progress, say
+from edrp.datasets.arrival_patterns import PATTERNS
+from edrp.datasets.departures import departures_scenario
+from edrp.datasets.flights import DAY
+from edrp.datasets.manufacturing import manufacturing_scenario
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.solve import solve
+from edrp.validation.enactment.methods import SUFFIX
+from edrp.validation.enactment.timeline import save_timeline, timeline, timeline_figure
+
+PATTERN, UNIT, DURATION, DAYS = "stepwise", 600.0, 7200.0, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to simulate, and what that is called."""
+
+    name: str
+    scenario: EnactmentScenario
+
+
+def simulate_enactment(
+    pattern: Annotated[
+        str | None, typer.Option(help=f"Arrival pattern of the paper: {', '.join(PATTERNS)}. Default: {PATTERN}.")
+    ] = None,
+    departures: Annotated[
+        str | None,
+        typer.Option(metavar="DAY", help="Instead: departures from New York as load, from a day of 2013 on, as 2013-07-08."),
+    ] = None,
+    scenario: Annotated[
+        Path | None, typer.Option("--scenario", help="Instead: a file of kind enactment-scenario.", show_default=False)
+    ] = None,
+    policy: Annotated[str, typer.Option(help="Policy: a method of `edrp methods` that ends in -policy, without that.")] = "btu",
+    btu: Annotated[
+        float | None, typer.Option("--btu", callback=finite, help=f"Billing time unit (BTU) in seconds. Default: {UNIT:g}.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of random walks and of everything that happens in the run.")] = 1,
+    duration: Annotated[
+        float | None,
+        typer.Option(callback=finite, help=f"Seconds. Default: {DURATION:g}; of departures {DAYS} days, whole days only."),
+    ] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Of the policy; repeatable.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
+    ] = None,
+) -> None:
+    """Simulate leased hosts, containers and every item under a policy: compliance, money, scalings, items by operator."""
+    refuse_unknown_method("enactment-scenario", policy, SUFFIX, "--policy", "policy")
+    parameters = read_words(param or [])
+    refuse_parameters("enactment-scenario", policy + SUFFIX, parameters)
+    chosen = _chosen(pattern, departures, scenario, {"billing_time": btu, "duration": duration}, seed)
+    refuse_no_folder(out)
+    with progress(f"simulating {chosen.name}"):
+        solution = solve(chosen.scenario, policy + SUFFIX, seed=seed, **parameters)
+    _print(chosen, policy, solution)
+    if out is not None:
+        _save(chosen, policy, solution, out)
+    raise typer.Exit(code_of(solution))
+
+
+def _chosen(
+    pattern: str | None, departures: str | None, scenario: Path | None, given: dict[str, float | None], seed: int
+) -> Choice:
+    """The scenario that was asked for; options that do not go together are refused."""
+    sources = {"--pattern": pattern, "--departures": departures, "--scenario": scenario}
+    named = [name for name, value in sources.items() if value is not None]
+    if len(named) > 1:
+        raise InvalidInstanceError([Fault(named[1], str(sources[named[1]]), f"goes without {named[0]}: one load at a time")])
+    options = {"--btu": given["billing_time"], "--duration": given["duration"]}
+    if scenario is not None:
+        refuse_beside_scenario(options)
+        return Choice(str(scenario), read_scenario(scenario, EnactmentScenario))
+    billing_time = UNIT if given["billing_time"] is None else given["billing_time"]
+    duration = given["duration"]
+    if departures is not None:
+        days = _days(duration)
+        return Choice(f"departures from {departures}", departures_scenario(departures, days, billing_time=billing_time))
+    seconds = DURATION if duration is None else duration
+    name = pattern or PATTERN
+    return Choice(name, manufacturing_scenario(name, billing_time=billing_time, seed=seed, duration=seconds))
+
+
+def _days(duration: float | None) -> int:
+    if duration is None:
+        return DAYS
+    if duration < DAY or duration % DAY:
+        why = f"must be a whole number of days of {DAY:g} s with --departures"
+        raise InvalidInstanceError([Fault("--duration", f"{duration:g}", why)])
+    return round(duration / DAY)
+
+
+def _print(chosen: Choice, policy: str, solution: EnactmentScenarioSolution) -> None:
+    console = output()
+    say(console, _title(chosen, policy), "bold")
+    hosts = (
+        f"{each.name}: {each.price:g} per billing time unit of {each.billing_time:g} s" for each in chosen.scenario.host_types
+    )
+    say(console, f"{'; '.join(hosts)}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s")
+    for part in run_parts(chosen.scenario, solution):
+        console.print(part) if isinstance(part, Table) else say(console, part)
+    for note in solution.notes:
+        say(console, note)
+
+
+def _title(chosen: Choice, policy: str) -> str:
+    return f"{chosen.name}, {chosen.scenario.duration:g} s, under policy {policy}"
+
+
+def _save(chosen: Choice, policy: str, solution: EnactmentScenarioSolution, out: Path) -> None:
+    """Scenario, run and timeline."""
+    assert solution.run is not None, "a run that was printed"
+    line = timeline(chosen.scenario, solution.run)
+    title, above = _title(chosen, policy), "Machines, hosts and instances over time"
+    save_run(
+        out,
+        chosen.scenario,
+        solution,
+        partial(save_timeline, line),
+        lambda path: timeline_figure({title: line}, path, title=above),
+    )

@@ -1,0 +1,98 @@
+"""What the commands under `edrp simulate` share: the method and its parameters, the file of the scenario, the folder of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from edrp.cli.terminal import errors, output, say
+from edrp.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.instances import load, save
+from edrp.methods import methods
+from edrp.parameters import NoParameters, read_parameters
+from edrp.problems.base import Problem
+from edrp.solution import Solution
+from edrp.wording import suggestion
+
+Scenario = TypeVar("Scenario", bound=Problem)
+
+
+def refuse_unknown_method(kind: str, name: str, suffix: str, option: str, what: str) -> None:
+    """Refuse what is no method of the kind once it ends in the suffix.
+
+    Parameters
+    ----------
+    kind
+        Of the scenario.
+    name, suffix
+        The method is called name + suffix.
+    option, what
+        Where the name was given, and what it should be, for the message.
+    """
+    known = [each.removesuffix(suffix) for each in methods(kind) if each.endswith(suffix)]
+    if name not in known:
+        raise InvalidInstanceError([Fault(option, repr(name), f"is no {what}{suggestion(name, known)}")])
+
+
+def read_words(words: Sequence[str]) -> dict[str, str]:
+    """Parameters by name from words as `name=value`; each name once."""
+    faults, found = [], {}
+    for word in words:
+        name, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or not name:
+            faults.append(Fault("--param", repr(word), "must be name=value"))
+        elif name in found:
+            faults.append(Fault("--param", repr(word), f"gives {name} a second time"))
+        found[name] = value
+    if faults:
+        raise InvalidInstanceError(faults)
+    return found
+
+
+def refuse_parameters(kind: str, method: str, given: Mapping[str, Any]) -> None:
+    """Refuse parameters that the method does not take, before anything is simulated."""
+    read_parameters(getattr(methods(kind)[method], "parameters", NoParameters), given, method)
+
+
+def refuse_beside_scenario(options: Mapping[str, Any]) -> None:
+    """Refuse options that were given although the file of the scenario says what they say; None is not given."""
+    faults = [
+        Fault(name, f"{value:g}" if isinstance(value, float) else str(value), "goes without --scenario, whose file says it")
+        for name, value in options.items()
+        if value is not None
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)
+
+
+def read_scenario(file: Path, kind: type[Scenario]) -> Scenario:
+    """A scenario of one kind from its file."""
+    problem = load(file)
+    if not isinstance(problem, kind):
+        wanted = kind.model_fields["kind"].default
+        raise InvalidInstanceError([Fault("kind", problem.kind, f"must be {wanted}")], str(file))
+    return problem
+
+
+def refuse_no_folder(out: Path | None) -> None:
+    """Refuse a file in place of the folder that is to be written."""
+    if out is not None and out.exists() and not out.is_dir():
+        raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
+
+
+def save_run(
+    out: Path, scenario: Problem, solution: Solution, save_timeline: Callable[[Path], None], draw: Callable[[Path], None]
+) -> None:
+    """Write scenario.json, run.json, timeline.csv and timeline.png; the figure only where matplotlib is."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        save(scenario, out / "scenario.json")
+        solution.save(out / "run.json")
+        save_timeline(out / "timeline.csv")
+        draw(out / "timeline.png")
+    except BackendUnavailableError as error:
+        say(errors(), f"timeline.png is left out: {error}")
+    except OSError as error:
+        raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
+    say(output(), f"written to {out}")
