@@ -95,7 +95,7 @@ class LinkAllocationFormulation(Formulation):
 
     def _public_rates(self, share: Values, dedicated: Pairs) -> list[float]:
         """Rates on the public network, shape (F,), without a solver's tolerance on up- and downlinks."""
-        rates = np.where(dedicated, 0.0, np.clip(share, 0.0, 1.0) * self.flows.rate)
+        rates = np.where(dedicated | (share <= 0), 0.0, np.minimum(share, 1.0) * self.flows.rate)
         for ends, limit in ((self.flows.source, self.network.uplink), (self.flows.target, self.network.downlink)):
             used = np.bincount(ends, rates, limit.size)
             rates = rates * np.divide(limit, used, out=np.ones_like(used), where=used > limit)[ends]
