@@ -10,6 +10,7 @@ import numpy as np
 
 from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
 from edrp.heuristics.mapping.flood_memory import (
+    ASKED,
     CAPPED,
     COMPLETE,
     HANDLED,
@@ -167,8 +168,9 @@ class Flood:
         load = found["load"] / np.maximum(found["servers"], 1)
         columns = (found["cost"], found["links"], found["public"], found["dedicated"], load)
         handled, sent = int(counts[HANDLED]), int(counts[SENT])
+        asked = int(counts[ASKED])
         return FloodResult(
-            messages={"map": sent, "ack": handled, "spec": int(counts[SPECIFICATIONS])},
+            messages={"map": sent, "ack": handled, "spec": int(counts[SPECIFICATIONS]) + asked, "ask": asked},
             finished=handled == sent,
             capped=bool(counts[CAPPED]),
             facts=[MapFacts(*each) for each in zip(*(column.tolist() for column in columns), strict=True)],

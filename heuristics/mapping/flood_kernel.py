@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.heuristics.mapping.flood_memory import (
+    ASKED,
     COMPLETE,
     HANDLED,
     MAPS,
@@ -36,17 +37,20 @@ def advance(network: NetworkArrays, task: TaskArrays, rules: Rules, memory: Memo
             or counts[COMPLETE] == memory.complete.size
         ):
             return
-        process_map(network, task, rules, memory, next_message(rules, memory))
+        number, now = next_message(rules, memory)
+        process_map(network, task, rules, memory, number, now)
 
 
 @inlined
-def process_map(network: NetworkArrays, task: TaskArrays, rules: Rules, memory: Memory, number: int) -> None:
+def process_map(network: NetworkArrays, task: TaskArrays, rules: Rules, memory: Memory, number: int, now: float) -> None:
     """Extend the map of a message by none, one, two … components on the server that it reaches, and send each on."""
     counts, maps = memory.counts, memory.maps
     message = memory.messages[number]
     parent, arc, v = message["map"], message["arc"], message["target"]
+    if not memory.known[v, v]:
+        counts[ASKED] += not message["informs"]
+        memory.known[v, v] = True
     capacity, uplink, downlink, hosting = look_back(network, task, rules, memory, parent, v)
-    now = memory.arrival[number] if rules.timed else 0.0
     draft = maps[counts[MAPS]]
     arrive(network, rules, memory, draft, parent, arc, v)
     m, mapped = task.needs.size, draft["prefix"]

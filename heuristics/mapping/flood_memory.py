@@ -15,9 +15,9 @@ START, PUBLIC = -1, -2
 ROOM = 4096
 """Messages and maps for which there is room at first."""
 
-SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, CAPPED, WAITING = range(7)
-"""Places in `Memory.counts`: messages sent and handled, maps kept, complete ones, specifications sent, whether messages were
-kept back, and messages in the heap."""
+SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, ASKED, CAPPED, WAITING = range(8)
+"""Places in `Memory.counts`: map messages sent and handled, maps kept, complete ones, specifications sent and asked for, whether
+messages were kept back, and messages in the heap."""
 
 MAP = np.dtype(
     [
@@ -37,8 +37,11 @@ MAP = np.dtype(
 )
 """A partial map, as the last step from the map that it extends."""
 
-MESSAGE = np.dtype([("map", np.int32), ("arc", np.int32), ("target", np.int32)])
-"""A map on its way to a server."""
+MESSAGE = np.dtype([("map", np.int32), ("arc", np.int32), ("target", np.int32), ("informs", np.bool_)], align=True)
+"""A map on its way to a server, with the specification or without."""
+
+WAITER = np.dtype([("time", np.float64), ("number", np.int64)])
+"""A message in the heap, and when it arrives."""
 
 
 class NetworkArrays(NamedTuple):
@@ -101,17 +104,16 @@ class Memory(NamedTuple):
     """State of all map managers during one mapping.
 
     `maps` and `messages` grow (dtypes `MAP` and `MESSAGE`; a message's number is its place), `complete` holds places in `maps`.
-    `arrival` (seconds, by message) and `heap` (message numbers) are empty where messages arrive in the order of sending.
-    `table` (servers, prefixes, empty hops, 2) holds the least keys so far, `known` (servers, servers) who sent the specification
-    to whom. `used` (arcs,) and `eligible` (arcs or ~server) are scratch.
+    `heap` (`WAITER`) is empty where messages arrive in the order of sending. `table` (servers, prefixes, empty hops, 2) holds the
+    least keys so far, `known` (servers, servers) who sent the specification to whom, and on its diagonal who has it. `used` (arcs,)
+    and `eligible` (arcs, or ~server over the public network) are scratch.
     """
 
     counts: NDArray[np.int64]
     maps: NDArray[Any]
     messages: NDArray[Any]
     complete: NDArray[np.int32]
-    arrival: NDArray[np.float64]
-    heap: NDArray[np.int32]
+    heap: NDArray[Any]
     table: NDArray[np.float64]
     known: NDArray[np.bool_]
     used: NDArray[np.float64]
@@ -124,27 +126,26 @@ def begun(earlier: Memory | None, network: NetworkArrays, task: TaskArrays, rule
     shape = (servers, m + 1, rules.max_empty_hops + 2 if rules.split_by_hops else 1, 2)
     if earlier is None:
         earlier = Memory(
-            counts=np.zeros(7, np.int64),
+            counts=np.zeros(8, np.int64),
             maps=np.empty(ROOM, MAP),
             messages=np.empty(ROOM, MESSAGE),
             complete=np.empty(ROOM, np.int32),
-            arrival=np.empty(ROOM if rules.timed else 0),
-            heap=np.empty(ROOM if rules.timed else 0, np.int32),
+            heap=np.empty(0, WAITER),
             table=np.empty(shape),
             known=np.empty((servers, servers), np.bool_),
             used=np.empty(arcs),
             eligible=np.empty(arcs + servers, np.int32),
         )
     memory = earlier if earlier.table.shape == shape else earlier._replace(table=np.empty(shape))
-    if rules.timed and memory.arrival.size < memory.messages.size:
-        memory = memory._replace(arrival=np.empty(memory.messages.size), heap=np.empty(memory.messages.size, np.int32))
+    if rules.timed and memory.heap.size < memory.messages.size:
+        memory = memory._replace(heap=np.empty(memory.messages.size, WAITER))
     memory.table.fill(np.inf)
     memory.known.fill(False)
     memory.counts.fill(0)
     memory.counts[SENT] = memory.counts[SPECIFICATIONS] = memory.counts[WAITING] = 1
-    memory.messages[0] = (-1, START, task.source)
+    memory.messages[0] = (-1, START, task.source, True)
     if rules.timed:
-        memory.arrival[0], memory.heap[0] = 0.0, 0
+        memory.heap[0] = (0.0, 0)
     return memory
 
 
@@ -154,8 +155,8 @@ def roomy(memory: Memory, hops: int) -> Memory:
     if counts[SENT] + memory.eligible.size * hops > memory.messages.size:
         size = 2 * memory.messages.size + memory.eligible.size * hops
         changed["messages"] = enlarged(memory.messages, size)
-        if memory.arrival.size:
-            changed["arrival"], changed["heap"] = enlarged(memory.arrival, size), enlarged(memory.heap, size)
+        if memory.heap.size:
+            changed["heap"] = enlarged(memory.heap, size)
     if counts[MAPS] + hops + 1 > memory.maps.size:
         changed["maps"] = enlarged(memory.maps, 2 * memory.maps.size + hops)
     if counts[COMPLETE] == memory.complete.size:

@@ -18,22 +18,23 @@ from edrp.mapping.draws import uniform
 
 
 @inlined
-def send(network: NetworkArrays, rules: Rules, memory: Memory, position: int, source: int, arc: int, target: int, now: float) -> bool:
+def send(
+    network: NetworkArrays, rules: Rules, memory: Memory, position: int, source: int, arc: int, target: int, now: float
+) -> bool:
     """Send the map at a position over an arc or the public network; false when the cap keeps the message back."""
     counts = memory.counts
     number = counts[SENT]
     if number >= rules.most_messages:
         counts[CAPPED] = 1
         return False
+    informs = not memory.known[source, target]
+    memory.known[source, target] = True
     message = memory.messages[number]
-    message["map"], message["arc"], message["target"] = position, arc, target
+    message["map"], message["arc"], message["target"], message["informs"] = position, arc, target, informs
     counts[SENT] += 1
-    if not memory.known[source, target]:
-        memory.known[source, target] = True
-        counts[SPECIFICATIONS] += 1
+    counts[SPECIFICATIONS] += informs
     if rules.timed:
-        memory.arrival[number] = now + transfer(network, rules, number, source, arc, target)
-        push(memory, number)
+        push(memory, now + transfer(network, rules, number, source, arc, target), number)
     return True
 
 
@@ -48,46 +49,45 @@ def transfer(network: NetworkArrays, rules: Rules, number: int, source: int, arc
 
 
 @inlined
-def next_message(rules: Rules, memory: Memory) -> int:
-    """Number of the message that arrives next."""
+def next_message(rules: Rules, memory: Memory) -> tuple[int, float]:
+    """Number of the message that arrives next, and when it does."""
     number = memory.counts[HANDLED]
     memory.counts[HANDLED] += 1
-    return pop(memory) if rules.timed else number
+    return pop(memory) if rules.timed else (number, 0.0)
 
 
 @inlined
-def before(memory: Memory, one: int, other: int) -> bool:
-    """Whether a message arrives before another; of those that arrive together, the one sent first does."""
-    earlier, later = memory.arrival[one], memory.arrival[other]
-    return earlier < later or (earlier == later and one < other)
-
-
-@inlined
-def push(memory: Memory, number: int) -> None:
+def push(memory: Memory, time: float, number: int) -> None:
     """Put a message into the heap."""
     heap, place = memory.heap, memory.counts[WAITING]
     memory.counts[WAITING] += 1
-    while place > 0 and before(memory, number, heap[(place - 1) >> 1]):
-        heap[place] = heap[(place - 1) >> 1]
+    while place > 0:
+        above = heap[(place - 1) >> 1]
+        if above["time"] <= time:  # it was sent before
+            break
+        heap[place] = above
         place = (place - 1) >> 1
-    heap[place] = number
+    heap[place]["time"], heap[place]["number"] = time, number
 
 
 @inlined
-def pop(memory: Memory) -> int:
-    """Take the message that arrives first out of the heap."""
+def pop(memory: Memory) -> tuple[int, float]:
+    """Take the message that arrives first out of the heap; of those that arrive together, the one sent first."""
     heap = memory.heap
-    first = heap[0]
+    first, now = heap[0]["number"], heap[0]["time"]
     memory.counts[WAITING] -= 1
     size = memory.counts[WAITING]
-    last, place = heap[size], 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and before(memory, heap[child + 1], heap[child]):
-            child += 1
-        if not before(memory, heap[child], last):
+    time, number = heap[size]["time"], heap[size]["number"]
+    place, child = 0, 1
+    while child < size:
+        if child + 1 < size:
+            left, right = heap[child], heap[child + 1]
+            if right["time"] < left["time"] or (right["time"] == left["time"] and right["number"] < left["number"]):
+                child += 1
+        below = heap[child]
+        if time < below["time"] or (time == below["time"] and number < below["number"]):
             break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = last
-    return int(first)
+        heap[place] = below
+        place, child = child, 2 * child + 1
+    heap[place]["time"], heap[place]["number"] = time, number
+    return first, now
