@@ -42,6 +42,8 @@ Two agents in one process; a list stands for the network:
 ...         waiting.append(reply)
 map: portal → camera
 map: camera → office
+map: office → camera
+ack: camera → office
 ack: office → camera
 ack: camera → portal
 select: portal → office
@@ -49,6 +51,7 @@ probe: office → camera
 confirm: camera → portal
 forget: portal → camera
 forget: camera → office
+forget: office → camera
 >>> portal.accepted.nodes, agents["office"].ledger.free_capacity
 (('office',), 1.0)
 """

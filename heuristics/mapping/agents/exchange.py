@@ -161,9 +161,14 @@ class Exchange:
             self._push(until, IN_TIME, End(number, PORTAL, PORTAL))
         return number
 
+    @property
+    def busy(self) -> bool:
+        """Whether any message is on its way, or a task has still to begin or to end."""
+        return bool(self._queue)
+
     def run(self, until: float = math.inf) -> None:
         """Carry messages until none is on its way, or up to a time."""
-        while self._queue and self._queue[0][0] <= until:
+        while self.busy and self._queue[0][0] <= until:
             self.step()
 
     def step(self) -> Message:
@@ -181,6 +186,11 @@ class Exchange:
             self._send(log, reply)
         return message
 
+    @property
+    def results(self) -> tuple[ProtocolResult, ...]:
+        """What has become of each task so far, in the order of submission."""
+        return tuple(self.result(task) for task in range(len(self._logs)))
+
     def result(self, task: int) -> ProtocolResult:
         """What has become of a task so far."""
         log = self._logs[task]
@@ -190,6 +200,7 @@ class Exchange:
         accepted = log.portal.accepted
         most = specification.rules.most_messages
         return ProtocolResult(
+            specification=specification,
             decision=accepted.path_map if accepted else None,
             maps=tuple(log.complete[each].path_map for each in order),
             facts=tuple(facts[each] for each in order),

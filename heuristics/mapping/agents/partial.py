@@ -119,7 +119,7 @@ class PartialMap:
 
     def capacity_on(self, server: str, needs: Sequence[float]) -> float:
         """Computing capacity that the map takes of a server."""
-        return sum(need for need, name in zip(needs, self.nodes, strict=False) if name == server)
+        return sum((need for need, name in zip(needs, self.nodes, strict=False) if name == server), 0.0)
 
     def rates_over(self, source: str, target: str, bandwidths: Sequence[float]) -> Iterator[float]:
         """Rate of each use of the dedicated link between two servers, in that direction."""

@@ -38,6 +38,7 @@ class Portal:
         self.task = task
         self.specification = specification
         self.accepted: PartialMap | None = None
+        self.ended = False
         self.short: tuple[str, ...] = ()
 
     def receive(self, message: Message) -> list[Message]:
@@ -50,10 +51,17 @@ class Portal:
                 return [Select(task, PORTAL, self.specification.task.delivery)]
             case Confirm():
                 self.accepted = message.map
-                return [Forget(task, PORTAL, source)]
+                return [Forget(task, PORTAL, source), *self._release()]
             case Reject():
                 self.short = message.short
                 return [Forget(task, PORTAL, source)]
             case End():
-                return [Release(task, PORTAL, source, self.accepted, 0)] if self.accepted else []
+                self.ended = True
+                return self._release()
         raise TypeError(f"portals do not receive messages of kind {message.kind}")
+
+    def _release(self) -> list[Message]:
+        """Give back what the task holds, once it has ended: for one that was given up early, as soon as it is accepted."""
+        if not self.ended or self.accepted is None:
+            return []
+        return [Release(self.task, PORTAL, self.specification.task.source, self.accepted, 0)]

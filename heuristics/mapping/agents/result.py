@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from edrp.documents.mapping import PathMap
+from edrp.heuristics.mapping.agents.rules import Specification
 from edrp.mapping.costs import MapFacts
 
 
@@ -15,6 +16,7 @@ class ProtocolResult:
 
     Attributes
     ----------
+    specification : the task, and how it was mapped.
     decision : the map that is reserved (or was, where the task has ended); None for a task that is rejected, or undecided.
     maps, facts : complete maps and what costs look at, best first.
     messages : how many were sent, by kind. "spec" counts specifications, most of which travel with maps.
@@ -26,6 +28,7 @@ class ProtocolResult:
     capped : whether the number of messages had come to its limit.
     """
 
+    specification: Specification
     decision: PathMap | None
     maps: tuple[PathMap, ...]
     facts: tuple[MapFacts, ...]

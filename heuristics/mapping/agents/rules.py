@@ -82,7 +82,7 @@ class Rules:
 
     def together(self, rates: Iterable[float]) -> float:
         """What uses of one link by one task take of it: their sum, or where each must fit alone the largest."""
-        return sum(rates) if self.cumulative else max(rates, default=0.0)
+        return sum(rates, 0.0) if self.cumulative else max(rates, default=0.0)
 
 
 def fits(wanted: float, free: float, whole: float) -> bool:

@@ -61,7 +61,7 @@ def run_protocol(
     >>> problem.evaluate(result.decision).objective
     6.0
     >>> result.messages["map"], result.messages["ack"], len(result.terminated)
-    (5, 5, 1)
+    (12, 12, 1)
     """
     rules = Rules.of(
         problem,

@@ -1,0 +1,131 @@
+"""Whether the mapping protocol keeps its promises: ends once, acknowledges all, and reserves what accepted tasks take.
+
+What a task takes is counted here from its map and the documents alone, apart from the agents' own accounts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from edrp.documents.mapping import PathMap, PathTask, ServerNetwork
+from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Reservation
+
+Resource = tuple[str, ...]
+"""Kind of resource, and the servers that it belongs to."""
+
+ROUNDING = 1e-9
+
+
+def audit(exchange: Exchange) -> Iterator[str]:
+    """What is wrong when no message is on its way any more, in words.
+
+    Every task must have ended its mapping and be decided exactly once, with as many acknowledgements as maps and nothing
+    remembered of it. Servers must hold what accepted tasks take that have not ended, nothing less and nothing more.
+
+    Examples
+    --------
+    >>> network = ServerNetwork(nodes=[{"name": "a", "capacity": 1}])
+    >>> exchange = Exchange(network)
+    >>> task = exchange.submit(PathTask(source="a", delivery="a", components=[{"name": "f", "capacity": 1}], bandwidths=[1, 1]))
+    >>> list(audit(exchange))
+    ['task 0: terminated 0 times', 'task 0: decided 0 times']
+    >>> exchange.run()
+    >>> list(audit(exchange))
+    []
+    """
+    for number, result in enumerate(exchange.results):
+        for what, times in (("terminated", result.terminated), ("decided", result.decided)):
+            if len(times) != 1:
+                yield f"task {number}: {what} {len(times)} times"
+        if result.messages["map"] != result.messages["ack"]:
+            yield f"task {number}: {result.messages['ack']} acknowledgements of {result.messages['map']} maps"
+        for name, agent in exchange.agents.items():
+            if number in agent.states:
+                yield f"task {number}: {name} has not forgotten it"
+    yield from audit_reservations(exchange)
+
+
+def audit_reservations(exchange: Exchange) -> Iterator[str]:
+    """What is wrong with reservations at any moment, in words.
+
+    Tasks that are decided and have not ended hold what their maps take. No resource is promised beyond its limit, those that
+    probes hold included.
+    """
+    held = held_by_tasks(exchange)
+    total: defaultdict[Resource, float] = defaultdict(float)
+    for number, result in enumerate(exchange.results):
+        holds = held.pop(number, {})
+        for resource, amount in holds.items():
+            total[resource] += amount
+        if result.decided and not result.ended:
+            yield from (f"task {number}: {each}" for each in _differences(holds, result))
+        elif result.ended and not exchange.busy and holds:
+            yield f"task {number}: has ended and holds {', '.join(map(_named, holds))}"
+    for resource, amount in total.items():
+        free = _limit(exchange.network, resource)
+        if amount > free * (1 + ROUNDING):
+            yield f"{_named(resource)}: {amount:.9g} promised of {free:.9g}"
+
+
+def held_by_tasks(exchange: Exchange) -> dict[int, dict[Resource, float]]:
+    """What each task holds of each resource, by the ledgers of the servers."""
+    held: defaultdict[int, dict[Resource, float]] = defaultdict(dict)
+    for server, promises in exchange.reservations().items():
+        for task, promise in promises.items():
+            held[task].update(_resources(server, promise))
+    return dict(held)
+
+
+def taken(task: PathTask, found: PathMap, *, cumulative: bool = True) -> dict[Resource, float]:
+    """What a map takes of each resource, by the documents."""
+    uses: defaultdict[Resource, list[float]] = defaultdict(list)
+    amounts: defaultdict[Resource, float] = defaultdict(float)
+    for server, need in zip(found.nodes, task.needs, strict=True):
+        amounts["capacity", server] += need
+    for hop, (route, rate) in enumerate(zip(found.routes, task.hop_bandwidths, strict=True)):
+        if found.is_public(hop):
+            uses["uplink", route[0]].append(rate)
+            uses["downlink", route[1]].append(rate)
+        else:
+            for arc in pairwise(route):
+                uses["bandwidth", *arc].append(rate)
+    amounts.update({resource: math.fsum(rates) if cumulative else max(rates) for resource, rates in uses.items()})
+    return {resource: amount for resource, amount in amounts.items() if amount}
+
+
+def _resources(server: str, promise: Reservation) -> dict[Resource, float]:
+    amounts: dict[Resource, float] = {
+        ("capacity", server): promise.capacity,
+        ("uplink", server): promise.uplink,
+        ("downlink", server): promise.downlink,
+        **{("bandwidth", server, name): rate for name, rate in promise.rates.items()},
+    }
+    return {resource: amount for resource, amount in amounts.items() if amount}
+
+
+def _differences(holds: dict[Resource, float], result: ProtocolResult) -> Iterator[str]:
+    """Where what a decided task holds is not what its map takes; a rejected task takes nothing."""
+    specification, found = result.specification, result.decision
+    due = taken(specification.task, found, cumulative=specification.rules.cumulative) if found else {}
+    for resource in sorted({*holds, *due}):
+        held, takes = holds.get(resource, 0.0), due.get(resource, 0.0)
+        if not math.isclose(held, takes, rel_tol=ROUNDING):
+            yield f"holds {held:.9g} of {_named(resource)}, its map takes {takes:.9g}"
+
+
+def _limit(network: ServerNetwork, resource: Resource) -> float:
+    what, *place = resource
+    if what == "bandwidth":
+        return network.arcs[place[0], place[1]].bandwidth
+    server = network.by_name[place[0]]
+    if what == "downlink":
+        return math.inf if server.downlink is None else server.downlink
+    return server.capacity if what == "capacity" else server.uplink
+
+
+def _named(resource: Resource) -> str:
+    what, *place = resource
+    return f"{what} of {' → '.join(place)}"

@@ -1,0 +1,136 @@
+"""Tasks that are mapped at the same time on small, tight networks, with messages that overtake one another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from edrp.documents.mapping import PathTask, ServerNetwork
+from edrp.heuristics.mapping.agents import Exchange, Map, Rules
+from edrp.heuristics.mapping.agents.messages import Ack
+from edrp.mapping.costs import COSTS
+from edrp.validation.mapping_audit import audit, audit_reservations
+
+Random = np.random.Generator
+
+SERVICES = ("decode", "join")
+DELAYS = (0.0, 0.001, 0.002, 0.003)
+"""Seconds: few values, so that many messages arrive at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """What has become of a race.
+
+    Attributes
+    ----------
+    tasks, accepted : numbers of tasks.
+    rollbacks : tasks of which a probe was rolled back.
+    retried : tasks accepted with another map than the best that they had found.
+    asked : tasks of which a map has overtaken the specification.
+    faults : of the audits, after every message that can change a reservation and at the end.
+    """
+
+    tasks: int
+    accepted: int
+    rollbacks: int
+    retried: int
+    asked: int
+    faults: tuple[str, ...]
+
+
+def race(seed: int) -> Race:
+    """Draw a race, run it, and audit it all the way.
+
+    Examples
+    --------
+    >>> outcome = race(4)
+    >>> outcome.tasks >= outcome.accepted, outcome.faults
+    (True, ())
+    """
+    exchange = random_exchange(seed)
+    faults: list[str] = []
+    while exchange.busy:
+        if not isinstance(exchange.step(), Map | Ack):
+            faults.extend(audit_reservations(exchange))
+    results = exchange.results
+    return Race(
+        tasks=len(results),
+        accepted=sum(each.decision is not None for each in results),
+        rollbacks=sum(each.messages["rollback"] > 0 for each in results),
+        retried=sum(each.decision is not None and each.decision != each.maps[0] for each in results),
+        asked=sum(each.messages["ask"] > 0 for each in results),
+        faults=(*faults, *audit(exchange)),
+    )
+
+
+def random_exchange(seed: int) -> Exchange:
+    """Two to five tasks about to begin within three milliseconds on three to six servers.
+
+    Every cost, pruning and reading of the limits occurs, dedicated links and the public network, messages in order and out of
+    order, and tasks that end while others are mapped.
+    """
+    random = np.random.default_rng([seed, 7])
+    rules = Rules(
+        max_empty_hops=int(random.integers(0, 3)),
+        total_hops=bool(random.random() < 0.5),
+        cumulative=bool(random.random() < 0.8),
+        cost=COSTS[random.integers(len(COSTS))],
+        pruning=(("least-cost", "least-cost", "annealed", "random", "none")[random.integers(5)]),
+        split_by_hops=bool(random.random() < 0.3),
+        neighbours=2,
+        most_messages=300,
+    )
+    network = _network(random)
+    ask_delay = 0.002 if random.random() < 0.3 else 0.0
+    exchange = Exchange(network, rules, jitter=float(random.choice([0.0, 0.3, 1.0])), seed=seed, ask_delay=ask_delay)
+    for _ in range(random.integers(2, 6)):
+        begin = float(random.choice(DELAYS))
+        ends = begin + float(random.uniform(0.0, 0.05)) if random.random() < 0.3 else math.inf
+        exchange.submit(_task(network, random), begin, until=ends)
+    return exchange
+
+
+def _network(random: Random) -> ServerNetwork:
+    names = [f"n{number}" for number in range(random.integers(3, 7))]
+    public = random.random() < 0.6
+    nodes: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "capacity": float(random.integers(0, 4)),
+            "total_capacity": 4.0,
+            "services": None if random.random() < 0.4 else [each for each in SERVICES if random.random() < 0.6],
+            "uplink": float(random.integers(0, 4)) if public else 0.0,
+            "downlink": float(random.integers(1, 4)) if random.random() < 0.5 else None,
+            "access_delay": float(random.choice(DELAYS)),
+        }
+        for name in names
+    ]
+    nodes[0]["services"] = None
+    links = [
+        {
+            "source": source,
+            "target": target,
+            "bandwidth": float(random.integers(1, 5)),
+            "cost": float(random.integers(0, 4)),
+            "delay": float(random.choice(DELAYS)),
+        }
+        for source, target in combinations(names, 2)
+        if random.random() < 0.6
+    ]
+    return ServerNetwork(nodes=nodes, links=links)
+
+
+def _task(network: ServerNetwork, random: Random) -> PathTask:
+    names = list(network.by_name)
+    components = [
+        {"name": f"c{place}", "service": random.choice([None, *SERVICES]), "capacity": float(random.integers(0, 3))}
+        for place in range(random.integers(0, 4))
+    ]
+    source, delivery = random.choice(list(product(names, names)))
+    bandwidths = [float(rate) for rate in random.integers(0, 3, len(components) + 1)]
+    return PathTask(source=str(source), delivery=str(delivery), components=components, bandwidths=bandwidths)
