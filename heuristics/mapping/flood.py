@@ -83,7 +83,7 @@ class Flood:
     >>> tables = mapping_tables(problem)
     >>> found = Flood(tables.network, max_empty_hops=2).run(tables.task)
     >>> found[0].nodes, found[0].routes, found.messages["map"]
-    ((2, 2), ((0, 1, 2), (2,), (2,)), 5)
+    ((2, 2), ((0, 1, 2), (2,), (2,)), 12)
     """
 
     def __init__(

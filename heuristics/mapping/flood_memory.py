@@ -105,8 +105,8 @@ class Memory(NamedTuple):
 
     `maps` and `messages` grow (dtypes `MAP` and `MESSAGE`; a message's number is its place), `complete` holds places in `maps`.
     `heap` (`WAITER`) is empty where messages arrive in the order of sending. `table` (servers, prefixes, empty hops, 2) holds the
-    least keys so far, `known` (servers, servers) who sent the specification to whom, and on its diagonal who has it. `used` (arcs,)
-    and `eligible` (arcs, or ~server over the public network) are scratch.
+    least keys so far, `known` (servers, servers) who sent the specification to whom, and on its diagonal who has it. `used`
+    (arcs,) and `eligible` (arcs, or ~server over the public network) are scratch.
     """
 
     counts: NDArray[np.int64]

@@ -66,15 +66,15 @@ class FloodResult(Sequence[FoundMap]):
         """The map of that rank, 0 for the best."""
         if isinstance(rank, slice):
             return [self[each] for each in range(*rank.indices(len(self)))]
-        return self._unrolled(self.ranking[rank])
+        return self.unrolled(self.ranking[rank])
 
     @cached_property
     def ranking(self) -> list[int]:
         """Places in `facts`, best first."""
         return ranked(self.cost, self.facts, self.most_links)
 
-    def _unrolled(self, found: int) -> FoundMap:
-        """The whole map, from its last step back to its first."""
+    def unrolled(self, found: int) -> FoundMap:
+        """The map of a place in `facts`, followed from its last step back to its first."""
         nodes: list[int] = []
         routes: list[list[int]] = [[]]
         public: list[bool] = [False]

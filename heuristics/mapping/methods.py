@@ -1,0 +1,208 @@
+"""The decentralised mapping algorithms as methods for problems of kind `mapping` (bi-modal networks, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from math import inf
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from edrp.documents.mapping import PathMap
+from edrp.heuristics.mapping.flood import Flood, Pruning
+from edrp.heuristics.mapping.flood_result import FloodResult, FoundMap
+from edrp.mapping.costs import objective
+from edrp.mapping.tables import mapping_tables, path_map
+from edrp.methods import Options
+from edrp.parameters import read_parameters
+from edrp.problems.mapping import MappingProblem
+from edrp.solution import Answer, StoppedBecause
+
+Messages = Annotated[int, Field(ge=1, le=100_000_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMapParameters:
+    """`most_messages`: after so many map messages no further one is sent, and nothing is proven."""
+
+    most_messages: Messages = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LeastCostParameters:
+    """Of "least-cost-map".
+
+    Attributes
+    ----------
+    split_by_hops : whether maps that have used different numbers of empty hops are compared apart.
+    jitter : share of each delay that is drawn anew for each message, so that messages overtake one another.
+    """
+
+    split_by_hops: bool = False
+    jitter: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnnealedParameters:
+    """`cooling`: a map that is no better than others passes with probability exp(-cooling (prefix + 1))."""
+
+    cooling: Annotated[float, Field(ge=0)] = 0.5
+    most_messages: Messages = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RandomNeighbourParameters:
+    """`neighbours`: to how many, drawn at random, a map is sent. From 2 on, only `most_messages` keeps maps from multiplying."""
+
+    neighbours: Annotated[int, Field(ge=1, le=64)] = 1
+    most_messages: Messages = 1_000_000
+
+
+class MappingProtocol:
+    """A way to prune the maps that servers send on, as a method.
+
+    The delivery server tries the maps that reach it in the order of the cost and takes the first that the network can carry.
+    All servers' agents run in this process as one compiled program; `Answer.size` has the messages that they would exchange.
+    """
+
+    name: str
+    summary: str
+    kinds: tuple[str, ...] = ("mapping",)
+    exact = False
+    parameters: type[Any]
+    pruning: Pruning
+
+    def refusal(self, problem: MappingProblem) -> str | None:
+        """None: takes every mapping problem."""
+        return None
+
+    def run(self, problem: MappingProblem, options: Options) -> Answer:
+        """Exchange all messages of one mapping, then try the complete maps one after the other."""
+        parameters: Any = read_parameters(self.parameters, options.parameters, self.name)
+        tables = mapping_tables(problem)
+        flood = Flood(
+            tables.network,
+            pruning=self.pruning,
+            cost=problem.cost,
+            max_empty_hops=tables.max_empty_hops,
+            total_hops=tables.total_hops,
+            cumulative=tables.cumulative,
+            public=tables.public,
+            public_cost=tables.public_cost,
+            **asdict(parameters),
+        )
+        until = inf if options.time_limit is None else options.started + options.time_limit
+        found = flood.run(tables.task, options.seed, until)
+        for each in self.candidates(found):
+            decision = path_map(tables.network, each.nodes, each.routes, each.public)
+            evaluation = problem.evaluate(decision)
+            if evaluation.feasible:
+                return self.answer(found, decision, evaluation.objective)
+        return self.answer(found, None, None)
+
+    def candidates(self, found: FloodResult) -> Iterable[FoundMap]:
+        """Complete maps in the order in which they are tried."""
+        return found
+
+    def answer(self, found: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
+        """What is held, why the mapping stopped, and how many messages it took."""
+        stopped: StoppedBecause = "iteration_limit" if found.capped else "finished"
+        notes = [f"no map was sent after the first {found.messages['map']}"] if found.capped else []
+        if not found.finished:
+            stopped = "time_limit"
+            notes.append(f"time was up after {found.messages['ack']} of {found.messages['map']} map messages sent so far")
+        if decision is None:
+            notes.append("no map of the whole task reached its delivery")
+        size = {**{f"{kind}_messages": count for kind, count in found.messages.items()}, "complete_maps": len(found)}
+        return Answer("none" if decision is None else "feasible", stopped, decision, value, size=size, notes=tuple(notes))
+
+
+class ProcessMap(MappingProtocol):
+    """ProcessMap (Alg. 1; with the public network, Alg. 3): every map is sent on, so that every one is found.
+
+    Unless it is stopped, its answer is proven. The number of maps grows so fast with the size of network and task that this is
+    of use for a handful of servers and components only.
+
+    Examples
+    --------
+    >>> from edrp.datasets.platforms import mapping_problem
+    >>> answer = ProcessMap().run(mapping_problem(6, components=3, seed=1), Options())
+    >>> answer.status, answer.bound == answer.objective
+    ('optimal', True)
+    """
+
+    name = "process-map"
+    summary = "decentralised: servers send on every map; exact unless stopped, for a handful of servers"
+    parameters = ProcessMapParameters
+    pruning = "none"
+
+    def candidates(self, found: FloodResult) -> Iterable[FoundMap]:
+        """Complete maps by their objective alone, of which nothing is given up for other virtues."""
+        values = [objective(found.cost, facts, found.most_links) for facts in found.facts]
+        return (found.unrolled(each) for each in sorted(range(len(values)), key=values.__getitem__))
+
+    def answer(self, found: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
+        """Proven where every message was sent and handled."""
+        answer = super().answer(found, decision, value)
+        if answer.stopped_because != "finished":
+            return answer
+        if decision is None:
+            return replace(answer, status="infeasible", notes=())
+        return replace(answer, status="optimal", bound=value)
+
+
+class LeastCostMap(MappingProtocol):
+    """LeastCostMap (section 4.1.1): a server sends on what costs less than every map before it with as many components mapped.
+
+    Examples
+    --------
+    >>> from edrp.datasets.platforms import mapping_problem
+    >>> answer = LeastCostMap().run(mapping_problem(30, components=5, seed=1), Options())
+    >>> answer.status, answer.size["map_messages"] == answer.size["ack_messages"]
+    ('feasible', True)
+    """
+
+    name = "least-cost-map"
+    summary = "decentralised: servers send on maps that are better than all before them with as many components mapped"
+    parameters = LeastCostParameters
+    pruning = "least-cost"
+
+
+class AnnealedLeastCostMap(MappingProtocol):
+    """AnnealedLeastCostMap (section 4.1.2): maps that are no better pass too, the less likely the more components are mapped.
+
+    Examples
+    --------
+    >>> from edrp.datasets.platforms import mapping_problem
+    >>> problem = mapping_problem(30, components=5, seed=1)
+    >>> more, fewer = (AnnealedLeastCostMap().run(problem, Options(parameters={"cooling": each})) for each in (0.5, 5))
+    >>> more.size["map_messages"] > fewer.size["map_messages"]
+    True
+    """
+
+    name = "annealed-least-cost-map"
+    summary = "least-cost-map that lets worse maps pass with a probability that falls with the components mapped"
+    parameters = AnnealedParameters
+    pruning = "annealed"
+
+
+class RandomNeighbor(MappingProtocol):
+    """RandomNeighbor (section 4.1.3): a map goes to a few neighbours drawn at random.
+
+    Examples
+    --------
+    >>> from edrp.datasets.platforms import mapping_problem
+    >>> answer = RandomNeighbor().run(mapping_problem(30, components=5, seed=2), Options(seed=1))
+    >>> answer.status in ("feasible", "none")
+    True
+    """
+
+    name = "random-neighbor"
+    summary = "decentralised: servers send each map to a few neighbours drawn at random"
+    parameters = RandomNeighbourParameters
+    pruning = "random"
+
+
+METHODS = (ProcessMap(), LeastCostMap(), AnnealedLeastCostMap(), RandomNeighbor())
+"""For the registry."""
