@@ -27,10 +27,8 @@ from edrp.datasets.platforms import LINKS, RATE, SERVERS, TASKS, bimodal_scenari
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.problems.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.solve import solve
+from edrp.validation.bimodal.methods import SUFFIX
 from edrp.validation.bimodal.timeline import save_timeline, timeline, timeline_figure
-
-SUFFIX = "-mapping"
-"""Ending of the methods that choose among maps."""
 
 
 @dataclass(frozen=True, slots=True)
