@@ -131,7 +131,7 @@ def _draw(ax: Any, time: NDArray[np.float64], curves: dict[str, tuple[NDArray[An
     for name, (values, colour) in curves.items():
         ax.step(time, values, where="post", color=colour, linewidth=1.1, label=name)
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize=8.5, loc="upper right")
+    ax.legend(frameon=False, fontsize=8.5, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
     quiet(ax)
 
 
