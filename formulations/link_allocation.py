@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from time import perf_counter
 
 import networkx as nx
@@ -103,18 +104,20 @@ class LinkAllocationFormulation(Formulation):
 
     def encode(self, decision: Sequence[FlowAllocation]) -> Values | None:
         """A starting point; None where a route takes an arc that has no column for the flow."""
-        problem, program = self.problem, self.program
-        given = {each.flow: each for each in decision}
-        chosen = problem.replace(flows=tuple(flow.replace(route=given[flow.name].route) for flow in problem.flows), keep=False)
-        routes = flow_tables(chosen, self.network)
-        wanted = {(flow, int(arc)) for flow in range(len(problem.flows)) for arc in routes.route(flow)}
-        pairs = list(zip(self.flow.tolist(), self.arc.tolist(), strict=True))
-        if len(wanted) != routes.links.sum() or not wanted <= set(pairs):
-            return None
+        program, given = self.program, {each.flow: each for each in decision}
+        columns = dict(zip(zip(self.flow.tolist(), self.arc.tolist(), strict=True), program["arc"].tolist(), strict=True))
+        index = {name: position for position, name in enumerate(self.network.names)}
+        numbers = arc_numbers(self.network)
         start = np.zeros(program.columns)
-        start[program["arc"]] = [pair in wanted for pair in pairs]
-        start[program["dedicated"]] = routes.links > 0
-        start[program["public"]] = [given[flow.name].public_rate / flow.rate for flow in problem.flows]
+        for position, flow in enumerate(self.problem.flows):
+            each = given[flow.name]
+            start[program["public"][position]] = each.public_rate / flow.rate
+            start[program["dedicated"][position]] = each.route is not None
+            for u, v in pairwise(each.route or ()):
+                column = columns.get((position, numbers[index[u], index[v]]))
+                if column is None or start[column]:
+                    return None
+                start[column] = 1.0
         return start
 
     def objective_of(self, values: Values, decision: Sequence[FlowAllocation]) -> float:

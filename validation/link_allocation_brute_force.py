@@ -80,4 +80,5 @@ def _lost(problem: LinkAllocationProblem, public: Sequence[Flow]) -> float:
     limits += [server.downlink for server in limited if server.downlink is not None]
     gain = -problem.public_share * np.array([flow.price for flow in public])
     result = linprog(gain, A_ub=rows, b_ub=limits, bounds=[(0.0, flow.rate) for flow in public])
+    assert result.fun is not None, "rates of 0 keep to every limit"
     return math.fsum(flow.price * flow.rate for flow in public) + float(result.fun)

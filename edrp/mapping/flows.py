@@ -77,7 +77,8 @@ def most_links(price: Values, max_links: int, forwarding_price: float) -> NDArra
     """Links that a route of each flow may have: at most `max_links`, and no more than the price per byte pays for."""
     if not forwarding_price:
         return np.full(price.shape, max_links, np.int64)
-    return np.minimum(max_links, 1 + np.floor(price * (1 + SLACK) / forwarding_price)).astype(np.int64)
+    paid = 1 + np.floor(price * (1 + SLACK) / forwarding_price)
+    return np.asarray(np.minimum(max_links, paid), np.int64)
 
 
 def route_names(network: NetworkTables, arcs: Index) -> tuple[str, ...] | None:
