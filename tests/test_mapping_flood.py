@@ -1,4 +1,4 @@
-"""The compiled mapping protocol: what its methods find, prove and count; hops, limits, public network and final choice by hand."""
+"""The compiled mapping protocol: what its methods find, prove and count; limits, public network and final choice by hand."""
 
 from __future__ import annotations
 
