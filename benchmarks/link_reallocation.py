@@ -1,0 +1,161 @@
+"""How far the greedy re-allocation of links is from the optimum, and in what time each is found.
+
+    python benchmarks/link_reallocation.py                # a minute and a half
+    python benchmarks/link_reallocation.py --links 130    # another number of links on the platform of 100 servers
+
+States: small random problems, flows drawn on the paper's platform, and moments of simulated runs, with links as admitted and
+with links re-allocated every ten seconds. Compliance is the share of the revenue that is earned. The optimum decides at once
+about all routes and all rates on the public network; "its routes" are its routes with the public network shared in proportion,
+which is what the simulator does; "free" need not leave a dedicated route to a flow that has one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from edrp.datasets.bimodal_flows import bimodal_flows
+from edrp.datasets.platforms import bimodal_scenario
+from edrp.formulations.formulation import solve_formulation
+from edrp.formulations.link_allocation import formulate_link_allocation
+from edrp.heuristics.mapping.reallocation import reallocate
+from edrp.heuristics.mapping.reallocation_method import GreedyReallocation, hold_what_fits
+from edrp.mapping.flows import flow_tables
+from edrp.mapping.tables import network_tables
+from edrp.methods import Options
+from edrp.problems.link_allocation import FlowAllocation, LinkAllocationProblem
+from edrp.validation.bimodal.simulator import simulate
+from edrp.validation.link_allocation_states import links_at
+from edrp.validation.random_link_allocation_problems import random_link_allocation_problem
+
+MOST_SECONDS = 20.0
+"""At which the proof of a state is given up."""
+
+REPEATS = 5
+PRICES = (0.5e-6, 2e-6)
+"""Money per byte, drawn for each task of a simulated run."""
+
+console = Console(width=130)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One state: compliance of several decisions, seconds of the rule, of the program, and of the program through CVXPY."""
+
+    flows: int
+    compliance: dict[str, float]
+    proven: bool
+    kernel: float
+    highs: float
+    cvxpy: float
+
+
+def small(count: int) -> Iterator[LinkAllocationProblem]:
+    """Random problems in which what flows hold keeps to all limits; forwarding is free, as compliance knows no other costs."""
+    drawn = (random_link_allocation_problem(seed).replace(forwarding_price=0.0) for seed in range(1000, 1000 + 2 * count))
+    usable = [each for each in drawn if each.evaluate(each.current).feasible and any(flow.price for flow in each.flows)]
+    yield from usable[:count]
+
+
+def drawn(count: int, links: int) -> Iterator[LinkAllocationProblem]:
+    """Flows on platforms of their own."""
+    for seed in range(count):
+        yield bimodal_flows(links=links, seed=seed)
+
+
+def simulated(count: int, links: int, reallocation: bool) -> Iterator[LinkAllocationProblem]:
+    """Moments of runs on several platforms, five of each, with a price for every task."""
+    for seed in range(-(-count // 5)):
+        random = np.random.default_rng(seed)
+        scenario = bimodal_scenario(links=links, tasks=150, seed=seed, flow="expected")
+        tasks = tuple(task.replace(price=float(random.uniform(*PRICES))) for task in scenario.tasks)
+        run = simulate(scenario.replace(tasks=tasks), "public-hops", seed, reallocation=reallocation)
+        span = scenario.tasks[-1].arrival
+        for time in np.sort(random.uniform(0.3 * span, span, 5)):
+            state = links_at(scenario.replace(tasks=tasks), run, 10.0 * round(time / 10.0))
+            if state is not None:
+                yield state
+
+
+def kernel_seconds(problem: LinkAllocationProblem) -> float:
+    """Of the compiled rule by itself, the best of a few runs on the same state."""
+    seconds = []
+    for _ in range(REPEATS):
+        network = network_tables(problem.network)
+        flows = flow_tables(problem, network)
+        hold_what_fits(network, flows, problem)
+        start = perf_counter()
+        reallocate(network, flows, problem.max_links, problem.forwarding_price)
+        seconds.append(perf_counter() - start)
+    return min(seconds)
+
+
+def proven(problem: LinkAllocationProblem, start: tuple[FlowAllocation, ...], backend: str = "highs") -> tuple[Any, float]:
+    """A solution of the program, and the seconds that it took."""
+    began = perf_counter()
+    solution = solve_formulation(formulate_link_allocation(problem), backend, start=start, time_limit=MOST_SECONDS)
+    return solution, perf_counter() - began
+
+
+def measured(problem: LinkAllocationProblem) -> Measured:
+    """One state."""
+    greedy = GreedyReallocation().run(problem, Options()).decision
+    best, seconds = proven(problem, greedy)
+    _, bridged = proven(problem, None, "cvxpy")
+    free, _ = proven(problem.replace(keep=False), greedy)
+    decisions = {
+        "now": problem.current,
+        "greedy": greedy,
+        "its routes": problem.allocated({each.flow: each.route for each in best.allocations}),
+        "optimum": best.allocations,
+        "free": free.allocations,
+    }
+    found = {name: problem.evaluate(decision).metrics["compliance"] for name, decision in decisions.items()}
+    return Measured(len(problem.flows), found, best.status == "optimal", kernel_seconds(problem), seconds, bridged)
+
+
+def row(name: str, states: list[Measured]) -> list[str]:
+    """Means of compliance, gaps in points, medians of times."""
+    means = [f"{100 * np.mean([each.compliance[key] for each in states]):.2f}" for key in states[0].compliance]
+    gaps = [100 * (each.compliance["optimum"] - each.compliance["greedy"]) for each in states]
+    kernel, highs, bridged = (np.median([getattr(each, key) for each in states]) for key in ("kernel", "highs", "cvxpy"))
+    flows = f"{np.mean([each.flows for each in states]):.0f}"
+    times = [f"{1e6 * kernel:.0f} µs", f"{1e3 * highs:.0f} ms", f"{1e3 * bridged:.0f} ms"]
+    solved = f"{sum(each.proven for each in states)}/{len(states)}"
+    return [name, solved, flows, *means, f"{np.mean(gaps):.2f}", f"{max(gaps):.2f}", *times]
+
+
+def main(
+    links: Annotated[int, typer.Option(help="Of the platforms of 100 servers.")] = 99,
+    count: Annotated[int, typer.Option(help="States of each kind.")] = 30,
+) -> None:
+    """Sample, decide both ways, compare."""
+    measured(random_link_allocation_problem(0))  # compiles, imports
+    groups = {
+        "random": small(count),
+        "drawn": drawn(count, links),
+        "simulated, as admitted": simulated(count, links, False),
+        "simulated, re-allocated": simulated(count, links, True),
+    }
+    heads = ("states", "proven", "flows", "now", "greedy", "its routes", "optimum", "free")
+    table = Table(*heads, "gap", "worst", "rule", "program", "by CVXPY", title=f"compliance in percent, {links} links")
+    missed = 0
+    for name, problems in groups.items():
+        states = [measured(problem) for problem in problems]
+        missed += sum(not each.proven for each in states)
+        table.add_row(*row(name, states))
+    console.print(table)
+    console.print("gap: of the rule to the optimum in points, in the mean and at most; times are medians")
+    sys.exit(missed > 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)
