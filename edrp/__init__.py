@@ -44,6 +44,7 @@ from edrp.problems.enactment import EnactmentProblem, EnactmentWeights
 from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
+from edrp.problems.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
 from edrp.problems.mapping import MappingProblem
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem
@@ -52,9 +53,13 @@ from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 from edrp.solution import Solution
 from edrp.solution import installed_versions as _installed_versions
 from edrp.solve import solve
+from edrp.validation.bimodal.methods import METHODS as _SERVING
 from edrp.validation.enactment.methods import METHODS as _SIMULATING
 
-_ROOMS = (_FORMULATING, _ELIMINATING, _GENERATING, _SEARCHING, _MIGRATING, _SEQUENCING, _FITTING, _SIMULATING, _CHOOSING)
+_ROOMS = (
+    *(_FORMULATING, _ELIMINATING, _GENERATING, _SEARCHING),
+    *(_MIGRATING, _SEQUENCING, _FITTING, _SIMULATING, _SERVING, _CHOOSING),
+)
 for _room in _ROOMS:
     for _method in _room:
         register(_method)
@@ -80,6 +85,8 @@ __all__ = [
     "EnactmentWeights",
     "Evaluation",
     "Explanation",
+    "Flow",
+    "FlowAllocation",
     "Formulation",
     "Host",
     "HostType",
@@ -88,6 +95,7 @@ __all__ = [
     "LeasingProblem",
     "Limits",
     "Link",
+    "LinkAllocationProblem",
     "LinkClass",
     "MappingProblem",
     "Method",

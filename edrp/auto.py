@@ -87,6 +87,7 @@ CHOICES: dict[str, Callable[[Any], Method]] = {
     "leasing": _always("highs"),
     "enactment-scenario": _always("predictive-policy"),
     "mapping": _choose_for_map,
+    "link-allocation": _always("highs"),
     "bimodal-scenario": _always("public-hops-links-mapping"),
 }
 """By kind of problem, what chooses."""

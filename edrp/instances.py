@@ -21,6 +21,7 @@ from edrp.problems.enactment import EnactmentProblem, EnactmentSolution
 from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.problems.leasing import LeasingProblem, LeasingSolution
+from edrp.problems.link_allocation import LinkAllocationProblem, LinkAllocationSolution
 from edrp.problems.mapping import MappingProblem, MappingSolution
 from edrp.problems.migration import MigrationProblem, MigrationSolution
 from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
@@ -38,6 +39,7 @@ KINDS: dict[str, type[Problem]] = {
     "leasing": LeasingProblem,
     "enactment-scenario": EnactmentScenario,
     "mapping": MappingProblem,
+    "link-allocation": LinkAllocationProblem,
     "bimodal-scenario": BimodalScenario,
 }
 """Problems that a file can hold, by the `kind` it names. Further kinds are added here."""
@@ -52,6 +54,7 @@ SOLUTION_KINDS: dict[str, type[Solution]] = {
     "leasing-solution": LeasingSolution,
     "enactment-scenario-solution": EnactmentScenarioSolution,
     "mapping-solution": MappingSolution,
+    "link-allocation-solution": LinkAllocationSolution,
     "bimodal-scenario-solution": BimodalScenarioSolution,
 }
 """Solution documents by `kind`."""

@@ -9,10 +9,12 @@ from edrp.errors import EdrpError, UnsupportedProblemError
 from edrp.formulations.enactment.leasing import LeasingFormulation, formulate_leasing
 from edrp.formulations.enactment.program import EnactmentFormulation, formulate_enactment
 from edrp.formulations.formulation import Formulation
+from edrp.formulations.link_allocation import LinkAllocationFormulation, formulate_link_allocation
 from edrp.formulations.migration import MigrationFormulation, formulate_migration
 from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
 from edrp.problems.enactment import EnactmentProblem
 from edrp.problems.leasing import LeasingProblem
+from edrp.problems.link_allocation import LinkAllocationProblem
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.placement import PlacementProblem
 
@@ -22,6 +24,7 @@ PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "migration": {"intervals": formulate_migration},
     "enactment": {"hosts": formulate_enactment},
     "leasing": {"leases": formulate_leasing},
+    "link-allocation": {"paths": formulate_link_allocation},
 }
 """By kind of problem, what formulates each program; the first program is the default."""
 
@@ -35,6 +38,8 @@ def formulate(problem: EnactmentProblem, program: str | None = None) -> Enactmen
 @overload
 def formulate(problem: LeasingProblem, program: str | None = None) -> LeasingFormulation: ...
 @overload
+def formulate(problem: LinkAllocationProblem, program: str | None = None) -> LinkAllocationFormulation: ...
+@overload
 def formulate(problem: Any, program: str | None = None) -> Formulation: ...
 def formulate(problem: Any, program: str | None = None) -> Formulation:
     """Formulate a problem as a program.
@@ -45,8 +50,8 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
         What to decide.
     program
         For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
-        section 7.2); for migrations "intervals", for snapshots of enactment "hosts", for leases over time "leases"; None
-        for the first that there is for the kind of problem.
+        section 7.2); for migrations "intervals", for snapshots of enactment "hosts", for leases over time "leases", for
+        tasks on servers and links "walks", for flows on links "paths"; None for the first that there is for the kind.
 
     Raises
     ------

@@ -7,12 +7,13 @@ from edrp.heuristics.even import Even
 from edrp.heuristics.first_fit import FirstFit
 from edrp.heuristics.greedy import Greedy, Random
 from edrp.heuristics.largest_node import LargestNode
+from edrp.heuristics.mapping import METHODS as MAPPING_METHODS
 from edrp.heuristics.migration import METHODS as MIGRATION_METHODS
 from edrp.heuristics.resource_aware import ResourceAware
 from edrp.heuristics.search.methods import METHODS as SEARCH_METHODS
 
 RULES = (Ds2(), Even(), FirstFit(), Greedy(), LargestNode(), Random(), ResourceAware())
-METHODS = (Annealing(), *SEARCH_METHODS, *RULES, *MIGRATION_METHODS, *ENACTMENT_METHODS)
+METHODS = (Annealing(), *SEARCH_METHODS, *RULES, *MIGRATION_METHODS, *ENACTMENT_METHODS, *MAPPING_METHODS)
 """Methods of this room, for the registry."""
 
 __all__ = ["METHODS", "Annealing", "Ds2", "Even", "FirstFit", "Greedy", "LargestNode", "Random", "ResourceAware"]

@@ -16,10 +16,12 @@ from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision
 from edrp.problems.migration_sequence import MigrationSequence
+from edrp.validation.bimodal.contract import BimodalScenarioProblems
 from edrp.validation.brute_force import brute_force
 from edrp.validation.contract_base import ContractProblems
 from edrp.validation.enactment.contract import ScenarioProblems
 from edrp.validation.enactment_contract_problems import EnactmentProblems, LeasingProblems
+from edrp.validation.link_allocation_contract_problems import LinkAllocationProblems
 from edrp.validation.migration_brute_force import brute_force_migration
 from edrp.validation.policy_brute_force import PolicyBruteForce
 from edrp.validation.random_problems import random_problem
@@ -235,6 +237,8 @@ CONTRACT_PROBLEMS: dict[str, ContractProblems] = {
     "enactment": EnactmentProblems(),
     "leasing": LeasingProblems(),
     "enactment-scenario": ScenarioProblems(),
+    "link-allocation": LinkAllocationProblems(),
+    "bimodal-scenario": BimodalScenarioProblems(),
 }
 """By kind."""
 

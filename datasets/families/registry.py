@@ -7,9 +7,12 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from edrp.datasets.families.bimodal import scenario_families
 from edrp.datasets.families.enactment import enactment_families
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.latency_aware import latency_aware_families
+from edrp.datasets.families.link_allocation import link_allocation_families
+from edrp.datasets.families.mapping import mapping_families
 from edrp.datasets.families.migration import migration_families
 from edrp.datasets.families.placement import placement_families
 from edrp.errors import Fault, InvalidInstanceError
@@ -26,7 +29,15 @@ def _by_kind(families: Sequence[Family]) -> dict[str, dict[str, Family]]:
 
 
 FAMILIES: dict[str, dict[str, Family]] = _by_kind(
-    [*placement_families(), *migration_families(), *latency_aware_families(), *enactment_families()]
+    [
+        *placement_families(),
+        *migration_families(),
+        *latency_aware_families(),
+        *enactment_families(),
+        *mapping_families(),
+        *link_allocation_families(),
+        *scenario_families(),
+    ]
 )
 """Our own families by kind and name."""
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.cli.enactment_tables import leasing_parts, run_parts, snapshot_parts
+from edrp.cli.link_allocation_tables import allocation_parts
 from edrp.cli.mapping_tables import bimodal_parts, map_parts
 from edrp.cli.migration_tables import migration_parts, sequence_parts
 from edrp.cli.placement_tables import deployment_parts
@@ -80,6 +81,7 @@ PARTS: dict[str, Callable[[Any, Any], Iterator[Table | str]]] = {
     "leasing": leasing_parts,
     "enactment-scenario": run_parts,
     "mapping": map_parts,
+    "link-allocation": allocation_parts,
     "bimodal-scenario": bimodal_parts,
 }
 """What of a decision is shown, by kind of problem; of another package's kinds the metrics."""
