@@ -16,6 +16,9 @@ from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask, Service
 
 __all__ = ["bimodal_platform", "bimodal_scenario", "mapping_network", "mapping_problem"]
 
+Networks = Literal["both", "dedicated", "public"]
+"""What tasks may use."""
+
 SERVERS, LINKS = 100, 99
 RATE, TASKS = 60.0, 500
 """Tasks per hour (Poisson) and in a trace."""
@@ -76,7 +79,8 @@ def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0) 
     (100, 99, 596.0)
     """
     pairs = preferential_links(servers, links, random_stream(seed, _LINKS))
-    bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(*zip(LINK_BANDWIDTHS, LINK_DELAYS, strict=True), (links, 2)).T
+    least, most = np.array([LINK_BANDWIDTHS, LINK_DELAYS]).T
+    bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(least, most, (links, 2)).T
     random = random_stream(seed, _SERVERS)
     uplink, downlink = random.uniform(*ACCESS_BANDWIDTHS, (2, servers))
     access_delay = random.uniform(*PUBLIC_DELAYS, servers) / 2
@@ -112,7 +116,7 @@ def bimodal_scenario(
     links: int = LINKS,
     rate: float = RATE,
     tasks: int = TASKS,
-    networks: Literal["both", "dedicated", "public"] = "both",
+    networks: Networks = "both",
     seed: int = 0,
     **fields: Any,
 ) -> BimodalScenario:

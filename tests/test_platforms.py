@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from edrp.datasets.mapping_networks import mapping_network, mapping_problem
-from edrp.datasets.platforms import MEGABIT, bimodal_platform, bimodal_scenario
+from edrp.datasets.mapping_networks import MEGABIT, mapping_network, mapping_problem
+from edrp.datasets.platforms import bimodal_platform, bimodal_scenario
 from edrp.datasets.preferential import preferential_links
 from edrp.errors import InvalidInstanceError
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from edrp.datasets.families.family import Family
-from edrp.datasets.platforms import MEGABIT, RATE, SERVERS, bimodal_scenario
+from edrp.datasets.mapping_networks import MEGABIT
+from edrp.datasets.platforms import RATE, SERVERS, Networks, bimodal_scenario
 from edrp.datasets.rounding import rounded
 from edrp.problems.base import Problem
-from edrp.problems.bimodal_scenario import BimodalTask
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask
 
 DEFAULT_TASKS = 20
 MOST_SEED = 2**31
@@ -21,7 +22,7 @@ RATE_FACTORS = (0.3, 3.0)
 
 SMALL_SERVERS = (6, 20)
 
-NETWORKS = ("both", "both", "dedicated", "public")
+NETWORKS: tuple[Networks, ...] = ("both", "both", "dedicated", "public")
 VARIATIONS = (1.0, 1.0, 0.5, 0.0)
 REALLOCATION_INTERVALS = (10.0, 60.0, 0.0)
 BUFFERS = (0.0, 0.0, 1.0)
@@ -82,14 +83,14 @@ def _unequal_tasks(tasks: int, random: np.random.Generator) -> Problem:
     return scenario.replace(tasks=tuple(unequal(task) for task in scenario.tasks))
 
 
-def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: Any) -> Any:
+def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: Any) -> BimodalScenario:
     links = min(int(servers * random.uniform(*LINKS_PER_SERVER)), servers * (servers - 1) // 2)
     return bimodal_scenario(
         servers=servers,
         links=links,
         rate=RATE * servers / SERVERS * _spread(RATE_FACTORS, random),
         tasks=tasks,
-        networks=NETWORKS[int(random.integers(len(NETWORKS)))],  # type: ignore[arg-type]
+        networks=NETWORKS[int(random.integers(len(NETWORKS)))],
         seed=int(random.integers(MOST_SEED)),
         **fields,
     )

@@ -84,7 +84,7 @@ def simulate_bimodal(
 
 def _parameters(method: str, words: list[str], reallocation: bool | None) -> dict[str, Any]:
     """Parameters of the method; refuses what it does not take, and re-allocation that is told twice."""
-    parameters: dict[str, Any] = dict(read_words(words))
+    parameters = read_words(words)
     if reallocation is not None:
         option = "--reallocation" if reallocation else "--no-reallocation"
         if "reallocation" in parameters:

@@ -35,9 +35,10 @@ def refuse_unknown_method(kind: str, name: str, suffix: str, option: str, what: 
         raise InvalidInstanceError([Fault(option, repr(name), f"is no {what}{suggestion(name, known)}")])
 
 
-def read_words(words: Sequence[str]) -> dict[str, str]:
+def read_words(words: Sequence[str]) -> dict[str, Any]:
     """Parameters by name from words as `name=value`; each name once."""
-    faults, found = [], {}
+    faults: list[Fault] = []
+    found: dict[str, Any] = {}
     for word in words:
         name, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not name:
