@@ -282,3 +282,8 @@ def test_parameters_that_cannot_be_are_refused_with_what_would_be_right() -> Non
         solved(problem, "random-neighbor", neighbours=0)
     with pytest.raises(InvalidInstanceError, match="cooling: must be at least 0"):
         solved(problem, "annealed-least-cost-map", cooling=-1)
+    with pytest.raises(InvalidInstanceError) as refused:
+        flooded(problem, pruning="some", most_messages=0)
+    assert [fault.place for fault in refused.value.faults] == ["pruning", "most_messages"]
+    with pytest.raises(InvalidInstanceError, match="jitter: must be between 0 and 1"):
+        flooded(problem, jitter=-0.5)

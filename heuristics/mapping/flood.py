@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import inf
 from time import perf_counter
-from typing import Literal, get_args
 
 import numpy as np
 
+from edrp.errors import Fault, InvalidInstanceError
+from edrp.heuristics.mapping.agents.rules import PruningName
+from edrp.heuristics.mapping.agents.rules import Rules as AgentRules
 from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
 from edrp.heuristics.mapping.flood_memory import (
     ASKED,
@@ -28,9 +31,11 @@ from edrp.heuristics.mapping.flood_memory import (
 from edrp.heuristics.mapping.flood_result import FloodResult
 from edrp.mapping.costs import COSTS, CostName, MapFacts
 from edrp.mapping.tables import NetworkTables, TaskTables
+from edrp.parameters import read_parameters
+from edrp.wording import shown
 
-Pruning = Literal["none", "least-cost", "annealed", "random"]
-PRUNINGS: tuple[Pruning, ...] = get_args(Pruning)
+PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
+"""In the order of the compiled code."""
 
 CHUNK = 20_000
 """Messages between two looks at the clock."""
@@ -67,6 +72,11 @@ class Flood:
     public, public_cost
         Whether uplinks are used at all, and the price of a hop over the public network.
 
+    Raises
+    ------
+    InvalidInstanceError
+        Naming each argument that cannot be, and what would be right.
+
     Examples
     --------
     >>> from edrp.mapping.tables import mapping_tables
@@ -90,7 +100,7 @@ class Flood:
         self,
         network: NetworkTables,
         *,
-        pruning: Pruning = "least-cost",
+        pruning: PruningName = "least-cost",
         cost: CostName = "additive",
         split_by_hops: bool = False,
         cooling: float = 0.5,
@@ -103,22 +113,28 @@ class Flood:
         public: bool = True,
         public_cost: float = 0.0,
     ) -> None:
+        if not 0 <= jitter <= 1:
+            raise InvalidInstanceError([Fault("jitter", shown(jitter), "must be between 0 and 1")], "flood of maps")
+        given = {
+            "pruning": pruning,
+            "cost": cost,
+            "split_by_hops": split_by_hops,
+            "cooling": cooling,
+            "neighbours": neighbours,
+            "most_messages": most_messages,
+            "max_empty_hops": max_empty_hops,
+            "total_hops": total_hops,
+            "cumulative": cumulative,
+            "public_cost": public_cost,
+        }
+        rules = asdict(read_parameters(AgentRules, given, "flood"))
         self.network = network
         self.cost = cost
         self._rules = Rules(
-            max_empty_hops=max_empty_hops,
-            total_hops=total_hops,
-            cumulative=cumulative,
+            **{**rules, "cost": COSTS.index(cost), "pruning": PRUNINGS.index(pruning)},
             public=public,
-            public_cost=float(public_cost),
-            cost=COSTS.index(cost),
-            most_links=0,
-            pruning=PRUNINGS.index(pruning),
-            split_by_hops=split_by_hops,
-            cooling=float(cooling),
-            neighbours=neighbours,
-            most_messages=most_messages,
             jitter=float(jitter),
+            most_links=0,
             timed=False,
             seed=0,
         )
@@ -164,7 +180,8 @@ class Flood:
         places = np.cumsum(marked) - 1
         steps = memory.maps[: counts[MAPS]][marked]
         steps["parent"] = np.where(steps["parent"] < 0, -1, places[steps["parent"]])
-        found = steps[ends := places[ends]]
+        last = places[ends]
+        found = steps[last]
         load = found["load"] / np.maximum(found["servers"], 1)
         columns = (found["cost"], found["links"], found["public"], found["dedicated"], load)
         handled, sent = int(counts[HANDLED]), int(counts[SENT])
@@ -177,5 +194,5 @@ class Flood:
             cost=self.cost,
             most_links=most_links,
             steps=steps,
-            ends=ends,
+            ends=last,
         )

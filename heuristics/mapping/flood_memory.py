@@ -77,7 +77,7 @@ class TaskArrays(NamedTuple):
     @classmethod
     def of(cls, task: TaskTables) -> TaskArrays:
         """The arrays themselves, not copies."""
-        return cls(*(getattr(task, name) for name in cls._fields))
+        return cls(int(task.source), int(task.delivery), task.needs, task.bandwidths, task.hosts)
 
 
 class Rules(NamedTuple):

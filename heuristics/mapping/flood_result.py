@@ -41,6 +41,8 @@ class FloodResult(Sequence[FoundMap]):
     finished : whether every message was handled and acknowledged; not when time was up.
     capped : whether messages were kept back because there were too many.
     facts : of the complete maps, in the order in which they were found.
+    cost, most_links : what maps are ranked by.
+    steps, ends : maps step by step (dtype `edrp.heuristics.mapping.flood_memory.MAP`), and the last step of each complete one.
     """
 
     messages: dict[str, int]

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from edrp.documents.mapping import PathMap
-from edrp.heuristics.mapping.flood import Flood, Pruning
+from edrp.heuristics.mapping.agents.rules import PruningName
+from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.flood_result import FloodResult, FoundMap
 from edrp.mapping.costs import objective
 from edrp.mapping.tables import mapping_tables, path_map
@@ -71,7 +72,7 @@ class MappingProtocol:
     kinds: tuple[str, ...] = ("mapping",)
     exact = False
     parameters: type[Any]
-    pruning: Pruning
+    pruning: PruningName
 
     def refusal(self, problem: MappingProblem) -> str | None:
         """None: takes every mapping problem."""
@@ -135,7 +136,7 @@ class ProcessMap(MappingProtocol):
     name = "process-map"
     summary = "decentralised: servers send on every map; exact unless stopped, for a handful of servers"
     parameters = ProcessMapParameters
-    pruning = "none"
+    pruning: PruningName = "none"
 
     def candidates(self, found: FloodResult) -> Iterable[FoundMap]:
         """Complete maps by their objective alone, of which nothing is given up for other virtues."""
@@ -166,7 +167,7 @@ class LeastCostMap(MappingProtocol):
     name = "least-cost-map"
     summary = "decentralised: servers send on maps that are better than all before them with as many components mapped"
     parameters = LeastCostParameters
-    pruning = "least-cost"
+    pruning: PruningName = "least-cost"
 
 
 class AnnealedLeastCostMap(MappingProtocol):
@@ -184,7 +185,7 @@ class AnnealedLeastCostMap(MappingProtocol):
     name = "annealed-least-cost-map"
     summary = "least-cost-map that lets worse maps pass with a probability that falls with the components mapped"
     parameters = AnnealedParameters
-    pruning = "annealed"
+    pruning: PruningName = "annealed"
 
 
 class RandomNeighbor(MappingProtocol):
@@ -201,7 +202,7 @@ class RandomNeighbor(MappingProtocol):
     name = "random-neighbor"
     summary = "decentralised: servers send each map to a few neighbours drawn at random"
     parameters = RandomNeighbourParameters
-    pruning = "random"
+    pruning: PruningName = "random"
 
 
 METHODS = (ProcessMap(), LeastCostMap(), AnnealedLeastCostMap(), RandomNeighbor())
