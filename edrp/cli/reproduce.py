@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,6 +23,8 @@ from edrp.validation import (
     table_4,
     table_iv,
 )
+from edrp.validation.bimodal import report as bimodal_report
+from edrp.validation.bimodal.report_plan import Extent, quick_look
 from edrp.validation.enactment import report as enactment_report
 
 Data = Annotated[
@@ -31,6 +33,7 @@ Data = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; without it none are drawn.")]
 
 QUICK_SEEDS = 3
+SENSITIVE_NETWORKS = 5
 
 validate = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True)
 
@@ -145,3 +148,43 @@ def run_enactment(
         words += [name for name, given in (("--quick", quick), ("--sensitivity", sensitivity)) if given]
         enactment_report.write(found, out, " ".join(["edrp validate enactment", *words]))
         say(output(), f"report: {out / enactment_report.REPORT}")
+
+
+@validate.command("bimodal")
+def run_bimodal(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
+    ] = None,
+    networks: Annotated[int, typer.Option(min=1, help="Random networks for each point of Figs. 8 and 9.")] = 30,
+    instances: Annotated[int, typer.Option(min=2, help="Tasks to map for each size of Fig. 7.")] = 100,
+    tasks: Annotated[int, typer.Option(min=1, help="In each trace.")] = 500,
+    flow: Annotated[
+        Literal["drawn", "expected"], typer.Option(help="The public network: drawn every 10 ms, or at its expectation.")
+    ] = "drawn",
+    spark: Master = None,
+    jobs: Jobs = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Three networks at few points: a look that decides little.")] = False,
+    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Change constants one at a time as well.")] = False,
+) -> None:
+    """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, a verdict on every sentence of the paper."""
+    refuse_both(spark, jobs)
+    few = min(networks, SENSITIVE_NETWORKS) if sensitivity else 0
+    extent = Extent(networks=networks, tasks=tasks, flow=flow, instances=instances, sensitive=few)
+    with session_on(spark) as session, batch_progress("running") as report:
+        where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
+        found = bimodal_report.investigate(quick_look(extent) if quick else extent, out=out, progress=report, **where)
+    bimodal_report.say(output(), found)
+    if out is not None:
+        given = {
+            "--networks": networks,
+            "--instances": instances,
+            "--tasks": tasks,
+            "--flow": flow,
+            "--spark": spark,
+            "--out": out,
+        }
+        words = [f"{name} {value}" for name, value in given.items() if value is not None]
+        words += [name for name, on in (("--quick", quick), ("--sensitivity", sensitivity)) if on]
+        bimodal_report.write(found, out, " ".join(["edrp validate bimodal", *words]))
+        say(output(), f"report: {out / bimodal_report.REPORT}")

@@ -75,6 +75,11 @@ class Finding(NamedTuple):
         return "undecided"
 
     @property
+    def margin(self) -> float:
+        """How far the number is inside the range, negative where it is outside."""
+        return min(self.value.mean - self.least, self.most - self.value.mean)
+
+    @property
     def words(self) -> str:
         """The number with its interval."""
         return in_words(self.value, self.unit)

@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 
 from edrp.datasets.platforms import mapping_problem
 from edrp.errors import EdrpError
-from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.problems.mapping import MappingProblem
 from edrp.validation.bimodal.report_plan import Extent
 from edrp.validation.bimodal.report_runs import Values, batch_rows
 
 EXACT = "label-setting"
 LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"
+MOST_MESSAGES = 50_000
+"""Of RandomNeighbor with k = 2, which without a limit doubles its maps at every server."""
+
 HEURISTICS: Mapping[str, str] = {
     LEAST: "least-cost-map",
     ANNEALED: "annealed-least-cost-map",
     RANDOM_1: "random-neighbor:neighbours=1",
-    RANDOM_2: "random-neighbor:neighbours=2",
+    RANDOM_2: f"random-neighbor:neighbours=2,most_messages={MOST_MESSAGES}",
 }
 """The paper's names, and ours with parameters."""
 
@@ -104,6 +106,8 @@ def _check(row: Mapping[str, Any]) -> None:
 
 
 def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str], Any], n_jobs: int | None) -> Mapped:
+    from edrp.formulations.mapping.relaxed import relaxed_bound
+
     feasible = [name for name in problems if rows[name, EXACT]["status"] == "optimal"]
     bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(delayed(relaxed_bound)(problems[name]) for name in feasible)
     own = {words: [rows[name, method] for name in feasible] for words, method in HEURISTICS.items()}

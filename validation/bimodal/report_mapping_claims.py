@@ -108,14 +108,14 @@ def _share(mapped: Mapped, name: str) -> Interval:
 
 STATEMENTS: tuple[tuple[str, str, Callable[[MappedBySize], Findings]], ...] = (
     ("LeastCostMap is very close to the optimum: at most 1.03 of it in the mean", "§4.2, Fig. 7a", _above(LEAST, CLOSE, False)),
-    ("so is AnnealedLeastCostMap", "§4.2, Fig. 7a", _above(ANNEALED, CLOSE, False)),
-    ("both are equally close, within 1 % of the optimum", "§4.2, Fig. 7a", _equally_close),
+    ("AnnealedLeastCostMap is as close to the optimum: at most 1.03 of it", "§4.2, Fig. 7a", _above(ANNEALED, CLOSE, False)),
+    ("LeastCostMap and AnnealedLeastCostMap are equally close, within 1 % of the optimum", "§4.2, Fig. 7a", _equally_close),
     ("LeastCostMap is fairly close to the paper's bound: at most 1.5 of it", "§4.2, Fig. 7a", _above(LEAST, FAIRLY_CLOSE, True)),
     ("RandomNeighbor (k = 1) is not good: it maps at most half, at 1.5 times the cost or more", "§4.2, Fig. 7a", _not_good),
     ("AnnealedLeastCostMap takes far more messages than both, at least 1.5 times as many", "§4.2, Fig. 7b", _many_messages),
     ("RandomNeighbor (k = 1) takes far fewer than LeastCostMap, at most half", "§4.1.3", _few_messages),
     ("the messages of annealing are not worth its gain", "§4.2", _no_gain),
     ("LeastCostMap maps at least 98 % of what can be mapped", "aim", _maps_nearly_all),
-    ("its messages grow with an exponent of at most 1.3", "aim", _grows_little),
+    ("messages of LeastCostMap grow with an exponent of at most 1.3", "aim", _grows_little),
 )
 """What is said, where, and what is found of it; "aim" marks what we ask for beyond the paper."""

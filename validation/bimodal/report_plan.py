@@ -29,8 +29,8 @@ class Way:
 
     Attributes
     ----------
-    words
-        For tables.
+    words, heading
+        In text, and above a column.
     method
         As the batch layer knows it.
     fields
@@ -38,17 +38,23 @@ class Way:
     """
 
     words: str
+    heading: str
     method: str
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 CHOSEN, FIXED, PRINTED, FEWEST_LINKS, FURTHER = "chosen", "fixed", "printed", "fewest-links", "further"
 WAYS: Mapping[str, Way] = {
-    CHOSEN: Way("fewest public hops, then load", "public-hops-mapping"),
-    FIXED: Way("fewest public hops, then load; links never re-allocated", "public-hops-mapping:reallocation=False"),
-    PRINTED: Way("load, then most dedicated and fewest public hops, as printed", "load-balance-mapping"),
-    FEWEST_LINKS: Way("fewest public hops, then fewest links", "public-hops-links-mapping"),
-    FURTHER: Way("fewest public hops, then fewest links; up to 3 empty hops", "public-hops-links-mapping", {"max_empty_hops": 3}),
+    CHOSEN: Way("fewest public hops, then load", "public hops,\nload", "public-hops-mapping"),
+    FIXED: Way("the same, links never re-allocated", "never\nre-allocated", "public-hops-mapping:reallocation=False"),
+    PRINTED: Way("load, then dedicated and public hops", "as printed:\nload first", "load-balance-mapping"),
+    FEWEST_LINKS: Way("fewest public hops, then links", "public hops,\nlinks", "public-hops-links-mapping"),
+    FURTHER: Way(
+        "fewest public hops, then links; 3 empty hops",
+        "public hops,\nlinks; 3 empty",
+        "public-hops-links-mapping",
+        {"max_empty_hops": 3},
+    ),
 }
 """The first is that of all figures; the others are set beside it."""
 
@@ -122,10 +128,10 @@ class Extent:
         return f"{self.networks}-networks-{self.tasks}-tasks-{self.flow}"
 
 
-def quick(extent: Extent) -> Extent:
+def quick_look(extent: Extent) -> Extent:
     """A look at every figure within a few minutes, which decides little.
 
-    >>> quick(Extent()).networks
+    >>> quick_look(Extent()).networks
     3
     """
     return Extent(

@@ -78,7 +78,14 @@ def run_group(
     EdrpError
         When a run failed, naming the first.
     """
-    fields = {"rate": group.rate, "links": group.links, "tasks": extent.tasks, "flow": extent.flow, **group.fields, **(given or {})}
+    fields = {
+        "rate": group.rate,
+        "links": group.links,
+        "tasks": extent.tasks,
+        "flow": extent.flow,
+        **group.fields,
+        **(given or {}),
+    }
     instances = {
         f"{networks}/{seed}": make(networks=networks, seed=seed, **fields) for networks in group.networks for seed in extent.seeds
     }

@@ -119,7 +119,7 @@ def _crossings(curves: Mapping[float, Values], level: float) -> Values:
     count = heights.shape[1]
     drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES if count > 1 else 0, count))
     samples = np.vstack([np.arange(count), drawn])
-    return np.array([crossing(x, heights[:, sample].mean(axis=1), level) for sample in samples])
+    return np.array([crossing(x, curve, level) for curve in heights[:, samples].mean(axis=2).T])
 
 
 def _percentiles(found: Values) -> Interval:

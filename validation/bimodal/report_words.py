@@ -30,6 +30,14 @@ class Measure(NamedTuple):
         """
         return f"{self.scale * value:.{self.digits}f}".replace("-", "−")
 
+    def signed(self, value: float) -> str:
+        """A difference in digits.
+
+        >>> MEASURES["deviation"].signed(0.021)
+        '+2.1'
+        """
+        return f"{self.scale * value:+.{self.digits}f}".replace("-", "−")
+
 
 MEASURES = {
     "throughput": Measure("throughput [tasks/h]", 1.0, 1),

@@ -1,0 +1,377 @@
+"""Figs. 7 to 9 of bi-modal networks: statistics, verdicts, what is run, and the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from edrp.batch.journal import table_of
+from edrp.batch.solving import solve_task
+from edrp.batch.source import read_instances
+from edrp.batch.tasks import Task, choices_of
+from edrp.datasets.platforms import bimodal_scenario
+from edrp.errors import EdrpError
+from edrp.problems.base import Problem
+from edrp.validation.bimodal import report, report_runs
+from edrp.validation.bimodal.report_claims import STATEMENTS, statements
+from edrp.validation.bimodal.report_findings import LINKS, NUMBER, SHARE, Finding
+from edrp.validation.bimodal.report_mapping import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped, map_all
+from edrp.validation.bimodal.report_mapping_claims import STATEMENTS as MAPPING_STATEMENTS
+from edrp.validation.bimodal.report_mapping_claims import mapping_statements
+from edrp.validation.bimodal.report_plan import (
+    CHOSEN,
+    FIXED,
+    FURTHER,
+    NETWORKS,
+    PRINTED,
+    SPANNING,
+    WAYS,
+    Cell,
+    Extent,
+    Group,
+    groups,
+    quick_look,
+)
+from edrp.validation.bimodal.report_runs import run_group
+from edrp.validation.bimodal.report_sensitivity import VARIANTS, sensitivity, varied_scenario
+from edrp.validation.bimodal.report_statistics import crossing, crossing_interval, crossing_ratio, growth_exponent, share_interval
+from edrp.validation.reporting.intervals import Interval, interval
+
+pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker
+
+TINY = Extent(networks=2, rates=(60.0,), links=(SPANNING,), tasks=6, sizes=(30,), instances=3, sensitive=1)
+
+
+def in_this_process(instances, method, *, out=None, progress=None, n_jobs=None):
+    """Stands in for `solve_batch`: the same rows without processes and folders."""
+    tasks = [Task(instance, choice, 0) for instance in read_instances(instances) for choice in choices_of(method)]
+    return table_of([solve_task(task) for task in tasks])
+
+
+def as_the_paper_says(cell, networks=30):
+    """Metrics of a cell that bear out every sentence, with a little noise that all cells of a network share."""
+    noise = 1 + np.random.default_rng(7).normal(0, 1e-3, networks)
+    load, mesh = cell.rate / 60, cell.links / 100
+    accepted = {"both": 1 - 0.25 / (1 + mesh**4), "dedicated": mesh**4 / (mesh**4 + 3), "public": 0.3}[cell.networks]
+    if cell.links == 200:
+        accepted = 0.95
+    extra = 0.4 * max(0.0, 2 - mesh) if cell.networks == "both" else 0.0
+    late = 0.15 * 10 ** (-3.5 * (mesh - 0.99)) if mesh > 0.99 else 0.15 + 0.3 * (0.99 - mesh)
+    deviation = {"both": late, "dedicated": 0.0, "public": 0.6}
+    both = cell.networks == "both"
+    values = {
+        "throughput": 60 * load * accepted,
+        "acceptance": accepted,
+        "server_utilisation": {"both": 0.5, "dedicated": 0.2, "public": 0.2}[cell.networks] * load,
+        "server_work": {"both": 0.45, "dedicated": 0.2, "public": 0.1}[cell.networks] * load,
+        "link_utilisation": 0.3 / mesh + extra,
+        "deviation": deviation[cell.networks],
+        "elongation": {"both": 0.15, "dedicated": 0.0, "public": 2.5}[cell.networks],
+        "public_share": 0.1 if both and cell.links < 200 else 0.0,
+        "messages": 1000.0,
+        "reallocations": 50.0,
+    }
+    if cell.way == FIXED:
+        values |= {"throughput": 0.9 * values["throughput"], "acceptance": 0.9 * accepted, "deviation": 0.3}
+        values["link_utilisation"] *= 0.8
+    if cell.way == PRINTED:
+        values["deviation"] = 0.55
+    return {name: value * noise for name, value in values.items()}
+
+
+def supporting_samples(extent):
+    return {cell: as_the_paper_says(cell, extent.networks) for group in groups(extent) for cell, _ in group.cells}
+
+
+def mapped_as_the_paper_says(extent, **how):
+    generator = np.random.default_rng(3)
+    found = {}
+    for size in extent.sizes:
+        optimum = generator.uniform(10, 20, 90)
+        costs = {name: optimum * (1.01 + 0.001 * generator.random(90)) for name in HEURISTICS}
+        messages = {
+            name: (2.5 if name == ANNEALED else 1.0) * 37 * size * (1 + 0.1 * generator.random(90)) for name in HEURISTICS
+        }
+        costs[RANDOM_1] = np.where(np.arange(90) % 3 == 0, 2.0 * optimum, np.nan)
+        messages[RANDOM_1] = messages[LEAST] / 9
+        found[size] = Mapped(optimum, optimum / 1.2, costs, messages)
+    return found
+
+
+def test_a_curve_crosses_between_its_points_at_its_first_one_or_nowhere():
+    assert crossing([25, 50, 75], [0.1, 0.3, 0.7], 0.5) == 62.5
+    assert crossing([25, 50, 75], [0.5, 0.3, 0.7], 0.5) == 25
+    assert crossing([25, 50, 75], [0.1, 0.3, 0.4], 0.5) == math.inf
+
+
+def test_intervals_of_crossings_cover_where_the_expected_curve_crosses():
+    generator = np.random.default_rng(5)
+    x = (50, 100, 150)
+    covered = 0
+    for _ in range(40):
+        level = generator.normal(0, 0.1, 30)  # of each network, at all numbers of links
+        curves = {at: 0.4 + 0.004 * (at - 75) + level for at in x}
+        found = crossing_interval(curves, 0.5)
+        covered += found.low <= 100 <= found.high
+    assert 33 <= covered < 40
+
+
+def test_a_ratio_of_crossings_is_that_of_the_same_networks():
+    generator = np.random.default_rng(6)
+    level = generator.normal(0, 0.1, 30)
+    slow = {at: at / 200 * (1 + level) for at in (50, 100, 150, 200)}
+    fast = {at: 2 * at / 200 * (1 + level) for at in (50, 100, 150, 200)}
+    ratio = crossing_ratio(fast, slow, 0.6)
+    assert ratio.mean == pytest.approx(0.5)
+    assert ratio.low == pytest.approx(0.5) == ratio.high  # whatever networks are drawn, both curves move alike
+    never = {at: np.full(30, 0.1) for at in slow}
+    assert crossing_ratio(fast, never, 0.6).mean == 0
+    assert crossing_ratio(never, never, 0.6).mean == math.inf
+
+
+def test_one_network_has_no_interval():
+    assert crossing_interval({50: np.array([0.2]), 100: np.array([0.8])}, 0.5) == Interval(75.0, None, None)
+
+
+def test_the_growth_exponent_is_found_in_noise():
+    generator = np.random.default_rng(2)
+    x = np.repeat([30.0, 60.0, 90.0, 120.0], 50)
+    found = growth_exponent(x, 40 * x**1.1 * generator.lognormal(0, 0.3, x.size))
+    assert found.low < 1.1 < found.high
+    assert found.high - found.low < 0.2
+
+
+def test_a_share_of_all_is_not_certain():
+    assert share_interval(30, 30).low < 0.9 < share_interval(700, 700).low
+    assert share_interval(0, 0).low is None
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "verdict", "asked"),
+    [
+        ([0.10, 0.12, 0.11], {"most": 0.2}, "holds", "at most 20.0 %"),
+        ([0.30, 0.32, 0.31], {"most": 0.2}, "does not hold", "at most 20.0 %"),
+        ([0.10, 0.32, 0.21], {"most": 0.2}, "undecided", "at most 20.0 %"),
+        ([0.10], {"most": 0.2}, "undecided", "at most 20.0 %"),
+        ([0.12, 0.13, 0.14], {"least": 0.1, "most": 0.2}, "holds", "10.0 % to 20.0 %"),
+        ([0.05, 0.06, 0.04], {"least": 0.1, "most": 0.2}, "does not hold", "10.0 % to 20.0 %"),
+        ([0.0, 0.0], {"least": 0.0, "beyond": True}, "does not hold", "above 0.0 %"),
+        ([0.0, 0.0], {"least": 0.0}, "holds", "at least 0.0 %"),
+    ],
+)
+def test_a_finding_is_decided_by_its_whole_interval(values, limits, verdict, asked):
+    finding = Finding("", interval(np.array(values)), SHARE, **limits)
+    assert (finding.verdict, finding.asked) == (verdict, asked)
+
+
+def test_what_is_never_reached_is_more_than_any_number():
+    never = Finding("", Interval(math.inf, 180.0, math.inf), LINKS, least=120.0, beyond=True)
+    assert (never.verdict, never.words) == ("holds", "never (180 to never)")
+    assert Finding("", Interval(1.0, 0.9, 1.1), NUMBER, most=1.0).words == "1 (0.9 to 1.1)"
+
+
+@pytest.mark.parametrize("extent", [Extent(), quick_look(Extent())], ids=["all", "quick"])
+def test_every_sentence_is_judged_on_what_is_run_and_can_hold(extent):
+    found = statements(supporting_samples(extent))
+    assert [each.sentence for each in found] == [sentence for sentence, _, _ in STATEMENTS]
+    assert {each.sentence: each.verdict for each in found if each.verdict != "holds"} == {}
+
+
+CONTRADICTIONS = [
+    ("re-allocation raises throughput", lambda cell: cell.way == CHOSEN and cell.rate == 120, "throughput", 0.5),
+    (
+        "re-allocation leaves CPU utilisation unchanged, within 2 points",
+        lambda cell: cell.way == FIXED,
+        "server_utilisation",
+        2.0,
+    ),
+    ("re-allocation lowers the deviation at every rate", lambda cell: cell == Cell("both", rate=10.0), "deviation", 3.0),
+    (
+        "dedicated links alone: more than 120 are needed to accept half of the tasks",
+        lambda cell: cell.networks == "dedicated",
+        "acceptance",
+        2.0,
+    ),
+    (
+        "both networks accept half of the tasks with at most half the links of dedicated alone",
+        lambda cell: cell.networks == "both" and cell.links < 125,
+        "acceptance",
+        0.5,
+    ),
+    (
+        "server utilisation (work done) of both is above the sum of the two alone",
+        lambda cell: cell.networks == "public",
+        "server_work",
+        4.0,
+    ),
+    ("deviation on the public network alone is at least 50 % at the default point", lambda cell: True, "deviation", 0.5),
+    ("the public network alone takes 200 to 300 % longer", lambda cell: cell.networks == "public", "elongation", 0.6),
+    (
+        "our choice of maps lowers the deviation by at least 20 points against the printed order",
+        lambda cell: cell.way == FURTHER,
+        "deviation",
+        3.0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("sentence", "where", "metric", "factor"), CONTRADICTIONS, ids=[each[0][:40] for each in CONTRADICTIONS])
+def test_a_sentence_does_not_hold_where_samples_contradict_it(sentence, where, metric, factor):
+    samples = supporting_samples(Extent())
+    for cell, metrics in samples.items():
+        if where(cell):
+            metrics[metric] = factor * metrics[metric]
+    assert next(each for each in statements(samples) if each.sentence == sentence).verdict == "does not hold"
+
+
+def test_sentences_on_heuristics_hold_and_fail_by_their_numbers():
+    found = mapped_as_the_paper_says(Extent())
+    judged = {each.sentence: each.verdict for each in mapping_statements(found)}
+    assert list(judged) == [sentence for sentence, _, _ in MAPPING_STATEMENTS]
+    assert set(judged.values()) == {"holds"}
+    dear = {size: mapped._replace(optimum=mapped.optimum / 1.1, bound=mapped.bound / 2) for size, mapped in found.items()}
+    for mapped in dear.values():
+        mapped.costs[LEAST][:10] = np.nan
+        mapped.messages[RANDOM_1][:] = mapped.messages[ANNEALED]
+    failed = [each.sentence for each in mapping_statements(dear) if each.verdict == "does not hold"]
+    assert len(failed) == 7
+    assert "LeastCostMap maps at least 98 % of what can be mapped" in failed
+    assert "messages of LeastCostMap grow with an exponent of at most 1.3" not in failed
+
+
+def test_every_point_is_run_once_and_folders_are_apart():
+    for extent in (Extent(), quick_look(Extent())):
+        made = list(groups(extent))
+        assert len({group.name for group in made}) == len(made)
+        cells = [cell for group in made for cell, _ in group.cells]
+        assert len(set(cells)) == len(cells)
+        points = [(rate, SPANNING) for rate in extent.rates] + [(60.0, links) for links in extent.links]
+        assert {Cell(networks, *point) for networks in NETWORKS for point in points} <= set(cells)
+        assert {Cell("both", rate, SPANNING, FIXED) for rate in extent.rates} <= set(cells)
+        assert {Cell("both", way=way) for way in WAYS} <= set(cells)
+    assert len({Extent(**{name: value}).folder for name, value in (("networks", 3), ("tasks", 9), ("flow", "expected"))}) == 3
+
+
+def test_runs_go_through_the_batch_layer_and_are_not_repeated(tmp_path):
+    group = Group("one", ("dedicated", "public"), 60.0, SPANNING, (CHOSEN,))
+    first = run_group(group, TINY, out=tmp_path / "rows", n_jobs=1)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    again = run_group(group, TINY, out=tmp_path / "rows", n_jobs=1)
+    assert written == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    for cell, metrics in first.items():
+        assert all(np.array_equal(metrics[name], again[cell][name]) for name in metrics)
+        assert (metrics["public_share"] == (cell.networks == "public")).all()
+
+
+def test_a_run_that_fails_is_named(monkeypatch):
+    def broken(instances, method, **how):
+        texts = {name: json.dumps({**problem.model_dump(mode="json"), "tasks": []}) for name, problem in instances.items()}
+        return in_this_process(texts, method)
+
+    monkeypatch.setattr(report_runs, "solve_batch", broken)
+    with pytest.raises(EdrpError, match=r"public-hops-mapping on dedicated/1: failed: .*tasks"):
+        run_group(Group("one", ("dedicated",), 60.0, SPANNING, (CHOSEN,)), TINY)
+
+
+def test_tasks_are_mapped_by_every_heuristic_and_none_beats_the_optimum(monkeypatch):
+    monkeypatch.setattr(report_runs, "solve_batch", in_this_process)
+    ((size, mapped),) = map_all(TINY, n_jobs=1).items()
+    assert size == 30
+    assert 0 < mapped.optimum.size <= TINY.instances
+    assert (mapped.bound <= mapped.optimum * (1 + 1e-9)).all()
+    for name in HEURISTICS:
+        assert (mapped.ratio(name, mapped.optimum) >= 1 - 1e-9).all()
+        assert (mapped.messages[name] > 0).all()
+    assert mapped.found(LEAST).any()
+
+
+def test_sensitivity_changes_the_constant_that_it_names(monkeypatch):
+    seen = []
+
+    def solved(instances, method, **how):
+        seen.extend(instances.values())
+        return in_this_process(instances, method)
+
+    monkeypatch.setattr(report_runs, "solve_batch", solved)
+    found = sensitivity(TINY, {name: VARIANTS[name] for name in ("as documented", "k = 1", "window: 60 s")})
+    assert list(found) == ["as documented", "k = 1", "window: 60 s"]
+    assert set(found["k = 1"]) == {Cell(networks) for networks in NETWORKS}
+    plain, half, slow = (each for each in seen if each.networks == "both")
+    assert [2 * node.capacity for node in half.network.nodes] == [node.capacity for node in plain.network.nodes]
+    assert (plain.window, slow.window) == (10.0, 60.0)
+    assert varied_scenario(servers=5, links=4, tasks=1) == bimodal_scenario(servers=5, links=4, tasks=1)
+    assert sensitivity(Extent(sensitive=0)) == {}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_is_a_scenario(name):
+    scenario = varied_scenario(servers=5, links=4, tasks=1, **VARIANTS[name])
+    assert isinstance(scenario, Problem)
+    assert (scenario == bimodal_scenario(servers=5, links=4, tasks=1)) == (name == "as documented")
+
+
+class Links(HTMLParser):
+    """What a page would fetch, and its images."""
+
+    def __init__(self):
+        super().__init__()
+        self.fetched, self.images = [], 0
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        for name in ("src", "href"):
+            if given.get(name, "").startswith(("http", "//", "file")):
+                self.fetched.append(given[name])
+        self.images += tag == "img" and given["src"].startswith("data:image/svg+xml") and bool(given["alt"])
+
+
+def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(tmp_path, monkeypatch, capsys):
+    from edrp.cli import main
+
+    asked = {}
+
+    def observed(extent, **how):
+        asked["extent"] = extent
+        return supporting_samples(extent)
+
+    monkeypatch.setattr(report, "observe", observed)
+    monkeypatch.setattr(report, "map_all", mapped_as_the_paper_says)
+    monkeypatch.setattr(
+        report, "sensitivity", lambda extent, **how: {"k = 1": {Cell(each): as_the_paper_says(Cell(each)) for each in NETWORKS}}
+    )
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", "bimodal", "--networks", "4", "--quick", "--sensitivity", "--out", str(tmp_path)])
+    assert not ended.value.code
+    assert (asked["extent"].networks, asked["extent"].sensitive) == (3, 1)
+    printed = capsys.readouterr().out
+    assert "holds: re-allocation raises throughput" in printed
+    assert "…" not in printed  # every table fits the terminal
+    page = (tmp_path / report.REPORT).read_text(encoding="utf-8")
+    links = Links()
+    links.feed(page)
+    assert (links.fetched, links.images) == ([], 3)
+    command = (
+        f"edrp validate bimodal --networks 4 --instances 100 --tasks 500 --flow drawn --out {tmp_path} --quick --sensitivity"
+    )
+    for words in (command, "RandomNeighbor, k = 2", "Choices of maps", "variation_base", "k = 1", "Alg. 4", "standard deviation"):
+        assert words in page
+    with (tmp_path / "statements.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["verdict"] for row in rows} == {"holds"}
+    document = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
+    assert {row["statement"] for row in rows} == {each["statement"] for each in document["statements"]}
+    assert len(document["statements"]) == len(rows)
+    own = supporting_samples(asked["extent"])[Cell("both")]["deviation"]
+    (record,) = [
+        each
+        for each in document["networks"]
+        if (each["networks"], each["tasks_per_hour"], each["links"], each["way"]) == Cell("both")
+        and each["metric"] == "deviation"
+    ]
+    assert record["mean"] == own.mean()
+    assert "| public hops, load | as printed: load first |" in (tmp_path / report.TABLES).read_text(encoding="utf-8")
