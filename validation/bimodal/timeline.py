@@ -137,9 +137,11 @@ def _draw(ax: Any, time: NDArray[np.float64], curves: dict[str, tuple[NDArray[An
 
 def _samples(end: float) -> NDArray[np.float64]:
     step = next((each for each in STEPS if end / each < MOST_SAMPLES), STEPS[-1])
-    return np.arange(math.ceil(end / step) + 1) * step
+    times: NDArray[np.float64] = np.arange(math.ceil(end / step) + 1) * step
+    return times
 
 
 def _share(used: NDArray[np.float64], whole: float) -> NDArray[np.float64]:
-    # What is left of sums of many amounts after the last has ended is rounding.
-    return np.round(used / whole, 9) + 0.0 if whole else np.zeros_like(used)
+    """As part of the whole; what is left of sums of many amounts once the last has ended is rounding."""
+    part: NDArray[np.float64] = np.round(used / whole, 9) + 0.0 if whole else np.zeros_like(used)
+    return part
