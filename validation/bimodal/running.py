@@ -141,7 +141,7 @@ class Running:
         self.source[row, :used], self.target[row, :used], self.rate[row, :used] = hops.source, hops.target, hops.rate
         self.price[row, :used], self.links[row, :used] = described.price, hops.links
         self.arcs[row, :used, : hops.arcs.shape[1]] = hops.arcs
-        self._keys[row, :used] = [stream(self._seed, task, hop) for hop in range(used)]
+        self._keys[row, :used] = np.array([stream(self._seed, task, hop) for hop in range(used)], np.uint64)
         self._streams.progress[row, START], self._streams.progress[row, TOTAL] = now, described.nominal
         self.share()
 

@@ -1,0 +1,266 @@
+"""Runs on bi-modal networks: by hand where nothing is random, against quadrature and draws where something is."""
+
+import math
+from time import process_time
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import kstest, norm
+
+from edrp.datasets.platforms import bimodal_scenario
+from edrp.errors import InvalidInstanceError
+from edrp.methods import Options
+from edrp.problems.bimodal_scenario import BimodalScenario
+from edrp.validation.bimodal.draws import normals
+from edrp.validation.bimodal.expectation import expected_fraction
+from edrp.validation.bimodal.methods import METHODS, MappingChoice
+from edrp.validation.bimodal.simulator import simulate
+
+RATE = 1e5
+"""Bytes/s of every task below, so that data is a hundred thousand times its seconds."""
+
+
+def server(name, **fields):
+    return {"name": name, "capacity": 100.0, "uplink": 10 * RATE, **fields}
+
+
+def task(arrival=0.0, seconds=100.0, source="a", delivery="b", services=()):
+    return {
+        "arrival": arrival,
+        "source": source,
+        "delivery": delivery,
+        "services": services,
+        "rate": RATE,
+        "data": seconds * RATE,
+    }
+
+
+def scenario(*tasks, nodes=None, links=(), **fields):
+    """Tasks from a to b over the public network, which is steady."""
+    return BimodalScenario(
+        **{
+            "network": {"nodes": nodes or [server("a"), server("b")], "links": links},
+            "services": [{"name": "f", "capacity": 1.0, "shrinkage": 0.5}],
+            "tasks": tasks,
+            "variation": 0.0,
+            **fields,
+        }
+    )
+
+
+def run_of(world, seed=0, cost="public-hops", **how):
+    """A run that its own accounts find possible, and its metrics."""
+    run = simulate(world, cost, seed, **how)
+    evaluation = world.evaluate(run)
+    assert evaluation.broken == ()
+    return run, evaluation.metrics
+
+
+def small(**fields):
+    """A platform that is too small for its tasks, so that they share, wait for links and are refused."""
+    return bimodal_scenario(**{"servers": 30, "links": 29, "tasks": 60, "rate": 120.0, "seed": 5, "flow_interval": 0.1, **fields})
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_run():
+    first, again, other = (simulate(small(), "public-hops", seed).model_dump_json() for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_two_streams_share_a_downlink_while_both_run():
+    """Each gets 3/4 from 50 s, when the second comes, until the first has sent the 50 s that it has left; by hand."""
+    world = scenario(task(), task(50.0), nodes=[server("a"), server("b", downlink=1.5 * RATE)], reallocation_interval=0)
+    run, metrics = run_of(world)
+    first, second = run.tasks
+    assert first.finish == pytest.approx(50 + 50 / 0.75)
+    assert second.finish == pytest.approx(50 + 50 / 0.75 + 50)
+    assert (first.windows, second.windows) == (12, 12)
+    assert first.shortfall == pytest.approx(6 * 0.25 + 0.25)  # the last window is two thirds of one, and as short
+    assert second.shortfall == pytest.approx(6 * 0.25 + 0.25 * 2 / 3)  # its seventh is short for two thirds of it
+    assert metrics["elongation"] == pytest.approx((50 / 0.75 - 50) / 100)
+
+
+def test_expected_flows_and_drawn_ones_without_variation_are_the_same():
+    nodes = [server("a"), server("b", downlink=1.5 * RATE)]
+    drawn, expected = (run_of(scenario(task(), task(30.0), nodes=nodes, flow=flow))[0] for flow in ("drawn", "expected"))
+    assert [each.finish for each in drawn.tasks] == pytest.approx([each.finish for each in expected.tasks])
+    assert [each.shortfall for each in drawn.tasks] == pytest.approx([each.shortfall for each in expected.tasks])
+
+
+def test_a_hop_is_moved_to_a_link_once_it_is_free():
+    """The link carries one stream, the uplink one: the second goes public until the first ends, then the fourth in its place."""
+    tasks = [task(), task(10.0, 200.0), task(50.0), task(120.0)]
+    nodes = [server("a", uplink=RATE), server("b", downlink=RATE / 2)]
+    world = scenario(*tasks, nodes=nodes, links=[{"source": "a", "target": "b", "bandwidth": RATE}], reallocation_interval=7.0)
+    run, _ = run_of(world)
+    assert [each.accepted for each in run.tasks] == [True, True, False, True]
+    assert run.tasks[1].public == (True,)
+    assert run.changes.model_dump() == {"time": (105.0, 259.0), "task": (1, 3), "hop": (0, 0), "route": (0, 0)}
+    assert run.routes == (("a", "b"),)
+    assert run.tasks[1].finish == pytest.approx(105 + 200 - 95 / 2)  # at half its rate until it is moved
+    assert run.tasks[2].short is not None
+    assert run.tasks[3].public == (True,)
+    assert run.tasks[3].finish == pytest.approx(259 + 100 - 139 / 2)
+
+
+@pytest.mark.parametrize("how", [{"reallocation_interval": 0.0}, {}])
+def test_without_reallocation_a_hop_stays(how):
+    tasks = [task(), task(10.0, 200.0)]
+    nodes = [server("a", uplink=RATE), server("b", downlink=RATE / 2)]
+    world = scenario(*tasks, nodes=nodes, links=[{"source": "a", "target": "b", "bandwidth": RATE}], **how)
+    run, metrics = run_of(world, reallocation=bool(how))
+    assert (metrics["reallocations"], run.tasks[1].finish) == (0.0, pytest.approx(10 + 400))
+
+
+def test_tasks_on_dedicated_links_keep_their_rate_and_capacity_decides():
+    """Forty at once, each with a component: b has room for thirty-five."""
+    nodes = [server("a", capacity=0.0), server("b", capacity=35.0)]
+    tasks = [task(seconds=50.0 + index, services=("f",)) for index in range(40)]
+    links = [{"source": "a", "target": "b", "bandwidth": 60 * RATE}]
+    run, metrics = run_of(scenario(*tasks, nodes=nodes, links=links, networks="dedicated", variation=1.0))
+    assert metrics["acceptance"] == 35 / 40
+    assert [each.finish for each in run.tasks[:35]] == pytest.approx([50.0 + index for index in range(35)])
+    assert all(each.short.startswith("capacity") for each in run.tasks[35:])
+    assert metrics["deviation"] == 0.0
+
+
+@pytest.mark.parametrize("networks", ["both", "dedicated", "public"])
+@pytest.mark.parametrize("cost", ["load-balance", "public-hops", "public-hops-links"])
+def test_all_data_arrives_and_no_stream_outruns_its_source(networks, cost):
+    """Also that nothing is overbooked at any time, which the accounts check on all reservations and moves."""
+    world = small(networks=networks)
+    run, metrics = run_of(world, cost=cost)
+    served = [(index, each) for index, each in enumerate(run.tasks) if each.accepted]
+    assert 0 < len(served) < len(run.tasks)
+    for index, record in served:
+        assert record.delivered == pytest.approx(world.tasks[index].data * 0.95**10)
+        assert record.finish - record.start >= world.tasks[index].nominal * (1 - 1e-9)
+        assert record.windows == math.ceil((record.finish - record.start) / world.window - 1e-9)
+    on_links = [each for _, each in served if not any(each.public)]
+    assert all(each.shortfall == 0 for each in on_links)
+    assert (metrics["reallocations"] > 0) == (networks != "public") or networks == "dedicated"
+
+
+def test_links_are_allocated_anew_at_multiples_of_the_interval_and_lower_deviation():
+    """Nothing is overbooked after any of hundreds of moves: see the accounts in `run_of`."""
+    world = small(tasks=150, seed=6)
+    run, metrics = run_of(world)
+    assert len(run.changes.time) > 100
+    assert all(time % world.reallocation_interval == 0 for time in run.changes.time)
+    assert metrics["deviation"] < run_of(world, reallocation=False)[1]["deviation"]
+
+
+def test_buffers_raise_throughput():
+    """What a hop cannot pass at once, it passes later: with a second of buffer hardly anything is lost."""
+    world = small(networks="public", seed=2)
+    elongation = [run_of(world.replace(buffer=seconds))[1]["elongation"] for seconds in (0.0, 0.2, 2.0)]
+    assert elongation[0] > elongation[1] > elongation[2]
+    alone = scenario(task(seconds=500.0), variation=1.0, reallocation_interval=0)
+    slow, fast = (run_of(alone.replace(buffer=seconds))[0].tasks[0].finish for seconds in (0.0, 5.0))
+    assert slow > 600
+    assert 500 <= fast < 501
+
+
+def test_what_waits_before_a_hop_that_moves_to_a_link_is_delivered_too():
+    """At half rate the buffer of 20 s fills in 40 s; moved at 107 s, the stream has lost what it could not send by then."""
+    tasks = [task(), task(10.0, 200.0)]
+    nodes = [server("a"), server("b", downlink=RATE / 2)]
+    links = [{"source": "a", "target": "b", "bandwidth": RATE}]
+    run, _ = run_of(scenario(*tasks, nodes=nodes, links=links, reallocation_interval=107.0, buffer=20.0))
+    assert run.changes.time == (107.0,)
+    assert run.tasks[1].finish == pytest.approx(107 + 200 - 97 / 2)
+
+
+def test_what_is_drawn_for_a_task_depends_on_no_other():
+    alone = scenario(task(20.0, 1500.0), variation=1.0)
+    beside = scenario(task(0.0, 3.0), task(20.0, 1500.0), task(333.3, 70.0), variation=1.0)
+    first = simulate(alone, "public-hops", 4).tasks[0]
+    other = simulate(beside.replace(tasks=beside.tasks[1:]), "public-hops", 4).tasks[0]
+    assert first.finish == pytest.approx(other.finish, abs=1e-6)
+    assert first.finish != pytest.approx(simulate(alone, "public-hops", 5).tasks[0].finish, abs=1e-3)
+
+
+def test_draws_are_standard_normal_to_the_tail():
+    drawn = np.empty(1_000_000)
+    normals(3, 1, 4, drawn)
+    assert kstest(drawn[:200_000], "norm").pvalue > 1e-3
+    for bound in (2.0, 3.0, 3.7, 4.2):  # the last two lie beyond the corner of the lowest layer
+        expected = 2 * norm.sf(bound) * drawn.size
+        assert (abs(drawn) > bound).sum() == pytest.approx(expected, abs=4 * expected**0.5)
+    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 4e-3
+
+
+@pytest.mark.parametrize("shares", [(1.0,), (1.0,) * 10, (0.3, 1.0, 0.7), (0.02, 0.03), (0.9,) * 11])
+@pytest.mark.parametrize("variation", [0.05, 1.0, 1.4427, 3.0])
+def test_the_expected_least_fraction_is_the_integral_of_the_probability_to_exceed(shares, variation):
+    scale = variation * math.log(2)
+    exact, _ = quad(
+        lambda x: math.prod(norm.cdf((math.log(share) - math.log(x)) / scale) for share in shares),
+        0,
+        1,
+        points=sorted({*shares} - {1.0}),
+        epsabs=1e-12,
+        limit=300,
+    )
+    assert expected_fraction(shares, variation) == pytest.approx(exact, rel=1e-8)
+
+
+@pytest.mark.parametrize("shares", [(1.0,), (0.4, 0.8, 1.0), (1.0,) * 10])
+def test_the_expected_least_fraction_is_the_mean_of_draws(shares):
+    drawn = np.zeros((len(shares), 400_000))
+    for hop in range(len(shares)):
+        normals(0, 0, hop, drawn[hop])
+    least = np.minimum(1.0, np.array(shares)[:, None] * 2**drawn).min(axis=0)
+    error = least.std() / least.size**0.5
+    assert expected_fraction(shares) == pytest.approx(least.mean(), abs=4 * error)
+
+
+def test_drawn_and_expected_runs_have_the_same_mean():
+    """Three hops over the public network for twenty minutes: the duration is the expected one within sampling error."""
+    nodes = [server("a", services=()), server("b", services=("f",)), server("c", services=("g",))]
+    world = BimodalScenario(
+        network={"nodes": nodes},
+        services=[{"name": "f", "capacity": 1.0}, {"name": "g", "capacity": 1.0, "shrinkage": 0.9}],
+        tasks=[task(seconds=1200.0, delivery="a", services=("f", "g"))],
+    )
+    expected = run_of(world.replace(flow="expected"))[0].tasks[0]
+    assert expected.finish == pytest.approx(1200 / expected_fraction((1.0,) * 3))
+    assert expected.shortfall / expected.windows == pytest.approx(1 - expected_fraction((1.0,) * 3))
+    drawn = run_of(world)[0].tasks[0]
+    assert drawn.finish == pytest.approx(expected.finish, rel=4 * 0.45 / (expected.finish / 0.01) ** 0.5)
+
+
+def test_the_trace_of_the_paper_takes_less_than_five_seconds_of_one_core():
+    """500 tasks, 100 servers, both networks, a draw every 10 ms; so does what the paper says of it."""
+    simulate(small(tasks=3), "public-hops", 0)
+    world = bimodal_scenario(seed=0)
+    begin = process_time()
+    run = simulate(world, "public-hops", 0)
+    assert process_time() - begin < 5.0
+    metrics = world.evaluate(run).metrics
+    assert metrics["deviation"] < 0.2
+    assert metrics["elongation"] < 0.25
+
+
+def test_methods_follow_their_parameters():
+    world = small(flow="expected", max_empty_hops=3)
+    for method in METHODS:
+        answer = method.run(world, Options(parameters={"reallocation": False, "max_empty_hops": 0}))
+        assert answer.objective == world.evaluate(answer.decision).objective
+        assert not answer.decision.changes.time
+        assert max(len(route) for record in answer.decision.tasks for route in record.routes) == 2
+    plain, split = (
+        MappingChoice("public-hops").run(world, Options(parameters={"split_by_hops": split})).size["messages"]
+        for split in (False, True)
+    )
+    assert split > plain
+
+
+def test_a_method_refuses_more_empty_hops_than_the_scenario_allows():
+    with pytest.raises(InvalidInstanceError, match="max_empty_hops: must be at most 1, the limit of the scenario"):
+        MappingChoice("public-hops").run(small(), Options(parameters={"max_empty_hops": 2}))
+
+
+def test_a_run_that_is_out_of_time_holds_nothing():
+    answer = MappingChoice("load-balance").run(bimodal_scenario(), Options(time_limit=0.05))
+    assert (answer.status, answer.stopped_because, answer.decision) == ("none", "time_limit", None)
