@@ -4,7 +4,7 @@
     python benchmarks/mapping_messages.py --orders 20   # LeastCostMap besides under twenty orders of messages
 
 Ratios are means over the tasks that a heuristic maps; `found` is their share of all that can be mapped. The exponent is the slope
-of mean messages over servers, both as logarithms. Under other orders each message takes between nothing and the delay of its link,
+of mean messages over servers, both as logarithms. Under other orders a message takes between nothing and the delay of its link,
 drawn anew.
 """
 

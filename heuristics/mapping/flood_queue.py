@@ -59,11 +59,17 @@ def next_message(rules: Rules, memory: Memory) -> tuple[int, float]:
 @inlined
 def push(memory: Memory, time: float, number: int) -> None:
     """Put a message into the heap."""
-    heap, place = memory.heap, memory.counts[WAITING]
     memory.counts[WAITING] += 1
+    rise(memory, memory.counts[WAITING] - 1, time, number)
+
+
+@inlined
+def rise(memory: Memory, place: int, time: float, number: int) -> None:
+    """Put a message at a free place of the heap, or above it."""
+    heap = memory.heap
     while place > 0:
         above = heap[(place - 1) >> 1]
-        if above["time"] <= time:  # it was sent before
+        if above["time"] < time or (above["time"] == time and above["number"] < number):
             break
         heap[place] = above
         place = (place - 1) >> 1
@@ -77,17 +83,14 @@ def pop(memory: Memory) -> tuple[int, float]:
     first, now = heap[0]["number"], heap[0]["time"]
     memory.counts[WAITING] -= 1
     size = memory.counts[WAITING]
-    time, number = heap[size]["time"], heap[size]["number"]
     place, child = 0, 1
-    while child < size:
-        if child + 1 < size:
-            left, right = heap[child], heap[child + 1]
-            if right["time"] < left["time"] or (right["time"] == left["time"] and right["number"] < left["number"]):
-                child += 1
-        below = heap[child]
-        if time < below["time"] or (time == below["time"] and number < below["number"]):
-            break
-        heap[place] = below
+    while child + 1 < size:
+        left, right = heap[child], heap[child + 1]
+        child += (right["time"] < left["time"]) | ((right["time"] == left["time"]) & (right["number"] < left["number"]))
+        heap[place] = heap[child]
         place, child = child, 2 * child + 1
-    heap[place]["time"], heap[place]["number"] = time, number
+    if child < size:
+        heap[place] = heap[child]
+        place = child
+    rise(memory, place, heap[size]["time"], heap[size]["number"])
     return first, now
