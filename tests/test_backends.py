@@ -165,8 +165,8 @@ def test_interrupting_keeps_the_incumbent():
     timer = threading.Timer(1.5, _thread.interrupt_main)
     timer.start()
     started = time.perf_counter()
-    result = solve_program(program, time_limit=30.0)
-    assert time.perf_counter() - started < 15.0
+    result = solve_program(program, time_limit=120.0)
+    assert time.perf_counter() - started < 60.0
     assert (result.status, result.stopped_because) == ("feasible", "interrupted")
     assert result.objective >= result.bound
 

@@ -13,6 +13,8 @@ from edrp.validation import storm_report
 from edrp.validation.scenario import WEIGHTINGS
 from edrp.validation.storm_day import ROUND, run_storm_day, storm_outcome
 
+pytestmark = pytest.mark.xdist_group("storm")  # computed once, not once per worker
+
 RATES = [60.0, 20.0, 60.0, 160.0, 240.0, 300.0, 300.0, 150.0]
 
 

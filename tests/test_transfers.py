@@ -79,7 +79,7 @@ def test_equal_links_make_both_bounds_the_same() -> None:
         assert schedule.total_seconds == pytest.approx(schedule.fluid_seconds, rel=1e-12)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1))
 def test_shared_links_take_the_fluid_time(seed: int) -> None:
     """All transfers at once; no link carries more than its bandwidth, and one of them is full throughout."""
