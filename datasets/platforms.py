@@ -49,12 +49,12 @@ _LINKS, _LINK_FIELDS, _SERVERS, _SERVICES, _TASKS = range(5)
 """Streams of random numbers of a seed."""
 
 
-def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0) -> ServerNetwork:
+def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0, *, services: int = SERVICES) -> ServerNetwork:
     """Servers "n0", "n1", … on the public network, joined by dedicated links that prefer servers with many.
 
     Everything printed in §6.1 is drawn uniformly: links of 1 to 10 Mbps and 1 to 10 ms, uplinks and downlinks of 1 to 2 Mbps,
-    10 to 100 ms between two servers over the public network. A server with d links hosts 1 + d of 25 services (all from 24
-    links on) and has a capacity of 2 (1 + d).
+    10 to 100 ms between two servers over the public network. A server with d links hosts 1 + d of 25 services "s0", "s1", …
+    (all from 24 links on) and has a capacity of 2 (1 + d).
 
     With one link fewer than servers the links form a tree, with more of them servers drawn at random get further ones, with
     fewer the last servers have none. The platforms of a seed with different numbers of links grow out of each other: links,
@@ -66,11 +66,13 @@ def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0) 
         How many.
     seed
         The same seed gives the same platform.
+    services
+        How many there are; in the paper 25. On fewer servers, as many services leave some that nobody hosts.
 
     Raises
     ------
     InvalidInstanceError
-        Without servers, and for a negative number of links or more than there are pairs of servers.
+        Without servers, without services, and for a negative number of links or more than there are pairs of servers.
 
     Examples
     --------
@@ -78,20 +80,21 @@ def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0) 
     >>> len(platform.nodes), len(platform.links), sum(node.capacity for node in platform.nodes)
     (100, 99, 596.0)
     """
+    _refuse_less(services=(services, 1))
     pairs = preferential_links(servers, links, random_stream(seed, _LINKS))
     least, most = np.array([LINK_BANDWIDTHS, LINK_DELAYS]).T
     bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(least, most, (links, 2)).T
     random = random_stream(seed, _SERVERS)
     uplink, downlink = random.uniform(*ACCESS_BANDWIDTHS, (2, servers))
     access_delay = random.uniform(*PUBLIC_DELAYS, servers) / 2
-    services = random_stream(seed, _SERVICES).permuted(np.tile(np.arange(SERVICES), (servers, 1)), axis=1)
+    order = random_stream(seed, _SERVICES).permuted(np.tile(np.arange(services), (servers, 1)), axis=1)
     hosted = 1 + np.bincount(np.array(pairs, dtype=np.int64).ravel(), minlength=servers)
     return ServerNetwork(
         nodes=tuple(
             Server(
                 name=f"n{index}",
                 capacity=INSTANCES_PER_SERVICE * int(hosted[index]),
-                services=tuple(f"s{service}" for service in sorted(services[index, : hosted[index]].tolist())),
+                services=tuple(f"s{service}" for service in sorted(order[index, : hosted[index]].tolist())),
                 uplink=rounded(float(uplink[index])),
                 downlink=rounded(float(downlink[index])),
                 access_delay=rounded(float(access_delay[index])),
@@ -118,11 +121,13 @@ def bimodal_scenario(
     tasks: int = TASKS,
     networks: Networks = "both",
     seed: int = 0,
+    services: int = SERVICES,
     **fields: Any,
 ) -> BimodalScenario:
     """A trace of tasks on a `bimodal_platform`: ten components each, from one server at random to another.
 
-    The components are different services, drawn with equal probability from all 25. A task has 1 Mbps at its source and
+    The components are different services, drawn with equal probability from all 25 (from fewer than ten
+    services with repetitions). A task has 1 Mbps at its source and
     100 MB in the mean (exponential); every service passes on 95 % of what comes in. Arrivals are a Poisson process. All tasks
     pay the same price.
 
@@ -142,13 +147,15 @@ def bimodal_scenario(
         What tasks may use: "both", "dedicated" links only, or the "public" network only.
     seed
         The same seed gives the same platform and the same tasks.
+    services
+        How many there are; in the paper 25.
     fields
         Of `BimodalScenario`, where they shall differ.
 
     Raises
     ------
     InvalidInstanceError
-        For fewer than two servers, no tasks, a rate that is not above 0, a platform that cannot be, and fields that cannot be.
+        For fewer than two servers, no services, no tasks, a rate that is not above 0, and a platform or fields that cannot be.
 
     Examples
     --------
@@ -156,25 +163,19 @@ def bimodal_scenario(
     >>> round(slow.tasks[7].arrival / fast.tasks[7].arrival, 3), slow.tasks[7].services == fast.tasks[7].services
     (2.0, True)
     """
-    faults = [
-        Fault(name, str(value), f"must be at least {least}")
-        for name, value, least in (("servers", servers, 2), ("tasks", tasks, 1))
-        if value < least
-    ]
+    _refuse_less(servers=(servers, 2), tasks=(tasks, 1), services=(services, 1))
     if not (0 < rate < np.inf):
-        faults.append(Fault("rate", f"{rate:g}", "must be above 0 tasks/h"))
-    if faults:
-        raise InvalidInstanceError(faults)
+        raise InvalidInstanceError([Fault("rate", f"{rate:g}", "must be above 0 tasks/h")])
     described: dict[str, Any] = {
-        "network": bimodal_platform(servers, links, seed),
-        "services": tuple(Service(name=f"s{index}", shrinkage=SHRINKAGE, capacity=1.0) for index in range(SERVICES)),
-        "tasks": _trace(servers, tasks, rate, random_stream(seed, _TASKS)),
+        "network": bimodal_platform(servers, links, seed, services=services),
+        "services": tuple(Service(name=f"s{index}", shrinkage=SHRINKAGE, capacity=1.0) for index in range(services)),
+        "tasks": _trace(servers, services, tasks, rate, random_stream(seed, _TASKS)),
         "networks": networks,
     }
     return BimodalScenario(**{**described, **fields})
 
 
-def _trace(servers: int, tasks: int, rate: float, random: np.random.Generator) -> tuple[BimodalTask, ...]:
+def _trace(servers: int, services: int, tasks: int, rate: float, random: np.random.Generator) -> tuple[BimodalTask, ...]:
     """Tasks in the order of their arrival, drawn one after the other."""
     arrival, found = 0.0, []
     for _ in range(tasks):
@@ -185,9 +186,16 @@ def _trace(servers: int, tasks: int, rate: float, random: np.random.Generator) -
                 arrival=rounded(arrival),
                 source=f"n{source}",
                 delivery=f"n{delivery}",
-                services=tuple(f"s{service}" for service in random.choice(SERVICES, COMPONENTS, replace=False)),
+                services=tuple(f"s{service}" for service in random.choice(services, COMPONENTS, replace=services < COMPONENTS)),
                 rate=SOURCE_RATE,
                 data=rounded(float(np.ceil(random.exponential(MEAN_DATA)))),
             )
         )
     return tuple(found)
+
+
+def _refuse_less(**counts: tuple[int, int]) -> None:
+    """Refuse counts below the least there can be."""
+    faults = [Fault(name, str(count), f"must be at least {least}") for name, (count, least) in counts.items() if count < least]
+    if faults:
+        raise InvalidInstanceError(faults)

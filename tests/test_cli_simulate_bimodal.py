@@ -14,7 +14,7 @@ from edrp.datasets.platforms import bimodal_scenario
 from edrp.errors import EdrpError
 from edrp.validation.bimodal.timeline import timeline
 
-SMALL = {"rate": 30.0, "servers": 20, "links": 19, "tasks": 30, "flow": "expected"}
+SMALL = {"rate": 60.0, "servers": 20, "links": 12, "services": 6, "tasks": 30, "flow": "expected"}
 OPTIONS = [word for name, value in SMALL.items() for word in (f"--{name}", value)]
 COMMAND = ("simulate", "bimodal", *OPTIONS)
 
@@ -29,6 +29,19 @@ def solution(scenario):
     return edrp.solve(scenario, "public-hops-links-mapping", seed=3)
 
 
+@pytest.fixture
+def asked(monkeypatch):
+    """What was to be simulated; nothing is."""
+    noted = []
+
+    def refused(scenario, method, *, seed, **parameters):
+        noted.append((scenario, method, seed, parameters))
+        raise EdrpError("enough")
+
+    monkeypatch.setattr(sys.modules["edrp.cli.simulate_bimodal"], "solve", refused)
+    return noted
+
+
 def rows_of(file):
     with file.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
@@ -38,7 +51,7 @@ def test_a_run_is_printed_with_its_metrics_and_what_refused_tasks_lacked(run, so
     result = run(*COMMAND, "--seed", 3)
     assert result.code == 0, result.err
     lines = result.out.splitlines()
-    assert lines[0] == "30 tasks at 30/h, 20 servers, 19 links, maps by public-hops-links"
+    assert lines[0] == "30 tasks at 60/h, 20 servers, 12 links, maps by public-hops-links"
     assert "dedicated links and the public network; seed 3" in lines[1]
     shown = {tuple(line.split()) for line in lines}
     for name, value in solution.metrics.items():
@@ -91,19 +104,18 @@ def test_a_scenario_of_the_users_own_is_run_from_its_file(run, scenario, solutio
         (["--method", "load-balance"], {}, "load-balance", {}),
         (["--no-reallocation"], {}, "public-hops-links", {"reallocation": False}),
         (["--param", "max_empty_hops=0"], {}, "public-hops-links", {"max_empty_hops": "0"}),
-        (["--rate", "60", "--flow", "drawn"], {"rate": 60.0, "flow": "drawn"}, "public-hops-links", {}),
+        (["--servers", "8", "--links", "0"], {"servers": 8, "links": 0}, "public-hops-links", {}),
+        (["--rate", "90", "--flow", "drawn"], {"rate": 90.0, "flow": "drawn"}, "public-hops-links", {}),
     ],
 )
-def test_options_reach_the_scenario_and_the_method(arguments, fields, method, parameters, run, monkeypatch):
-    asked = []
-
-    def noted(scenario, name, *, seed, **given):
-        asked.append((scenario, name, seed, given))
-        raise EdrpError("enough")
-
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_bimodal"], "solve", noted)
+def test_options_reach_the_scenario_and_the_method(arguments, fields, method, parameters, run, asked):
     assert run(*COMMAND, "--seed", 3, *arguments).code == 2
     assert asked == [(bimodal_scenario(seed=3, **{**SMALL, **fields}), f"{method}-mapping", 3, parameters)]
+
+
+def test_links_make_a_tree_unless_said(run, asked):
+    assert run("simulate", "bimodal", "--servers", 30, "--tasks", 1).code == 2
+    assert [scenario for scenario, *_ in asked] == [bimodal_scenario(servers=30, links=29, tasks=1, seed=1)]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +125,7 @@ def test_options_reach_the_scenario_and_the_method(arguments, fields, method, pa
         (["--method", "public-hops-mapping"], "--method", "is no choice of maps"),
         (["--rate", "-5"], "rate", "must be above 0 tasks/h"),
         (["--servers", "10", "--links", "46"], "links", "must be at most 45"),
-        (["--servers", "1", "--links", "0"], "servers", "must be at least 2"),
+        (["--servers", "1"], "servers", "must be at least 2"),
         (["--tasks", "0"], "tasks", "must be at least 1"),
         (["--networks", "bimodal"], "networks", "'both', 'dedicated' or 'public'"),
         (["--flow", "steady"], "flow", "'drawn' or 'expected'"),

@@ -145,6 +145,7 @@ def test_tasks_need_half_of_the_mean():
         (lambda: bimodal_scenario(tasks=0), "tasks", "at least 1"),
         (lambda: bimodal_scenario(tasks=2, networks="neither"), "networks", "'both'"),
         (lambda: bimodal_scenario(tasks=2, max_empty_hops=-1), "max_empty_hops", "must be at least 0"),
+        (lambda: bimodal_platform(services=0), "services", "at least 1"),
         (lambda: mapping_problem(1), "servers", "at least 2"),
         (lambda: mapping_problem(5, components=-1), "components", "at least 0"),
         (lambda: mapping_problem(5, components=65), "components", "64"),

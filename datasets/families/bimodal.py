@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.datasets.families.family import Family
 from edrp.datasets.mapping_networks import MEGABIT
-from edrp.datasets.platforms import RATE, SERVERS, Networks, bimodal_scenario
+from edrp.datasets.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
 from edrp.datasets.rounding import rounded
 from edrp.problems.base import Problem
 from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask
@@ -21,6 +21,7 @@ RATE_FACTORS = (0.3, 3.0)
 """Tasks per hour and server, relative to the paper's; the logarithm is uniform."""
 
 SMALL_SERVERS = (6, 20)
+LEAST_SERVICES = 3
 
 NETWORKS: tuple[Networks, ...] = ("both", "both", "dedicated", "public")
 VARIATIONS = (1.0, 1.0, 0.5, 0.0)
@@ -92,6 +93,7 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
         tasks=tasks,
         networks=NETWORKS[int(random.integers(len(NETWORKS)))],
         seed=int(random.integers(MOST_SEED)),
+        services=max(LEAST_SERVICES, round(SERVICES * servers / SERVERS)),  # each is on as many servers as in the paper
         **fields,
     )
 

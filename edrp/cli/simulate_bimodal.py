@@ -23,7 +23,7 @@ from edrp.cli.simulation import (
 )
 from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
-from edrp.datasets.platforms import LINKS, RATE, SERVERS, TASKS, bimodal_scenario
+from edrp.datasets.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.problems.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.solve import solve
@@ -41,8 +41,9 @@ class Choice:
 
 def simulate_bimodal(
     rate: Annotated[float | None, typer.Option(callback=finite, help=f"Tasks per hour. Default: {RATE:g}.")] = None,
-    links: Annotated[int | None, typer.Option(help=f"Dedicated links. Default: {LINKS}.")] = None,
+    links: Annotated[int | None, typer.Option(help="Dedicated links. Default: one fewer than servers, a tree.")] = None,
     servers: Annotated[int | None, typer.Option(help=f"Servers. Default: {SERVERS}.")] = None,
+    services: Annotated[int | None, typer.Option(help=f"Kinds of components. Default: {SERVICES}.")] = None,
     tasks: Annotated[int | None, typer.Option(help=f"Tasks that arrive. Default: {TASKS}.")] = None,
     networks: Annotated[
         str | None,
@@ -70,8 +71,8 @@ def simulate_bimodal(
     """Simulate stream tasks on servers with dedicated links and the public network: who is admitted, how late, what is used."""
     refuse_unknown_method("bimodal-scenario", method, SUFFIX, "--method", "choice of maps")
     parameters = _parameters(method + SUFFIX, param or [], reallocation)
-    described = {"rate": rate, "links": links, "servers": servers, "tasks": tasks, "networks": networks, "flow": flow}
-    chosen = _chosen(scenario, described, seed)
+    platform = {"rate": rate, "links": links, "servers": servers, "services": services}
+    chosen = _chosen(scenario, {**platform, "tasks": tasks, "networks": networks, "flow": flow}, seed)
     refuse_no_folder(out)
     with progress(f"simulating {chosen.name}"):
         solution = solve(chosen.scenario, method + SUFFIX, seed=seed, **parameters)
@@ -99,9 +100,10 @@ def _chosen(scenario: Path | None, options: dict[str, Any], seed: int) -> Choice
     if scenario is not None:
         refuse_beside_scenario({f"--{name}": value for name, value in options.items()})
         return Choice(str(scenario), read_scenario(scenario, BimodalScenario))
-    made = bimodal_scenario(seed=seed, **{name: value for name, value in options.items() if value is not None})
-    rate = RATE if options["rate"] is None else options["rate"]
-    return Choice(f"{len(made.tasks)} tasks at {rate:g}/h", made)
+    given = {"rate": RATE, "servers": SERVERS, **{name: value for name, value in options.items() if value is not None}}
+    given.setdefault("links", max(0, given["servers"] - 1))
+    made = bimodal_scenario(seed=seed, **given)
+    return Choice(f"{len(made.tasks)} tasks at {given['rate']:g}/h", made)
 
 
 def _print(chosen: Choice, method: str, solution: BimodalScenarioSolution) -> None:
