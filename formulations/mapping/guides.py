@@ -1,0 +1,114 @@
+"""What guides the search over labels: bounds under prices of resources, and sums of what can still be taken of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.formulations.mapping.labels import Guide, Tracked
+from edrp.formulations.mapping.layers import Layers, Prices, ToGo, Values
+from edrp.formulations.mapping.relaxation import cost_to_go
+
+MOST_SUMS = 400
+"""Sums of amounts that are listed for a resource."""
+
+EQUAL = 1e-14
+"""Difference, as a share of the limit, at which two sums are the same."""
+
+MOST_CELLS = 4_000_000
+"""Of the tables of maps through tracked resources; beyond, they are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Weights of resources, shape (3 n + a,), with what follows from them."""
+
+    weights: Values
+    prices: Prices
+    togo: ToGo
+
+    @classmethod
+    def of(cls, layers: Layers, weights: Values) -> Priced:
+        """Fill the tables."""
+        prices, togo = layers.priced(weights), layers.to_go()
+        cost_to_go(layers.graph, prices, togo, -1, togo)
+        return cls(weights, prices, togo)
+
+
+def guide_of(layers: Layers, plain: Priced, priced: Priced, resources: list[int], through: bool) -> Guide:
+    """The guide of a search that tracks some resources.
+
+    Parameters
+    ----------
+    layers
+        The problem.
+    plain, priced
+        Without weights, and with them.
+    resources
+        Tracked ones.
+    through
+        Whether to look for labels to which a resource no longer matters: a table for each, worth it where a good map is known.
+    """
+    through = through and plain.togo.arrived.size * len(resources) <= MOST_CELLS
+    both = [_through(layers, each, resources) if through else _zeros(layers, len(resources)) for each in (plain, priced)]
+    constant = float(priced.weights.sum())
+    return Guide(plain.prices, plain.togo, priced.prices, priced.togo, constant, both[0], both[1])
+
+
+def _zeros(layers: Layers, slots: int) -> ToGo:
+    arrived, leaving = layers.to_go()
+    return ToGo(np.zeros((*arrived.shape, slots)), np.zeros((*leaving.shape, slots)))
+
+
+def _through(layers: Layers, each: Priced, resources: list[int]) -> ToGo:
+    """Least price of what is to come, of maps that take some of a resource; a last axis of resources."""
+    found, togo = _zeros(layers, len(resources)), layers.to_go()
+    for slot, resource in enumerate(resources):
+        cost_to_go(layers.graph, each.prices, togo, resource, each.togo)
+        found.arrived[..., slot], found.leaving[..., slot] = togo
+    return found
+
+
+def tracked_of(layers: Layers, resources: list[int]) -> Tracked:
+    """Resources to track, with the sums of what can be taken of them."""
+    limit = layers.graph.limit
+    slot = np.full(limit.size, -1, np.int32)
+    slot[resources] = np.arange(len(resources))
+    sums = [each for resource in resources for each in _sums(_amounts(layers, resource), limit[resource])]
+    shape = (len(resources), layers.graph.rates.size)
+    ends = np.cumsum([each.size for each in sums], dtype=np.int64).reshape(shape)
+    start = np.zeros((shape[0], shape[1] + 1), np.int32)
+    start[:, 1:] = ends
+    start[1:, 0] = ends[:-1, -1]
+    scale = 1 / np.maximum(limit[resources], np.finfo(float).tiny)
+    return Tracked(slot, start, np.concatenate(sums) if sums else np.zeros(0), scale)
+
+
+def _amounts(layers: Layers, resource: int) -> Values:
+    """What each component or hop would take of a resource, shape (m + 1,); 0 where it cannot be there."""
+    marks = np.zeros(layers.graph.limit.size)
+    marks[resource] = 1
+    for prices, mark, amounts in zip(
+        (layers.prices.host, layers.prices.arc, layers.prices.up, layers.prices.down),
+        layers.parts(marks),
+        (layers.graph.needs, *(layers.graph.rates,) * 3),
+        strict=True,
+    ):
+        if mark.any():
+            taken = np.where(prices[:, int(mark.argmax())] < np.inf, amounts, 0.0)
+            return np.append(taken, np.zeros(layers.graph.rates.size - taken.size))
+    raise IndexError(f"there are {marks.size} resources, not {resource + 1}")
+
+
+def _sums(amounts: Values, limit: float) -> list[Values]:
+    """For each layer the sums up to the limit that amounts from there on can have, ascending; empty where too many."""
+    found, sums = [], np.zeros(1)
+    for amount in amounts[::-1]:
+        if amount > 0 and sums.size:
+            both = np.concatenate([sums, sums + amount])
+            both = np.sort(both[both <= limit])
+            sums = both[np.append(True, np.diff(both) > EQUAL * limit)]
+            sums = sums if sums.size <= MOST_SUMS else sums[:0]
+        found.append(sums)
+    return found[::-1]

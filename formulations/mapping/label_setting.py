@@ -1,0 +1,189 @@
+"""The exact search: rounds of labels that track only the resources that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from edrp.formulations.mapping.ascent import ascend, cheapest
+from edrp.formulations.mapping.guides import Priced, guide_of, tracked_of
+from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
+from edrp.formulations.mapping.labels import (
+    BEST,
+    BOUND,
+    COUNT,
+    INCUMBENT,
+    POPPED,
+    Guide,
+    Labels,
+    Tracked,
+    first_label,
+    grown,
+    moves_of_label,
+)
+from edrp.formulations.mapping.layers import Layers
+from edrp.formulations.mapping.moves import cost_and_use, overloaded
+from edrp.memory import memory_limit
+
+EASY = 1000
+"""Labels that a round looks at before bounds and maps are looked for that make later rounds shorter."""
+
+WIDTHS = (2, 8, 32)
+"""Labels of a place that are looked at in search of good maps."""
+
+CHUNK = 2000
+"""Labels looked at between two looks at the clock."""
+
+ROUNDING = 1e-12
+"""Relative difference between costs that counts as rounding; the least tolerance there is."""
+
+WEIGHTY = 1e-9
+"""Weight of a resource, as a share of all weights, from which it is tracked from the beginning."""
+
+
+@dataclass
+class LabelSearch:
+    """Search for the cheapest map.
+
+    A label is a beginning of a map: where it is, how many components it has mapped, and what it leaves of *tracked* resources
+    (servers, links, ends of the public network); what the rest of the task can no longer use is rounded away, so that labels
+    often make each other needless. All other limits are overlooked. The cheapest map of a round is therefore a lower bound;
+    where it overloads resources these are tracked in the next round, until it overloads none.
+
+    Labels are looked at by a bound on what they lead to, from backward dynamic programs: under the problem's own prices, and
+    with prices of all resources that a subgradient ascent found. Whoever is not below the best map known is dropped, and a
+    label forgets what it leaves of a resource once no cheaper map could take of it.
+
+    Attributes
+    ----------
+    layers
+        The problem.
+    tolerance
+        Relative difference to the optimum that is allowed, at least `ROUNDING`.
+    remaining
+        Seconds that are left.
+    report
+        Called now and then with cost and bound.
+    bound
+        Proven: no map costs less; infinite: there is none.
+    cost, moves
+        Of the best map; infinite and None for none.
+    resources
+        Tracked ones.
+    rounds, looked_at
+        Rounds, and labels looked at in all of them.
+    full
+        Whether memory was the reason to stop.
+    """
+
+    layers: Layers
+    tolerance: float
+    remaining: Callable[[], float]
+    report: Callable[[float, float], None]
+    bound: float = -np.inf
+    cost: float = np.inf
+    moves: list[int] | None = None
+    resources: list[int] = field(default_factory=list)
+    rounds: int = 0
+    looked_at: int = 0
+    full: bool = False
+
+    def __post_init__(self) -> None:
+        prices = self.layers.prices
+        dearest = sum(
+            float(np.where(each < np.inf, each, 0.0).max(axis=1, initial=0.0).sum()) for each in (prices.arc, prices.up)
+        )
+        self.dearest = dearest * (self.layers.graph.empty + 1) + 1.0
+
+    @property
+    def cutoff(self) -> float:
+        """Cost below which maps are still looked for."""
+        return min(self.cost - self.tolerance * self.cost if self.cost < np.inf else np.inf, self.dearest)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something left to do and time to do it."""
+        return self.bound < self.cutoff and self.remaining() > 0 and not self.full
+
+    def offer(self, moves: list[int]) -> None:
+        """Take a map as the best one, if it is better and keeps to all limits."""
+        cost, use = cost_and_use(self.layers, moves)
+        if cost < self.cost and not overloaded(use):
+            self.cost, self.moves = cost, moves
+
+    def run(self) -> None:
+        """Search until the best map is proven, nothing is found to exist, or time is up."""
+        weightless = np.zeros(self.layers.graph.limit.size)
+        self.plain = self.priced = Priced.of(self.layers, weightless)
+        self.bound, moves = cheapest(self.layers, self.plain)
+        if self.bound == np.inf:
+            return
+        self.offer(moves)
+        self._rounds(EASY)
+        if self.open:
+            self._prepare()
+        self._rounds(None)
+        if self.bound >= self.cutoff:
+            self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + ROUNDING))
+
+    def _rounds(self, most: int | None) -> None:
+        """Rounds until one proves the optimum, or looks at more labels than it may."""
+        while self.open:
+            self.rounds += 1
+            guide = guide_of(self.layers, self.plain, self.priced, self.resources, through=most is None)
+            reason, label, labels = self._search(guide, tracked_of(self.layers, self.resources), 0, most)
+            if reason == WHOLE:
+                self._track(moves_of_label(labels, label))
+            elif reason == PAUSED:
+                return
+
+    def _track(self, moves: list[int]) -> None:
+        """Track what a map overloads."""
+        _, use = cost_and_use(self.layers, moves)
+        self.resources += [each for each in overloaded(use) if each not in self.resources]
+
+    def _prepare(self) -> None:
+        """Look for good maps and for weights of resources; those with a weight are tracked."""
+        for width in WIDTHS[:-1]:
+            self._dive(width)
+        found = ascend(self.layers, self.cost, self.dearest, self.remaining)
+        self.bound = max(self.bound, found.bound)
+        if found.moves is not None:
+            self.offer(found.moves)
+        self.priced = Priced.of(self.layers, found.weights)
+        heavy = np.flatnonzero(found.weights > WEIGHTY * found.weights.sum())
+        self.resources += [int(each) for each in heavy if each not in self.resources]
+        self._dive(WIDTHS[-1])
+
+    def _dive(self, width: int) -> None:
+        """Look for a good map among few labels of each place."""
+        if self.open:
+            guide = guide_of(self.layers, self.plain, self.priced, [], through=False)
+            self._search(guide, tracked_of(self.layers, []), width, None)
+
+    def _search(self, guide: Guide, tracked: Tracked, width: int, most: int | None) -> tuple[int, int, Labels]:
+        """Look at labels while time and memory last; with a width nothing is proven."""
+        slots = self.resources if width == 0 else []
+        labels = first_label(self.layers, slots, self.cutoff, self.cost, self.bound, self.tolerance)
+        while True:
+            reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, most or CHUNK))
+            if labels.values[BEST] < self.cost:
+                self.offer(moves_of_label(labels, int(labels.counters[INCUMBENT])))
+            if width == 0:
+                self.bound = max(self.bound, float(labels.values[BOUND]))
+            self.report(self.cost, self.bound)
+            if reason == FULL and _size(labels) < memory_limit() / 3:
+                labels = grown(labels)
+            elif reason == PAUSED and (most is None or labels.counters[POPPED] < most) and self.remaining() > 0:
+                continue
+            else:
+                break
+        self.full |= reason == FULL and width == 0
+        self.looked_at += int(labels.counters[COUNT])
+        return reason, label, labels
+
+
+def _size(labels: Labels) -> float:
+    return float(sum(each.nbytes for each in labels))

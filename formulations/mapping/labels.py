@@ -1,0 +1,151 @@
+"""Labels, that is, beginnings of maps, as arrays; what guides the search over them and what it remembers of resources."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.formulations.mapping.layers import Index, Layers, Prices, ToGo, Values
+from edrp.formulations.mapping.moves import HOST
+
+FEWEST = 4096
+"""Labels that there is room for at the beginning."""
+
+COUNT, HEAP, POPPED, INCUMBENT, CHILDREN = range(5)
+"""Places in `Labels.counters`: labels, labels on the heap, labels looked at, the best whole map, labels about to be entered."""
+
+CUTOFF, BOUND, BEST, TOLERANCE = range(4)
+"""Places in `Labels.values`: what a label must be below, bound on all that are left, cost of the best whole map, and the
+relative difference below that at which nothing is looked for any more."""
+
+
+class Labels(NamedTuple):
+    """Labels by number, in rows that are added as they are needed.
+
+    Attributes
+    ----------
+    server, mapped, left : where a label is, how many components it has mapped, how many empty hops it has left.
+    leaving : 1 where a component was mapped on the server, which must now be left; 0 where a link led to it.
+    parent, move : from which label it follows, and by which link or public hop, or `HOST`.
+    next, alive : the next label of the same place by cost, and whether no other made it needless.
+    cost, priced, bound : cost so far, the same with prices of resources, and what no map that begins so costs less than.
+    plenty, residual : of tracked resources, what is left; all together in shares, and each, shape (labels, K).
+    heap : labels to be looked at, least bound first.
+    heads : shape (2, m + 1, n), the cheapest label of each place; -1 for none.
+    visits : shape (2, m + 1, n), labels looked at.
+    counters, values : see `COUNT` and `CUTOFF`.
+    child, child_cost : labels that follow from the one looked at: leaving, server, mapped, left, move; cost, priced, need.
+    """
+
+    server: Index
+    mapped: Index
+    left: Index
+    leaving: Index
+    parent: Index
+    move: Index
+    next: Index
+    alive: Index
+    cost: Values
+    priced: Values
+    bound: Values
+    plenty: Values
+    residual: Values
+    heap: Index
+    heads: Index
+    visits: Index
+    counters: NDArray[np.int64]
+    values: Values
+    child: Index
+    child_cost: Values
+
+
+GROWING = Labels._fields[: Labels._fields.index("heads")]
+"""Those that have a row for each label."""
+
+
+class Tracked(NamedTuple):
+    """K resources that labels remember, and the amounts that can still be taken of each.
+
+    Attributes
+    ----------
+    slot : shape (3 n + a,), place of a resource among the tracked ones, or -1.
+    start, sums : sums of what components and hops from j on take of resource k, ascending from 0, are
+        sums[start[k, j] : start[k, j + 1]]; none where there are too many to list.
+    scale : shape (K,), one over the limit.
+    """
+
+    slot: Index
+    start: Index
+    sums: Values
+    scale: Values
+
+
+class Guide(NamedTuple):
+    """Bounds on what is to come.
+
+    Attributes
+    ----------
+    plain, togo : the problem's own prices.
+    priced, priced_togo, constant : prices of resources beside them; the constant is the sum of all their weights.
+    through, priced_through : the same for maps that take something of a tracked resource from here on; a last axis of K.
+    """
+
+    plain: Prices
+    togo: ToGo
+    priced: Prices
+    priced_togo: ToGo
+    constant: float
+    through: ToGo
+    priced_through: ToGo
+
+
+def first_label(layers: Layers, resources: list[int], cutoff: float, best: float, bound: float, tolerance: float) -> Labels:
+    """The label of the source, and room for more."""
+    graph = layers.graph
+    places = (2, graph.rates.size, layers.servers)
+    children = graph.needs.size + int(np.diff(graph.first).max(initial=0))
+    if (layers.prices.up < np.inf).any():
+        children += layers.servers * graph.rates.size
+    size = max(FEWEST, 2 * children)
+    integers = [np.zeros(size, np.int32) for _ in range(8)]
+    numbers = [np.zeros(size) for _ in range(4)]
+    labels = Labels(
+        *integers,
+        *numbers,
+        residual=np.zeros((size, len(resources))),
+        heap=np.zeros(size, np.int32),
+        heads=np.full(places, -1, np.int32),
+        visits=np.zeros(places, np.int32),
+        counters=np.array([1, 1, 0, -1, 0], np.int64),
+        values=np.array([cutoff, bound, best, tolerance]),
+        child=np.zeros((children, 5), np.int32),
+        child_cost=np.zeros((children, 3)),
+    )
+    labels.server[0], labels.left[0], labels.leaving[0], labels.alive[0] = graph.source, graph.empty, 1, 1
+    labels.parent[0], labels.move[0], labels.next[0] = -1, HOST, -1
+    labels.bound[0], labels.residual[0] = bound, graph.limit[resources]
+    return labels
+
+
+def grown(labels: Labels) -> Labels:
+    """The same labels with room for twice as many."""
+    return labels._replace(**{name: _twice(getattr(labels, name)) for name in GROWING})
+
+
+def _twice(rows: NDArray[np.generic]) -> NDArray[np.generic]:
+    larger = np.empty((2 * len(rows), *rows.shape[1:]), rows.dtype)
+    larger[: len(rows)] = rows
+    return larger
+
+
+def moves_of_label(labels: Labels, label: int) -> list[int]:
+    """The moves of a label's map."""
+    found: list[int] = []
+    while (parent := int(labels.parent[label])) >= 0:
+        found += [HOST] * int(labels.mapped[label] - labels.mapped[parent])
+        if (move := int(labels.move[label])) != HOST:
+            found.append(move)
+        label = parent
+    return found[::-1]

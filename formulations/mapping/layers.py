@@ -1,0 +1,155 @@
+"""Path mapping as a graph of layers, one per number of components mapped: what the compiled searches take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.mapping.tables import MappingTables
+from edrp.memory import refuse_beyond_memory
+
+Index = NDArray[np.int32]
+Values = NDArray[np.float64]
+
+SLACK = 0.9e-9
+"""Relative excess over a limit that is allowed; the evaluator allows a little more."""
+
+TABLES = 8
+"""Tables of the size of `ToGo` that a search holds at a time."""
+
+
+class Graph(NamedTuple):
+    """Servers, arcs and the task.
+
+    Attributes
+    ----------
+    first, target : arcs, as in `NetworkTables`.
+    needs, rates : of components, shape (m,), and of hops, shape (m + 1,).
+    limit : shape (3 n + a,), what is free of every resource: servers, arcs, uplinks, downlinks; infinite where uses by one
+        task do not add up.
+    source, delivery : servers.
+    empty : most empty hops, in each hop or in total.
+    budgets : empty + 1 where they are limited in total, else 1.
+    """
+
+    first: Index
+    target: Index
+    needs: Values
+    rates: Values
+    limit: Values
+    source: int
+    delivery: int
+    empty: int
+    budgets: int
+
+
+class Prices(NamedTuple):
+    """What each use costs: of an arc (m + 1, a), a server (m, n), both ends of a public hop (m + 1, n); infinite for never."""
+
+    arc: Values
+    host: Values
+    up: Values
+    down: Values
+
+
+class ToGo(NamedTuple):
+    """Least price of what is still to come.
+
+    Attributes
+    ----------
+    arrived : shape (m + 1, E + 1, n), from a server to which a link led, by components mapped and empty hops left.
+    leaving : shape (m + 1, budgets, n), from the server of the last component, which must be left.
+    """
+
+    arrived: Values
+    leaving: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A problem for the searches.
+
+    Attributes
+    ----------
+    graph
+        Servers, arcs and the task.
+    prices
+        What the problem itself charges.
+    shares
+        By use, the share that it takes of the limit; 0 where uses do not add up.
+    """
+
+    graph: Graph
+    prices: Prices
+    shares: Prices
+
+    @property
+    def servers(self) -> int:
+        """Number of servers."""
+        return self.graph.first.size - 1
+
+    @property
+    def arcs(self) -> int:
+        """Number of arcs."""
+        return self.graph.target.size
+
+    def to_go(self) -> ToGo:
+        """Tables to be filled."""
+        layers = self.graph.rates.size
+        kept, budgets = self.graph.empty + 1, self.graph.budgets
+        return ToGo(np.empty((layers, kept, self.servers)), np.empty((layers, budgets, self.servers)))
+
+    def priced(self, weights: Values) -> Prices:
+        """The problem's prices, and a weight for the whole of each resource, paid by shares; shape (3 n + a,)."""
+        host, arc, up, down = self.parts(weights)
+        own, shares = self.prices, self.shares
+        return Prices(
+            own.arc + shares.arc * arc, own.host + shares.host * host, own.up + shares.up * up, own.down + shares.down * down
+        )
+
+    def parts(self, values: Values) -> tuple[Values, ...]:
+        """What belongs to servers, arcs, uplinks and downlinks."""
+        servers, arcs = self.servers, self.arcs
+        return tuple(np.split(values, [servers, servers + arcs, 2 * servers + arcs]))
+
+
+def layers_of(tables: MappingTables) -> Layers:
+    """The layers of a problem with additive cost.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When tables over components, empty hops and servers would not fit in memory.
+    """
+    network, task = tables.network, tables.task
+    hops, servers = task.bandwidths.size, len(network.names)
+    empty = min(tables.max_empty_hops, max(0, servers - 2) * (hops if tables.total_hops else 1))
+    size = 8.0 * hops * servers * (empty + 1) * (2 if tables.total_hops else 1)
+    refuse_beyond_memory(TABLES * size, f"{servers} servers with {empty} empty hops", "allow fewer empty hops")
+    rates, needs = task.bandwidths[:, None], task.needs[:, None]
+    free = [each * (1 + SLACK) for each in (network.capacity, network.bandwidth, network.uplink, network.downlink)]
+    prices = Prices(
+        arc=np.where(rates <= free[1], network.cost, np.inf),
+        host=np.where(task.hosts & (needs <= free[0]), 0.0, np.inf),
+        up=np.where((rates <= free[2]) & (network.uplink > 0), tables.public_cost, np.inf),
+        down=np.where(rates <= free[3], 0.0, np.inf),
+    )
+    if not tables.cumulative:
+        free[1:] = [np.full(each.size, np.inf) for each in free[1:]]
+    inverse = [np.divide(1.0, each, out=np.zeros(each.size), where=each > 0) for each in free]
+    shares = Prices(rates * inverse[1], needs * inverse[0], rates * inverse[2], rates * inverse[3])
+    graph = Graph(
+        first=network.first,
+        target=network.target,
+        needs=task.needs,
+        rates=task.bandwidths,
+        limit=np.concatenate(free),
+        source=task.source,
+        delivery=task.delivery,
+        empty=empty,
+        budgets=empty + 1 if tables.total_hops else 1,
+    )
+    return Layers(graph, prices, shares)

@@ -1,0 +1,78 @@
+"""Maps as sequences of moves, the form in which searches find them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from edrp.documents.mapping import PathMap
+from edrp.formulations.mapping.layers import Layers, Values
+from edrp.mapping.tables import MappingTables, path_map
+
+HOST = -1
+"""The move that puts the next component on the server where the map is. Other moves are arcs, and, from the number of arcs
+on, public hops by where they lead."""
+
+CLOSE = 5e-11
+"""Relative excess over `Graph.limit` that counts as rounding."""
+
+
+def cost_and_use(layers: Layers, moves: Sequence[int]) -> tuple[float, Values]:
+    """Cost of a map, and the share that it takes of each resource, shape (3 n + a,)."""
+    graph, prices, shares = layers.graph, layers.prices, layers.shares
+    used = np.zeros(graph.limit.size)
+    host, arc, up, down = layers.parts(used)
+    u, j, cost = graph.source, 0, 0.0
+    for move in moves:
+        if move == HOST:
+            host[u] += shares.host[j, u]
+            j += 1
+        elif move < layers.arcs:
+            arc[move] += shares.arc[j, move]
+            cost += prices.arc[j, move]
+            u = graph.target[move]
+        else:
+            up[u] += shares.up[j, u]
+            cost += prices.up[j, u]
+            u = move - layers.arcs
+            down[u] += shares.down[j, u]
+    return cost, used
+
+
+def overloaded(used: Values) -> list[int]:
+    """Resources of which more than all is taken."""
+    return [int(each) for each in np.flatnonzero(used > 1 + CLOSE)]
+
+
+def map_of(tables: MappingTables, moves: Sequence[int]) -> PathMap:
+    """The map that moves make, in names."""
+    arcs = tables.network.target.size
+    nodes: list[int] = []
+    routes, public = [[tables.task.source]], [False]
+    for move in moves:
+        if move == HOST:
+            nodes.append(routes[-1][-1])
+            routes.append([nodes[-1]])
+            public.append(False)
+        else:
+            public[-1] = move >= arcs
+            routes[-1].append(move - arcs if move >= arcs else int(tables.network.target[move]))
+    return path_map(tables.network, nodes, routes, public)
+
+
+def moves_of(tables: MappingTables, decision: PathMap) -> list[int]:
+    """The moves that make a map of this network."""
+    network = tables.network
+    index = {name: position for position, name in enumerate(network.names)}
+    arcs = {pair: arc for arc, pair in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
+    found: list[int] = []
+    for hop, route in enumerate(decision.routes):
+        places = [index[name] for name in route]
+        if decision.is_public(hop):
+            found.append(len(arcs) + places[-1])
+        else:
+            found += [arcs[pair] for pair in pairwise(places)]
+        found += [HOST] * (hop < len(decision.nodes))
+    return found

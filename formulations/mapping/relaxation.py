@@ -1,0 +1,165 @@
+"""Compiled: the relaxation of path mapping in which resources have prices instead of limits, and its cheapest map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.formulations.mapping.layers import Graph, Prices, ToGo
+from edrp.formulations.mapping.moves import HOST
+from edrp.kernels import inlined, kernel
+
+
+@inlined
+def _fill_hosted(
+    graph: Graph, prices: Prices, leaving: np.ndarray, free: np.ndarray, resource: int, j: int, hosted: np.ndarray
+) -> None:
+    """Least price from each server that takes some components now; without components left, 0 at the delivery."""
+    components = graph.needs.size
+    hosted[:] = np.inf
+    if j == components and resource < 0:
+        hosted[:, graph.delivery] = 0.0
+    for v in range(hosted.shape[1]):
+        behind = free if v == resource else leaving
+        need, price = 0.0, 0.0
+        for i in range(j, components):
+            need += graph.needs[i]
+            price += prices.host[i, v]
+            if need > graph.limit[v] or price == np.inf:
+                break
+            for t in range(hosted.shape[0]):
+                hosted[t, v] = min(hosted[t, v], price + behind[i + 1, t, v])
+
+
+@inlined
+def _least_linked(graph: Graph, prices: Prices, arrived: np.ndarray, free: np.ndarray, resource: int, j: int, u: int) -> float:
+    """Least price over a link out of a server."""
+    least = np.inf
+    for a in range(graph.first[u], graph.first[u + 1]):
+        onward = free if a == resource - arrived.size else arrived
+        least = min(least, prices.arc[j, a] + onward[graph.target[a]])
+    return least
+
+
+@inlined
+def _least_two(down: np.ndarray, hosted: np.ndarray) -> tuple[float, int, float]:
+    """Least price of what follows a public hop, the server that has it, and the least of the others."""
+    least, place, second = np.inf, -1, np.inf
+    for v in range(hosted.size):
+        price = down[v] + hosted[v]
+        if price < least:
+            least, place, second = price, v, least
+        elif price < second:
+            second = price
+    return least, place, second
+
+
+@kernel
+def cost_to_go(graph: Graph, prices: Prices, togo: ToGo, resource: int, free: ToGo) -> None:
+    """Fill `togo`, backwards over hops and, within a hop, over the empty hops left: (m + 1) (E + 1) steps per arc.
+
+    With a resource (by its place in `limit`; -1 for none), only maps that use it from here on count, and `free` is what was
+    filled without.
+    """
+    hops, kept, servers = togo.arrived.shape
+    budgets = togo.leaving.shape[1]
+    uplink = resource - servers - graph.target.size
+    hosted, freely = np.empty((budgets, servers)), np.full((budgets, servers), np.inf)
+    for j in range(hops - 1, -1, -1):
+        arrived, leaving = togo.arrived[j], togo.leaving[j]
+        _fill_hosted(graph, prices, togo.leaving, free.leaving, resource, j, hosted)
+        for t in range(kept):
+            arrived[t] = hosted[t if budgets > 1 else 0]
+            if t > 0:
+                for v in range(servers):
+                    linked = _least_linked(graph, prices, arrived[t - 1], free.arrived[j, t - 1], resource, j, v)
+                    arrived[t, v] = min(arrived[t, v], linked)
+        if uplink >= 0:
+            _fill_hosted(graph, prices, free.leaving, free.leaving, -1, j, freely)
+        for t in range(budgets):
+            if uplink >= servers:
+                hosted[t, uplink - servers] = freely[t, uplink - servers]
+            least, place, second = _least_two(prices.down[j], hosted[t])
+            after = t if budgets > 1 else kept - 1
+            for u in range(servers):
+                public = second if u == place else least
+                if u == uplink:
+                    public, place_freely, second_freely = _least_two(prices.down[j], freely[t])
+                    public = second_freely if u == place_freely else public
+                linked = _least_linked(graph, prices, arrived[after], free.arrived[j, after], resource, j, u)
+                leaving[t, u] = min(prices.up[j, u] + public, linked)
+        if j == hops - 1 and resource < 0:
+            leaving[:, graph.delivery] = 0.0
+
+
+@kernel
+def best_run(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, v: int) -> tuple[float, int]:
+    """Least price from a server that takes some components now, and how many; without components left, is it the delivery."""
+    components = graph.needs.size
+    if j == components:
+        return (0.0 if v == graph.delivery else np.inf), 0
+    t = left if graph.budgets > 1 else 0
+    best, count, need, price = np.inf, 0, 0.0, 0.0
+    for i in range(j, components):
+        need += graph.needs[i]
+        price += prices.host[i, v]
+        if need > graph.limit[v] or price == np.inf:
+            break
+        if price + togo.leaving[i + 1, t, v] < best:
+            best, count = price + togo.leaving[i + 1, t, v], i + 1 - j
+    return best, count
+
+
+@kernel
+def best_arc(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
+    """Least price over a link out of a server, with so many empty hops left after it, and the arc; -1 for none."""
+    best, arc = np.inf, -1
+    for a in range(graph.first[u], graph.first[u + 1]):
+        price = prices.arc[j, a] + togo.arrived[j, left, graph.target[a]]
+        if price < best:
+            best, arc = price, a
+    return best, arc
+
+
+@kernel
+def best_public(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
+    """Least price over the public network, and where to; -1 for nowhere."""
+    best, server = np.inf, -1
+    if prices.up[j, u] < np.inf:
+        for v in range(togo.leaving.shape[2]):
+            if v != u and prices.down[j, v] < np.inf:
+                price = prices.up[j, u] + prices.down[j, v] + best_run(graph, prices, togo, j, left, v)[0]
+                if price < best:
+                    best, server = price, v
+    return best, server
+
+
+@kernel
+def cheapest_moves(graph: Graph, prices: Prices, togo: ToGo, moves: np.ndarray) -> tuple[float, int]:
+    """Least price of a whole map, infinite for none, and how many moves of such a map are written to `moves`."""
+    components, empty = graph.needs.size, graph.empty
+    u, j, left, size = graph.source, 0, empty, 0
+    value, begun = togo.leaving[0, graph.budgets - 1, u], True
+    if components > 0 and best_run(graph, prices, togo, 0, left, u)[0] < value:
+        value, begun = best_run(graph, prices, togo, 0, left, u)[0], False
+    if value == np.inf:
+        return value, 0
+    passable = False  # whether a link led here
+    while j < components or u != graph.delivery:
+        if begun:  # the server is left
+            linked, move = best_arc(graph, prices, togo, j, left, u)
+            public, server = best_public(graph, prices, togo, j, left, u)
+            passable = linked <= public
+            u, move = (graph.target[move], move) if passable else (server, graph.target.size + server)
+            begun = False
+        else:  # it is passed, or takes components
+            hosted, count = best_run(graph, prices, togo, j, left, u)
+            linked, move = best_arc(graph, prices, togo, j, left - 1, u) if passable and left > 0 else (np.inf, -1)
+            if hosted <= linked:
+                moves[size : size + count] = HOST
+                j, size, begun = j + count, size + count, True
+                left = left if graph.budgets > 1 else empty
+                continue
+            u, left = graph.target[move], left - 1
+        moves[size] = move
+        size += 1
+    return value, size

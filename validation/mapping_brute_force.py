@@ -1,0 +1,203 @@
+"""Optima of small mapping problems by plain enumeration: every placement, every way between its servers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.mapping import PathMap
+from edrp.problems.mapping import SLACK, MappingProblem
+
+MOST_PLACEMENTS = 3_000_000
+"""Beyond, a problem is not small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of a hop: servers, whether it is public, and what it adds to the objective."""
+
+    route: tuple[str, ...]
+    public: bool
+    worth: float
+
+
+def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[PathMap, ...]]:
+    """Least objective over all maps, and the maps that have it (to rounding); None and none where nothing is feasible.
+
+    A way between two servers that passes a server twice is never needed: without the loop it costs and uses no more. All
+    objectives are a sum over hops and a number of the placement. Placements are looked at by what their hops cost at least,
+    each by itself.
+
+    Examples
+    --------
+    >>> problem = MappingProblem(
+    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 9}],
+    ...              "links": [{"source": "a", "target": "b", "bandwidth": 8, "cost": 3}]},
+    ...     task={"source": "a", "delivery": "a", "bandwidths": [4, 4, 4],
+    ...           "components": [{"name": "f", "capacity": 2}, {"name": "g", "capacity": 1}]},
+    ... )
+    >>> best, maps = brute_force_mapping(problem)
+    >>> best, [each.nodes for each in maps]
+    (6.0, [('b', 'a'), ('b', 'b')])
+    """
+    ways = _ways(problem)
+    best, maps = math.inf, []
+    for least, nodes in _placements(problem, ways):
+        if least > best + _rounding(best):
+            break
+        constant = _constant(problem, nodes)
+        for routes in _routings(problem, ways, nodes):
+            worth = constant + math.fsum(way.worth for way in routes)
+            if worth < best - _rounding(best):
+                best, maps = worth, []
+            if worth <= best + _rounding(best):
+                public = tuple(way.public for way in routes)
+                routed = tuple(way.route for way in routes)
+                maps.append(PathMap(nodes=nodes, routes=routed, public=public if any(public) else ()))
+                break  # one way for each placement is enough: they come by what they cost
+    return (None if math.isinf(best) else best), tuple(maps)
+
+
+def _rounding(value: float) -> float:
+    return 0.0 if math.isinf(value) else 1e-9 * max(1.0, abs(value))
+
+
+def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:
+    """By hop and ends, the ways that there are when each is looked at by itself, cheapest first."""
+    servers = problem.network.by_name
+    found = []
+    for rate in problem.task.hop_bandwidths:
+        ways: dict[tuple[str, str], list[Way]] = {}
+        for start in servers:
+            for route in _simple_paths(problem, (start,), rate):
+                ways.setdefault((start, route[-1]), []).append(Way(route, False, _worth(problem, route, False)))
+            for end in servers:
+                if start != end and _connects(problem, start, end, rate):
+                    ways.setdefault((start, end), []).append(Way((start, end), True, _worth(problem, (start, end), True)))
+        found.append({ends: sorted(each, key=lambda way: way.worth) for ends, each in ways.items()})
+    return found
+
+
+def _simple_paths(problem: MappingProblem, path: tuple[str, ...], rate: float) -> Iterator[tuple[str, ...]]:
+    yield path
+    if len(path) <= problem.max_empty_hops + 1:
+        for (source, target), link in problem.network.arcs.items():
+            if source == path[-1] and target not in path and rate <= link.bandwidth * (1 + SLACK):
+                yield from _simple_paths(problem, (*path, target), rate)
+
+
+def _connects(problem: MappingProblem, start: str, end: str, rate: float) -> bool:
+    uplink, downlink = problem.network.by_name[start].uplink, problem.network.by_name[end].downlink
+    return uplink > 0 and rate <= uplink * (1 + SLACK) and (downlink is None or rate <= downlink * (1 + SLACK))
+
+
+def _worth(problem: MappingProblem, route: tuple[str, ...], public: bool) -> float:
+    """What a way adds to the objective."""
+    links = 0 if public else len(route) - 1
+    if problem.cost == "additive":
+        return problem.public_cost if public else math.fsum(problem.network.arcs[arc].cost for arc in pairwise(route))
+    if problem.cost == "public-hops-links":
+        return float(public * (problem.most_links + 1) + links)
+    return float(public) if problem.cost == "public-hops" else 0.0
+
+
+def _constant(problem: MappingProblem, nodes: Sequence[str]) -> float:
+    """What a placement adds to the objective: nothing, its load, or half of it."""
+    if problem.cost == "additive" or not nodes:
+        return 0.0
+    loads = []
+    for name in sorted(set(nodes)):
+        server = problem.network.by_name[name]
+        whole, need = server.whole_capacity, math.fsum(n for n, at in zip(problem.task.needs, nodes, strict=True) if at == name)
+        loads.append((whole - server.capacity + need) / whole if whole else 0.0)
+    return math.fsum(loads) / len(loads) * (1.0 if problem.cost == "load-balance" else 0.5)
+
+
+def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]]) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """Placements that keep to the capacities, by what they cost at least."""
+    task, servers = problem.task, problem.network.nodes
+    names = [server.name for server in servers]
+    able = [[k for k, server in enumerate(servers) if server.hosts(each.service)] for each in task.components]
+    count = math.prod(len(each) for each in able)
+    if count > MOST_PLACEMENTS:
+        raise ValueError(f"{count} placements are too many to enumerate; at most {MOST_PLACEMENTS}")
+    placed = np.array(list(product(*able)), np.int64).reshape(count, len(able))
+    needs = np.array(task.needs).reshape(1, len(able))
+    fits = np.ones(count, bool)
+    for k, server in enumerate(servers):
+        fits &= ((placed == k) * needs).sum(axis=1) <= server.capacity * (1 + SLACK)
+    placed = placed[fits]
+    least = np.zeros(len(placed))
+    column = np.full(len(placed), names.index(task.source))
+    ends = [*placed.T, np.full(len(placed), names.index(task.delivery))]
+    for known, end in zip(ways, ends, strict=True):
+        least += _cheapest(names, known)[column, end]
+        column = end
+    if problem.cost != "additive":
+        least += [_constant(problem, [names[k] for k in row]) for row in placed.tolist()]
+    for index in np.argsort(least, kind="stable"):
+        if math.isinf(least[index]):
+            return
+        yield float(least[index]), tuple(names[k] for k in placed[index])
+
+
+def _cheapest(names: list[str], known: dict[tuple[str, str], list[Way]]) -> NDArray[np.float64]:
+    return np.array([[known[u, v][0].worth if (u, v) in known else np.inf for v in names] for u in names])
+
+
+def _routings(
+    problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]], nodes: tuple[str, ...]
+) -> Iterator[list[Way]]:
+    """The cheapest combination of ways of a placement that keeps to all limits, if there is one."""
+    ends = list(pairwise((problem.task.source, *nodes, problem.task.delivery)))
+    left = [0.0]
+    for hop in range(len(ends) - 1, -1, -1):
+        left.append(left[-1] + ways[hop][ends[hop]][0].worth)
+    best: list[Way] | None = None
+    limit = math.inf
+
+    def extend(chosen: list[Way], worth: float, used: dict[tuple[str, ...], float], empty: int) -> None:
+        nonlocal best, limit
+        hop = len(chosen)
+        if worth + left[len(ends) - hop] >= limit:
+            return
+        if hop == len(ends):
+            best, limit = list(chosen), worth
+            return
+        for way in ways[hop][ends[hop]]:
+            passed = empty + (0 if way.public else max(0, len(way.route) - 2))
+            if problem.empty_hops == "total" and passed > problem.max_empty_hops:
+                continue
+            after = _taken(problem, way, problem.task.hop_bandwidths[hop], used)
+            if after is not None:
+                extend([*chosen, way], worth + way.worth, after, passed)
+
+    extend([], 0.0, {}, 0)
+    if best is not None:
+        yield best
+
+
+def _taken(
+    problem: MappingProblem, way: Way, rate: float, used: dict[tuple[str, ...], float]
+) -> dict[tuple[str, ...], float] | None:
+    """What is used of links, uplinks and downlinks with one way more; None where that is too much."""
+    if problem.bandwidth == "per_edge":
+        return used
+    after = dict(used)
+    servers = problem.network.by_name
+    if way.public:
+        start, end = way.route
+        downlink = servers[end].downlink
+        free = {("up", start): servers[start].uplink, ("down", end): math.inf if downlink is None else downlink}
+    else:
+        free = {arc: problem.network.arcs[arc].bandwidth for arc in pairwise(way.route)}
+    for place, most in free.items():
+        after[place] = after.get(place, 0.0) + rate
+        if after[place] > most * (1 + SLACK):
+            return None
+    return after
