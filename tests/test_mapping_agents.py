@@ -49,7 +49,7 @@ def problems(seed: int) -> list[MappingProblem]:
 def test_agents_and_compiled_flood_find_the_same_maps_with_the_same_messages(pruning: dict[str, Any], jitter: float) -> None:
     """Every map in the same order with the same facts, and as many messages, on random problems of every kind."""
     found = 0
-    for seed in range(15):
+    for seed in range(12):
         for given in problems(seed):
             result = run_protocol(given, jitter=jitter, seed=seed, **pruning)
             tables = mapping_tables(given)
@@ -68,14 +68,14 @@ def test_agents_and_compiled_flood_find_the_same_maps_with_the_same_messages(pru
             assert result.facts == tuple(each.facts for each in flood)
             assert {kind: result.messages[kind] for kind in flood.messages} == flood.messages
             found += len(maps) > 0
-    assert found > 20
+    assert found > 15
 
 
 @pytest.mark.parametrize("pruning", PRUNINGS, ids=NAMES)
 def test_the_best_map_is_reserved_and_feasible(pruning: dict[str, Any]) -> None:
     """On an idle network nothing can be short; a task that finds no map holds nothing."""
     accepted = 0
-    for given in (each for seed in range(20, 40) for each in problems(seed)):
+    for given in (each for seed in range(20, 32) for each in problems(seed)):
         result = run_protocol(given, **pruning)
         assert result.decision == (result.maps[0] if result.maps else None)
         assert (len(result.decided), result.short) == (1, ())
@@ -84,7 +84,7 @@ def test_the_best_map_is_reserved_and_feasible(pruning: dict[str, Any]) -> None:
             assert evaluation.broken == ()
             assert evaluation.metrics["load_balance"] == pytest.approx(result.facts[0].load_balance)
             accepted += 1
-    assert accepted > 25
+    assert accepted > 15
 
 
 def test_a_hundred_orders_of_delivery_end_once_and_leak_nothing() -> None:
@@ -102,7 +102,7 @@ def test_a_hundred_orders_of_delivery_end_once_and_leak_nothing() -> None:
 
 def test_races_of_tasks_keep_reservations_and_accepted_tasks_equal() -> None:
     """After every message that can change a reservation; the thousand races are in benchmarks/mapping_protocol.py."""
-    races = [race(seed) for seed in range(60)]
+    races = [race(seed) for seed in range(50)]
     assert [each.faults for each in races if each.faults] == []
     assert sum(each.accepted for each in races) > 100
     assert sum(each.rollbacks for each in races) > 15
@@ -229,7 +229,7 @@ def test_a_random_neighbour_gets_each_map() -> None:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    given = mapping_problem(10, 4, 0)
+    given = mapping_problem(8, 3, 0)
     first, again = (run_protocol(given, pruning="annealed", jitter=0.5, seed=3) for _ in range(2))
     assert (first.maps, first.messages, first.terminated) == (again.maps, again.messages, again.terminated)
     other = run_protocol(given, pruning="annealed", jitter=0.5, seed=4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -128,9 +128,9 @@ def _network(random: Random) -> ServerNetwork:
 def _task(network: ServerNetwork, random: Random) -> PathTask:
     names = list(network.by_name)
     components = [
-        {"name": f"c{place}", "service": random.choice([None, *SERVICES]), "capacity": float(random.integers(0, 3))}
+        {"name": f"c{place}", "service": (None, *SERVICES)[random.integers(3)], "capacity": float(random.integers(0, 3))}
         for place in range(random.integers(0, 4))
     ]
-    source, delivery = random.choice(list(product(names, names)))
+    source, delivery = (names[random.integers(len(names))] for _ in range(2))
     bandwidths = [float(rate) for rate in random.integers(0, 3, len(components) + 1)]
-    return PathTask(source=str(source), delivery=str(delivery), components=components, bandwidths=bandwidths)
+    return PathTask(source=source, delivery=delivery, components=components, bandwidths=bandwidths)

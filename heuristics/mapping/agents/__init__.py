@@ -2,8 +2,8 @@
 
 `run_protocol` maps one task, `Exchange` any number of them at once on one network, with reservations. Both only carry messages
 between agents, count them and look at the clock. Whoever has real servers runs one `MapAgent` on each, a `Portal` for each
-task, and carries the messages by other means; messages may overtake one another, none may be lost, and maps are numbered in the
-order in which they leave.
+task, and carries the messages by other means; messages may overtake one another, none may be lost, and maps are given numbers
+as they leave.
 
 What the paper's Algs. 1-3 leave open or get wrong, and what is done here:
 

@@ -63,7 +63,8 @@ class MapAgent:
     """Maps tasks together with the agents of other servers, knowing its own server and the links that leave it.
 
     It does nothing but answer messages with messages: whoever runs it on real servers carries them, each from its sender to
-    its receiver, and numbers maps in the order of sending, by task. Messages may overtake one another; none may be lost.
+    its receiver, and gives the maps of each task numbers, on which what is drawn at random depends. Messages may overtake one
+    another; none may be lost.
 
     Every map is acknowledged exactly once (Dijkstra and Scholten's diffusing computation): at once by a server that is engaged
     already, or that sends nothing on; else when everything that followed from it is acknowledged. So the acknowledgement of the
@@ -148,7 +149,7 @@ class MapAgent:
         state.outstanding += len(sent)
         if state.predecessor is None and sent:
             state.predecessor = message
-            return sent
+            return [*sent]
         return [Ack(message.task, self.server.name, message.sender, message.number, final=False), *sent]
 
     def process_ack(self, message: Ack) -> list[Message]:
@@ -221,22 +222,21 @@ class MapAgent:
 
     def _receive_map(self, message: Map, allowance: int) -> list[Message]:
         """Handle a map, or keep it until the specification is here, which it may have overtaken."""
-        task, replies = message.task, []
-        if task not in self.states and message.specification is None:
-            waiting = self._waiting.setdefault(task, [])
-            waiting.append(message)
-            return [Ask(task, self.server.name, message.sender)] if len(waiting) == 1 else []
-        if task not in self.states:
-            replies = self._start(task, message.specification, allowance)
-        allowance -= sum(isinstance(each, Map) for each in replies)
-        return [*replies, *self.process_map(message, allowance)]
+        replies: list[Message] = []
+        if message.task not in self.states:
+            if message.specification is None:
+                waiting = self._waiting.setdefault(message.task, [])
+                waiting.append(message)
+                return [Ask(message.task, self.server.name, message.sender)] if len(waiting) == 1 else []
+            replies += self._start(message.task, message.specification, allowance)
+        return [*replies, *self.process_map(message, allowance - _maps_in(replies))]
 
     def _start(self, task: int, specification: Specification, allowance: int) -> list[Message]:
         """Begin to take part in a mapping, with the maps that have waited for its specification."""
         self.states[task] = MappingState(specification, PRUNINGS[specification.rules.pruning](specification))
         replies: list[Message] = []
         for message in self._waiting.pop(task, []):
-            replies += self._receive_map(message, allowance - sum(isinstance(each, Map) for each in replies))
+            replies += self._receive_map(message, allowance - _maps_in(replies))
         return replies
 
     def _learn(self, task: int, specification: Specification, allowance: int) -> list[Message]:
@@ -253,3 +253,7 @@ class MapAgent:
         self._probing.forget(message.task)
         state = self.states.pop(message.task, None)
         return [Forget(message.task, self.server.name, name) for name in state.told] if state else []
+
+
+def _maps_in(messages: list[Message]) -> int:
+    return sum(isinstance(each, Map) for each in messages)

@@ -1,0 +1,123 @@
+"""The mapping protocol under many orders of delivery, and in races of concurrent tasks; run from anywhere after `make test`.
+
+    python benchmarks/mapping_protocol.py orders                    # 100 orders of 40 instances: a minute
+    python benchmarks/mapping_protocol.py orders --pruning annealed --instances 10
+    python benchmarks/mapping_protocol.py races                     # 1,000 races of 2-5 tasks: half a minute
+
+Half of the instances are networks with a power law of degrees (section 4.2), half are small random ones, mostly with the public
+network. In each order every message takes a time drawn anew, so that messages overtake one another, and asking for a
+specification takes time. The command fails if a mapping does not end exactly once, leaves a map without acknowledgement, or holds
+what it should not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from time import process_time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from edrp.datasets.mapping_networks import mapping_problem
+from edrp.documents.mapping import PathTask, ServerNetwork
+from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Rules
+from edrp.mapping.costs import objective
+from edrp.validation.mapping_audit import audit
+from edrp.validation.mapping_races import race, random_exchange
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+console = Console(width=130)
+
+SERVERS, COMPONENTS = 20, 6
+"""Of the networks with a power law of degrees."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    network: ServerNetwork
+    task: PathTask
+    rules: Rules
+
+
+def instances(count: int, pruning: str) -> list[Instance]:
+    made = []
+    for seed in range(count):
+        if seed % 2:
+            given = mapping_problem(SERVERS, COMPONENTS, seed)
+            made.append(Instance(given.network, given.task, Rules.of(given, pruning=pruning, most_messages=20_000)))
+        else:
+            drawn = random_exchange(1000 + seed)
+            task = drawn.results[0].specification.task
+            rules = Rules(max_empty_hops=1, pruning=pruning, cost=drawn.rules.cost, most_messages=20_000)
+            made.append(Instance(drawn.network, task, rules))
+    return made
+
+
+def mapped(instance: Instance, order: int) -> tuple[ProtocolResult, list[str]]:
+    """One run, and what is wrong with it."""
+    exchange = Exchange(instance.network, instance.rules, jitter=1.0, seed=order, ask_delay=0.001)
+    task = exchange.submit(instance.task)
+    exchange.run()
+    return exchange.result(task), list(audit(exchange))
+
+
+def objective_of(result: ProtocolResult) -> float:
+    specification = result.specification
+    return objective(specification.rules.cost, result.facts[0], specification.most_links)
+
+
+@app.command()
+def orders(
+    instances_: Annotated[int, typer.Option("--instances")] = 40,
+    orders_: Annotated[int, typer.Option("--orders")] = 100,
+    pruning: str = "least-cost",
+) -> None:
+    """Map each instance with messages in many orders."""
+    begin, total, faults = process_time(), Counter[str](), []
+    worst = 1.0
+    for number, instance in enumerate(instances(instances_, pruning)):
+        objectives: list[float | None] = []
+        for order in range(orders_):
+            result, found = mapped(instance, order)
+            faults += [f"instance {number}, order {order}: {each}" for each in found]
+            total.update(result.messages)
+            total["engaged again"] += sum(result.engagements.values()) - len(result.engagements)
+            objectives.append(objective_of(result) if result.maps else None)
+        values = [each for each in objectives if each is not None]
+        total["runs"] += len(objectives)
+        total["runs that find nothing where another order does"] += objectives.count(None) if values else 0
+        total["instances whose objective depends on the order"] += max(values, default=0.0) > min(values, default=0.0) + 1e-9
+        if values and min(values) > 0:
+            worst = max(worst, max(values) / min(values))
+    console.print(f"{instances_} instances × {orders_} orders, {pruning}, {process_time() - begin:.0f} s")
+    for what, count in total.items():
+        console.print(f"  {what}: {count}")
+    console.print(f"  worst objective over the best of the same instance: {worst:.3f}")
+    report(faults)
+
+
+@app.command()
+def races(count: Annotated[int, typer.Option("--races")] = 1000, first: Annotated[int, typer.Option("--seed")] = 0) -> None:
+    """Race tasks for the same resources."""
+    begin, total, faults = process_time(), Counter[str](), []
+    for seed in range(first, first + count):
+        outcome = race(seed)
+        faults += [f"race {seed}: {each}" for each in outcome.faults]
+        for name in ("tasks", "accepted", "rollbacks", "retried", "asked"):
+            total[name] += getattr(outcome, name)
+    console.print(f"{count} races, {process_time() - begin:.0f} s: {', '.join(f'{name} {each}' for name, each in total.items())}")
+    report(faults)
+
+
+def report(faults: list[str]) -> None:
+    for each in faults[:20]:
+        console.print(f"[red]{each}")
+    console.print(f"faults: {len(faults)}")
+    if faults:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()
