@@ -88,8 +88,9 @@ def _reaching(sweep: Sweep) -> str:
 
 def _half_the_links(sweep: Sweep) -> Findings:
     if len(sweep.links) > 1:
-        curves = [sweep.by_links("acceptance", networks) for networks in ("both", "dedicated")]
-        yield Finding("links of both over links of dedicated alone", crossing_ratio(*curves, HALF), FACTOR, most=0.5)
+        both, dedicated = (sweep.by_links("acceptance", networks) for networks in ("both", "dedicated"))
+        ratio = crossing_ratio(both, dedicated, HALF)
+        yield Finding("links of both over links of dedicated alone", ratio, FACTOR, most=0.5)
 
 
 def _same_throughput(sweep: Sweep) -> Findings:

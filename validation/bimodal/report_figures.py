@@ -63,11 +63,13 @@ def draw_mapping(found: MappedBySize, path: Path) -> None:
             made[name] = {size: interval(values) for size, values in own.items() if values.size}
         return made
 
-    shares = {
-        name: {size: _percent(share_interval(int(each.found(name).sum()), each.optimum.size)) for size, each in found.items()}
+    shares: Curves = {
+        name: {
+            float(size): _percent(share_interval(int(each.found(name).sum()), each.optimum.size)) for size, each in found.items()
+        }
         for name in HEURISTICS
     }
-    messages = {name: {size: interval(each.messages[name]) for size, each in found.items()} for name in HEURISTICS}
+    messages: Curves = {name: {float(size): interval(each.messages[name]) for size, each in found.items()} for name in HEURISTICS}
     panels = [
         Panel("(a) cost over the optimum", SERVERS, "times the optimum", ratios(False), floor=1.0),
         Panel("(a) cost over the paper's bound", SERVERS, "times the bound", ratios(True), floor=1.0),

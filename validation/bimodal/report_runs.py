@@ -91,7 +91,7 @@ def run_group(
     }
     methods = list(dict.fromkeys(method for _, method in group.cells))
     rows = {(row["id"], row["method"]): row for row in batch_rows(instances, methods, out=out, **how)}
-    found = {}
+    found: dict[Cell, Mapping[str, Values]] = {}
     for cell, method in group.cells:
         own = [_metrics(rows[f"{cell.networks}/{seed}", method]) for seed in extent.seeds]
         found[cell] = {name: np.array([each[name] for each in own]) for name in own[0]}

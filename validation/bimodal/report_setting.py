@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edrp.datasets import platforms
+from edrp.datasets.mapping_networks import MEGABIT
 from edrp.problems.bimodal_scenario import BimodalScenario
 from edrp.validation.benchmark.table import Table
 
@@ -52,15 +53,14 @@ def setting_tables() -> tuple[Table, ...]:
 
 
 def _platform_table() -> Table:
-    megabits = platforms.MEGABIT
     rows = (
         ("servers", str(platforms.SERVERS), PAPER),
-        ("dedicated links", f"{_range(platforms.LINK_BANDWIDTHS, megabits)} Mbps, preferring servers that have many", PAPER),
-        ("uplinks and downlinks", f"{_range(platforms.ACCESS_BANDWIDTHS, megabits)} Mbps", PAPER),
+        ("dedicated links", f"{_range(platforms.LINK_BANDWIDTHS, MEGABIT)} Mbps, preferring servers that have many", PAPER),
+        ("uplinks and downlinks", f"{_range(platforms.ACCESS_BANDWIDTHS, MEGABIT)} Mbps", PAPER),
         ("services", f"1 + number of links of {platforms.SERVICES}, which ones at random", PAPER),
         ("capacity", f"{platforms.INSTANCES_PER_SERVICE:g} instances of each service (k), each on one unit", PAPER),
         ("tasks", f"{platforms.COMPONENTS} different services each, between two servers at random", PAPER),
-        ("source rate", f"{platforms.SOURCE_RATE / megabits:g} Mbps", PAPER),
+        ("source rate", f"{platforms.SOURCE_RATE / MEGABIT:g} Mbps", PAPER),
         ("data at the source", f"{platforms.MEAN_DATA / 1e6:g} MB in the mean, exponential", f"{PAPER}; {OURS}: exponential"),
         ("bytes out per byte in", f"{platforms.SHRINKAGE:g} of every service", OURS),
     )
