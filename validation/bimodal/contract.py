@@ -16,7 +16,7 @@ class BimodalScenarioProblems(ContractProblems):
 
     def feasible(self) -> dict[str, Any]:
         """A short trace on small platforms: every network, expected flows, buffers."""
-        small = {"servers": 20, "links": 19, "tasks": 15, "flow_interval": 0.1}
+        small: dict[str, Any] = {"servers": 20, "links": 19, "tasks": 15, "flow_interval": 0.1}
         return {
             "both": bimodal_scenario(**small),
             "dedicated": bimodal_scenario(**small, networks="dedicated"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,9 +112,9 @@ class Running:
         )
 
     @property
-    def _kept(self) -> list[NDArray[np.generic]]:
+    def _kept(self) -> list[NDArray[Any]]:
         """What belongs to a task and does not follow from the rest."""
-        own = [self.task, self.source, self.target, self.rate, self.price, self.links, self.arcs, self._keys]
+        own: list[NDArray[Any]] = [self.task, self.source, self.target, self.rate, self.price, self.links, self.arcs, self._keys]
         return [*own, self._streams.waiting, self._streams.progress]
 
     def flows(self) -> FlowTables:
