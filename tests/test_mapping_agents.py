@@ -173,6 +173,19 @@ def test_a_task_for_which_nothing_is_left_is_rejected_with_what_each_map_lacked(
     assert 3 not in held_by_tasks(exchange)
 
 
+@pytest.mark.parametrize(("uplink", "downlink", "short"), [(1.0, None, "uplink of s"), (2.0, 1.0, "downlink of t")])
+def test_access_to_the_public_network_is_reserved_at_both_ends(uplink: float, downlink: float | None, short: str) -> None:
+    network = ServerNetwork(
+        nodes=[{"name": "s", "capacity": 0, "uplink": uplink}, {"name": "t", "capacity": 9, "downlink": downlink}]
+    )
+    exchange = Exchange(network)
+    for _ in range(2):
+        exchange.submit(a_task())
+    first, second = finished(exchange)
+    assert (first.decision.public, second.decision, second.short) == ((True, False), None, (short,))
+    assert list(audit(exchange)) == []
+
+
 def test_a_task_that_comes_later_is_mapped_on_what_is_left() -> None:
     """It does not even find the way that is taken."""
     exchange = Exchange(TWO_WAYS)
