@@ -1,0 +1,258 @@
+"""Path mapping as a program, exact for additive cost in every reading: "walks" (bi-modal networks, section 3.1).
+
+Each hop is a unit of flow from the server of one component to that of the next. Columns say which links it takes, not in
+which order: its empty hops are the links less one. A walk that takes a link twice in one hop is never needed, so that all
+columns are binary; loops beside a walk change nothing and are left out when it is read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.documents.mapping import PathMap
+from edrp.errors import UnsupportedProblemError
+from edrp.formulations.formulation import Formulation
+from edrp.formulations.mapping.layers import Layers, Values, layers_of
+from edrp.formulations.mapping.moves import cost_and_use, moves_of
+from edrp.mapping.tables import MappingTables, mapping_tables, path_map
+from edrp.memory import refuse_beyond_memory
+from edrp.problems.mapping import MappingProblem
+from edrp.program import Index, Linear, Program
+
+BYTES_PER_COLUMN = 3000
+"""Memory of a column with its entries, most of it in the solver."""
+
+FULL = 1 + 1e-10
+"""Share of a resource that may be taken; with a solver's tolerance it is what the evaluator allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappingFormulation(Formulation):
+    """A mapping problem formulated as a program.
+
+    Attributes
+    ----------
+    tables, layers
+        The problem as arrays.
+
+    Examples
+    --------
+    A row of one's own: the first hop takes two links at least.
+
+    >>> problem = MappingProblem(
+    ...     network={
+    ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 3}],
+    ...         "links": [{"source": "a", "target": "b", "bandwidth": 10, "cost": 1},
+    ...                   {"source": "b", "target": "c", "bandwidth": 10, "cost": 5}],
+    ...     },
+    ...     task={"source": "a", "delivery": "b", "bandwidths": [4, 2], "components": [{"name": "decode", "capacity": 3}]},
+    ... )
+    >>> formulation = formulate_mapping(problem)
+    >>> formulation.program.add_row("far", Linear.of(formulation.program["arc"][0]), lower=2)
+    >>> from edrp.formulations.formulation import solve_formulation
+    >>> solution = solve_formulation(formulation)
+    >>> solution.objective, solution.routes
+    (11.0, (('a', 'b', 'c'), ('c', 'b')))
+    """
+
+    tables: MappingTables
+    layers: Layers
+
+    def decode(self, values: Values) -> PathMap:
+        """The map; of each hop the walk with the fewest links among those that it takes."""
+        program, graph = self.program, self.layers.graph
+        nodes = values[program["place"]].argmax(axis=1).tolist()
+        routes, public = [], []
+        for hop, (start, end) in enumerate(pairwise((graph.source, *nodes, graph.delivery))):
+            dialled = "out" in program.column_blocks and start != end and values[program["out"][hop]].sum() > 0.5
+            public.append(bool(dialled))
+            taken = np.flatnonzero(values[program["arc"][hop]] > 0.5)
+            routes.append([start, end] if dialled else _shortest(self.tables, taken, start, end))
+        return path_map(self.tables.network, nodes, routes, public)
+
+    def encode(self, decision: PathMap) -> Values | None:
+        """A starting point; None where a hop takes a link twice."""
+        program, arcs = self.program, self.layers.arcs
+        index = {name: position for position, name in enumerate(self.tables.network.names)}
+        start = np.zeros(program.columns)
+        start[program["place"][np.arange(len(decision.nodes)), [index[name] for name in decision.nodes]]] = 1.0
+        hop = 0
+        for move in moves_of(self.tables, decision):
+            if move < 0:
+                hop += 1
+            elif move < arcs:
+                start[program["arc"][hop, move]] += 1.0
+            else:
+                start[program["out"][hop, index[decision.routes[hop][0]]]] = 1.0
+                start[program["into"][hop, move - arcs]] = 1.0
+        if "empty" in program.column_blocks:
+            start[program["empty"]] = [
+                0 if decision.is_public(each) else max(0, len(route) - 2) for each, route in enumerate(decision.routes)
+            ]
+        return None if (start[program["arc"]] > 1).any() else start
+
+    def objective_of(self, values: Values, decision: PathMap) -> float:
+        """Cost of the map, without loops beside it."""
+        return cost_and_use(self.layers, moves_of(self.tables, decision))[0]
+
+
+def formulate_mapping(problem: MappingProblem, program: str = "walks") -> MappingFormulation:
+    """Formulate a mapping problem (bi-modal networks, section 3.1) as the program "walks".
+
+    Parameters
+    ----------
+    problem
+        What to decide.
+    program
+        Its name.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        For a cost that is no sum over links.
+    ProblemTooLargeError
+        When it would not fit in memory.
+    """
+    started = perf_counter()
+    if problem.cost != "additive":
+        why = f"cost {problem.cost!r} is no sum over links: the program cannot express it; use process-map or least-cost-map"
+        raise UnsupportedProblemError(why)
+    tables = mapping_tables(problem)
+    hops, servers, arcs = tables.task.bandwidths.size, len(tables.network.names), tables.network.target.size
+    needed = BYTES_PER_COLUMN * float(hops * (arcs + servers))
+    refuse_beyond_memory(needed, f"{hops} hops on {arcs} arcs", "use label-setting")
+    layers, built = layers_of(tables), Program()
+    _add_columns(built, tables, layers)
+    _add_place_rows(built)
+    _add_flow_rows(built, tables)
+    _add_public_rows(built, layers)
+    _add_empty_rows(built, layers)
+    _add_capacity_rows(built, layers)
+    objective = _cost(built, layers)
+    built.minimise(objective)
+    return MappingFormulation(problem, program, built, objective, perf_counter() - started, tables, layers)
+
+
+def _shortest(tables: MappingTables, taken: Index, start: int, end: int) -> list[int]:
+    """A walk with the fewest of the arcs taken."""
+    onward: dict[int, list[int]] = {}
+    for arc in taken.tolist():
+        onward.setdefault(int(tables.network.source[arc]), []).append(int(tables.network.target[arc]))
+    before, queue = {start: start}, deque([start])
+    while queue and end not in before:
+        here = queue.popleft()
+        for there in onward.get(here, ()):
+            if there not in before:
+                before[there] = here
+                queue.append(there)
+    route = [end]
+    while route[-1] != start:
+        route.append(before[route[-1]])
+    return route[::-1]
+
+
+def _add_columns(program: Program, tables: MappingTables, layers: Layers) -> None:
+    """Columns `place` (m, n), `arc` (m + 1, a); `out`, `into` (m + 1, n) of public hops; `empty` (m + 1,) for a total limit."""
+    prices = layers.prices
+    program.add_columns("place", prices.host.shape, upper=np.isfinite(prices.host), integer=True)
+    program.add_columns("arc", prices.arc.shape, upper=np.isfinite(prices.arc), integer=True)
+    if tables.public:
+        program.add_columns("out", prices.up.shape, upper=_ends(np.isfinite(prices.up), 0, tables.task.source), integer=True)
+        program.add_columns(
+            "into", prices.down.shape, upper=_ends(np.isfinite(prices.down), -1, tables.task.delivery), integer=True
+        )
+    if tables.total_hops:
+        program.add_columns("empty", tables.task.bandwidths.size, upper=float(layers.graph.empty), integer=True)
+
+
+def _ends(usable: NDArray[np.bool_], hop: int, server: int) -> NDArray[np.bool_]:
+    """Where a public hop can begin or end, given where one of the hops does."""
+    only = np.arange(usable.shape[1]) == server
+    usable[hop] &= only
+    return usable
+
+
+def _add_place_rows(program: Program) -> None:
+    """Rows `place`: each component is on one server; m of them, m n entries."""
+    place = program["place"]
+    program.add_rows("place", len(place), [(np.arange(len(place))[:, None], place, 1.0)], lower=1.0, upper=1.0)
+
+
+def _add_flow_rows(program: Program, tables: MappingTables) -> None:
+    """Rows `flow` (m + 1, n): what leaves a server less what enters is 1 where the hop begins, -1 where it ends."""
+    place, arc, network = program["place"], program["arc"], tables.network
+    hops, servers = arc.shape[0], place.shape[1]
+    row = np.arange(hops * servers).reshape(hops, servers)
+    entries = [
+        (row[:, network.source], arc, 1.0),
+        (row[:, network.target], arc, -1.0),
+        (row[1:], place, -1.0),
+        (row[:-1], place, 1.0),
+    ]
+    if tables.public:
+        entries += [(row, program["out"], 1.0), (row, program["into"], -1.0)]
+    balance = np.zeros((hops, servers))
+    balance[0, tables.task.source] += 1.0
+    balance[-1, tables.task.delivery] -= 1.0
+    program.add_rows("flow", row.size, entries, lower=balance.ravel(), upper=balance.ravel())
+
+
+def _add_public_rows(program: Program, layers: Layers) -> None:
+    """Rows `begins`, `ends` (m, n): a public hop leads from the server of a component, and to that of the next."""
+    if "out" not in program.column_blocks:
+        return
+    place = program["place"]
+    row = np.arange(place.size).reshape(place.shape)
+    program.add_rows("begins", place.size, [(row, program["out"][1:], 1.0), (row, place, -1.0)], upper=0.0)
+    program.add_rows("ends", place.size, [(row, program["into"][:-1], 1.0), (row, place, -1.0)], upper=0.0)
+
+
+def _add_empty_rows(program: Program, layers: Layers) -> None:
+    """Rows `links` (m + 1,): at most one link more than empty hops; row `total`: their sum, where that is limited."""
+    arc, empty = program["arc"], layers.graph.empty
+    row = np.arange(len(arc))
+    entries = [(row[:, None], arc, 1.0)]
+    if "empty" not in program.column_blocks:
+        program.add_rows("links", len(arc), entries, upper=empty + 1.0)
+        return
+    program.add_rows("links", len(arc), [*entries, (row, program["empty"], -1.0)], upper=1.0)
+    program.add_row("total", Linear.of(program["empty"]), upper=float(empty))
+
+
+def _add_capacity_rows(program: Program, layers: Layers) -> None:
+    """Rows `capacity` (n,), `bandwidth` (a,), `uplink`, `downlink` (n,): the shares taken add up to no more than all.
+
+    Without `bandwidth` and the following where uses of a link do not add up.
+    """
+    shares = layers.shares
+    for name, block, share in (
+        ("capacity", "place", shares.host),
+        ("bandwidth", "arc", shares.arc),
+        ("uplink", "out", shares.up),
+        ("downlink", "into", shares.down),
+    ):
+        if block in program.column_blocks and share.any():
+            columns = program[block].T
+            possible = np.where(_usable(layers, block).T, share.T, 0.0)
+            program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, possible)], upper=FULL)
+
+
+def _usable(layers: Layers, block: str) -> NDArray[np.bool_]:
+    prices = {"place": layers.prices.host, "arc": layers.prices.arc, "out": layers.prices.up, "into": layers.prices.down}
+    return np.isfinite(prices[block])
+
+
+def _cost(program: Program, layers: Layers) -> Linear:
+    """Cost of all links and public hops."""
+    arc = layers.prices.arc
+    cost = Linear.of(program["arc"], np.where(np.isfinite(arc), arc, 0.0))
+    if "out" in program.column_blocks:
+        up = layers.prices.up
+        cost += Linear.of(program["out"], np.where(np.isfinite(up), up, 0.0))
+    return cost
