@@ -137,8 +137,8 @@ def _draw(ax: Any, time: NDArray[np.float64], curves: dict[str, tuple[NDArray[An
 
 def _samples(end: float) -> NDArray[np.float64]:
     step = next((each for each in STEPS if end / each < MOST_SAMPLES), STEPS[-1])
-    times: NDArray[np.float64] = np.arange(math.ceil(end / step) + 1) * step
-    return times
+    steps = math.ceil(end / step)
+    return np.linspace(0.0, steps * step, steps + 1)
 
 
 def _share(used: NDArray[np.float64], whole: float) -> NDArray[np.float64]:
