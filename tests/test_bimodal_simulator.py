@@ -103,6 +103,17 @@ def test_a_hop_is_moved_to_a_link_once_it_is_free():
     assert run.tasks[3].finish == pytest.approx(259 + 100 - 139 / 2)
 
 
+def test_at_one_time_tasks_end_before_others_arrive_and_links_are_allocated_after_that():
+    """Two streams that fill the uplink end when three tasks come: two take their place. A link goes to who comes, not to who waits."""
+    tasks = [task(), task(), task(100.0, 50.0), task(100.0, 60.0), task(100.0)]
+    nodes = [server("a", uplink=2 * RATE), server("b")]
+    run, _ = run_of(scenario(*tasks, nodes=nodes))
+    assert [each.finish for each in run.tasks] == [100.0, 100.0, 150.0, 160.0, None]
+    links = [{"source": "a", "target": "b", "bandwidth": RATE}]
+    run, _ = run_of(scenario(task(), task(0.0, 150.0), task(100.0, 50.0), nodes=nodes, links=links))
+    assert [each.public for each in run.tasks] == [(), (True,), ()]
+
+
 @pytest.mark.parametrize("how", [{"reallocation_interval": 0.0}, {}])
 def test_without_reallocation_a_hop_stays(how):
     tasks = [task(), task(10.0, 200.0)]

@@ -120,9 +120,11 @@ def _copy(streams: Streams, row: int, other: int) -> None:
 
 @inner_loop
 def flow(streams: Streams, row: int, now: float, until: float, physics: Physics) -> float:
-    """Let one task flow, window by window; when it ends, infinity if not before `until`."""
+    """Let one task flow, window by window; when it ends, infinity if not by `until`."""
     progress = streams.progress
     time = now
+    if progress[row, DONE] >= progress[row, TOTAL]:  # by rounding it ended when another event was due
+        return time
     while time < until:
         edge = progress[row, START] + (progress[row, WINDOWS] + 1) * physics.window
         end = min(until, edge)
@@ -167,7 +169,7 @@ def _deliver(progress: Floats, row: int, time: float, step: float, amount: float
     """Deliver within a step; when the step, or the task within it, is over."""
     left = progress[row, TOTAL] - progress[row, DONE]
     if amount >= left - ROUNDING * progress[row, TOTAL]:
-        progress[row, DONE] = progress[row, TOTAL]
+        progress[row, SENT] = progress[row, DONE] = progress[row, TOTAL]
         progress[row, GOT] += left
         return time + step * min(1.0, left / amount) if amount > 0 else time
     progress[row, DONE] += amount

@@ -2,13 +2,13 @@
 
 Events are arrivals, ends, and re-allocations of links. Between two of them all that tasks hold stays as it is, and they flow
 in one compiled pass (`edrp.validation.bimodal.kernels`), flow interval by flow interval. Of what happens at one time, ends come
-first, then re-allocations, then arrivals. Where nothing has ended, begun or moved since links were last allocated, allocating
+first, then arrivals, then re-allocations. Where nothing has ended, begun or moved since links were last allocated, allocating
 them anew changes nothing, and is left out.
 """
 
 from __future__ import annotations
 
-from math import inf
+from math import ceil, inf
 from time import perf_counter
 from typing import overload
 
@@ -119,19 +119,19 @@ class _Run:
 
     def advance(self, until: float, deadline: float) -> bool:
         """Let tasks flow, end and change links until some time, or until none is left; False when the deadline comes first."""
-        if perf_counter() > deadline:
-            return False
-        while self._running.count and self._now < until:
-            if perf_counter() > deadline:
-                return False
-            epoch = inf if self._settled or not self._interval else self._next_epoch()
+        while perf_counter() <= deadline:
+            if not self._running.count:
+                self._now = until
+                return True
+            epoch = self._next_epoch()
             self._now, row = self._running.flow(self._now, min(until, epoch))
             if row >= 0:
                 self._end(row)
+            elif self._now == until:
+                return True
             elif self._now == epoch:
                 self._reallocate()
-        self._now = until
-        return True
+        return False
 
     def admit(self, task: int) -> None:
         """A task arrives."""
@@ -164,9 +164,11 @@ class _Run:
         )
 
     def _next_epoch(self) -> float:
-        """The first multiple of the interval that is not before now, and at which links were not yet allocated anew."""
-        self._epoch = max(self._epoch, int(np.ceil(self._now / self._interval)))
-        return self._epoch * self._interval
+        """The first multiple of the interval from now on at which links were not yet allocated anew; infinity for none."""
+        if self._settled or not self._interval:
+            return inf
+        self._epoch = max(self._epoch, ceil(self._now / self._interval))
+        return max(self._now, self._epoch * self._interval)
 
     def _end(self, row: int) -> None:
         """A task has delivered all its data."""
