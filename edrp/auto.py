@@ -12,6 +12,7 @@ from edrp.methods import Method, Options, get_method
 from edrp.problems.edrp import EdrpProblem
 from edrp.problems.enactment import EnactmentProblem
 from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.problems.link_allocation import LinkAllocationProblem
 from edrp.problems.mapping import MappingProblem
 from edrp.solution import Answer
 
@@ -73,6 +74,16 @@ def _choose_for_map(problem: MappingProblem) -> Method:
     return exact if exact.refusal(problem) is None else get_method("least-cost-map", problem.kind)
 
 
+MOST_FLOWS_ON_ARCS = 200_000
+"""Flows × arcs above which no proof of a link allocation is attempted."""
+
+
+def _choose_for_flows(problem: LinkAllocationProblem) -> Method:
+    """`highs`, or `greedy-reallocation` where there are too many flows and links for a program."""
+    size = len(problem.flows) * len(problem.network.arcs)
+    return get_method("highs" if size <= MOST_FLOWS_ON_ARCS else "greedy-reallocation", problem.kind)
+
+
 def _always(name: str) -> Callable[[Any], Method]:
     return lambda problem: get_method(name, problem.kind)
 
@@ -87,7 +98,7 @@ CHOICES: dict[str, Callable[[Any], Method]] = {
     "leasing": _always("highs"),
     "enactment-scenario": _always("predictive-policy"),
     "mapping": _choose_for_map,
-    "link-allocation": _always("highs"),
+    "link-allocation": _choose_for_flows,
     "bimodal-scenario": _always("public-hops-links-mapping"),
 }
 """By kind of problem, what chooses."""
@@ -102,7 +113,7 @@ class Auto:
     summary = (
         "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
         "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs; "
-        "label-setting for maps of tasks, the least-cost map where costs do not add up"
+        "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
     )
 
     def refusal(self, problem: Any) -> str | None:
