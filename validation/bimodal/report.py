@@ -10,14 +10,16 @@ from typing import Any
 
 from rich.console import Console
 
+from edrp.batch.progress import Report
 from edrp.files import write_whole
 from edrp.validation.bimodal.report_claims import statements
 from edrp.validation.bimodal.report_mapping import HEURISTICS, map_all
 from edrp.validation.bimodal.report_mapping_claims import mapping_statements
-from edrp.validation.bimodal.report_plan import Extent
+from edrp.validation.bimodal.report_plan import NETWORKS, Extent, groups
+from edrp.validation.bimodal.report_progress import Overall
 from edrp.validation.bimodal.report_runs import Samples, observe
 from edrp.validation.bimodal.report_sections import Found, sections, verdicts
-from edrp.validation.bimodal.report_sensitivity import sensitivity
+from edrp.validation.bimodal.report_sensitivity import VARIANTS, sensitivity
 from edrp.validation.bimodal.report_tables import (
     choice_differences,
     choice_table,
@@ -37,7 +39,7 @@ from edrp.validation.reporting.printing import console_table, csv_text, markdown
 ROWS, REPORT, TABLES = "rows", "report.html", "tables.md"
 
 
-def investigate(extent: Extent, *, out: Path | None = None, **how: Any) -> Found:
+def investigate(extent: Extent, *, out: Path | None = None, progress: Report | None = None, **how: Any) -> Found:
     """Run everything that Figs. 7 to 9 need, and compare what comes of it with the paper.
 
     Parameters
@@ -46,8 +48,10 @@ def investigate(extent: Extent, *, out: Path | None = None, **how: Any) -> Found
         How much.
     out
         Folder for the rows, where the same call again runs only what is missing; None for none.
+    progress
+        Called with how far all batches together are.
     how
-        Where to run, as of `solve_batch`: `spark` or `n_jobs`, and `progress`.
+        Where to run, as of `solve_batch`: `spark` or `n_jobs`.
 
     Raises
     ------
@@ -59,6 +63,8 @@ def investigate(extent: Extent, *, out: Path | None = None, **how: Any) -> Found
     if out is not None:
         require_page_packages()
     rows = None if out is None else out / ROWS
+    if progress is not None:
+        how["progress"] = Overall(progress, row_count(extent))
     mapped = map_all(extent, out=rows, **how)
     samples = observe(extent, out=rows, **how)
     return Found(
@@ -68,6 +74,17 @@ def investigate(extent: Extent, *, out: Path | None = None, **how: Any) -> Found
         statements=[*mapping_statements(mapped), *statements(samples)],
         sensitivities=sensitivity(extent, out=rows, **how),
     )
+
+
+def row_count(extent: Extent) -> int:
+    """Rows of all batches.
+
+    >>> row_count(Extent(networks=1, rates=(60.0,), links=(99,), sizes=(30,), instances=1, sensitive=1)) - len(VARIANTS) * 3
+    12
+    """
+    figures = sum(len(group.cells) for group in groups(extent)) * extent.networks
+    mapped = len(extent.sizes) * extent.instances * (1 + len(HEURISTICS))
+    return figures + mapped + (len(VARIANTS) * len(NETWORKS) * extent.sensitive)
 
 
 def say(console: Console, found: Found) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edrp.datasets.platforms import mapping_problem
 from edrp.errors import EdrpError
+from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.problems.mapping import MappingProblem
 from edrp.validation.bimodal.report_plan import Extent
 from edrp.validation.bimodal.report_runs import Values, batch_rows
@@ -106,8 +107,6 @@ def _check(row: Mapping[str, Any]) -> None:
 
 
 def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str], Any], n_jobs: int | None) -> Mapped:
-    from edrp.formulations.mapping.relaxed import relaxed_bound
-
     feasible = [name for name in problems if rows[name, EXACT]["status"] == "optimal"]
     bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(delayed(relaxed_bound)(problems[name]) for name in feasible)
     own = {words: [rows[name, method] for name in feasible] for words, method in HEURISTICS.items()}

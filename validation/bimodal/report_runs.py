@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,10 @@ from edrp.datasets.platforms import bimodal_scenario
 from edrp.errors import EdrpError
 from edrp.problems.base import Problem
 from edrp.validation.bimodal.report_plan import Cell, Extent, Group, groups
+from edrp.validation.bimodal.report_progress import Overall
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "error_message")
 """What reports read of the rows: whole runs stay in their files."""
@@ -103,9 +108,9 @@ def batch_rows(
     methods: Sequence[str],
     *,
     out: Path | None = None,
-    spark: Any = None,
+    spark: SparkSession | None = None,
     n_jobs: int | None = None,
-    progress: Any = None,
+    progress: Overall | None = None,
 ) -> Iterable[dict[str, Any]]:
     """The rows of a batch of these methods, without what they decided.
 
@@ -117,11 +122,14 @@ def batch_rows(
         As `solve_batch` takes them.
     out
         Folder for the rows; the same call again runs only what is missing. None to keep nothing.
-    spark, n_jobs, progress
+    spark, n_jobs
         As of `solve_batch`.
+    progress
+        Over this batch and others.
     """
     where: dict[str, Any] = {"n_jobs": n_jobs} if spark is None else {"spark": spark}
-    made: Any = solve_batch(instances, methods, out=out, progress=progress, **where)
+    with nullcontext() if progress is None else progress.batch(len(instances) * len(methods)) as report:
+        made: Any = solve_batch(instances, methods, out=out, progress=report, **where)
     if out is not None:
         made = read_rows(out, COLUMNS)
     elif spark is not None:

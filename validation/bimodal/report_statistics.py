@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from edrp.validation.reporting.intervals import CONFIDENCE, Interval
 
 RESAMPLES = 2000
+LEAST_RESAMPLED = 8
+"""Networks below which resampling says too little of how far others might be off."""
 
 Values = NDArray[np.float64]
 
@@ -117,13 +119,13 @@ def _crossings(curves: Mapping[float, Values], level: float) -> Values:
     x = sorted(curves)
     heights = np.array([curves[each] for each in x])
     count = heights.shape[1]
-    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES if count > 1 else 0, count))
+    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES if count >= LEAST_RESAMPLED else 0, count))
     samples = np.vstack([np.arange(count), drawn])
     return np.array([crossing(x, curve, level) for curve in heights[:, samples].mean(axis=2).T])
 
 
 def _percentiles(found: Values) -> Interval:
-    """The first value, and percentiles of the others; none where there is nothing to resample."""
+    """The first value, and percentiles of the others; none where nothing was resampled."""
     estimate, rest = float(found[0]), found[1:]
     if not rest.size:
         return Interval(estimate, None, None)
