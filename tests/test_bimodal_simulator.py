@@ -104,7 +104,7 @@ def test_a_hop_is_moved_to_a_link_once_it_is_free():
 
 
 def test_at_one_time_tasks_end_before_others_arrive_and_links_are_allocated_after_that():
-    """Two streams that fill the uplink end when three tasks come: two take their place. A link goes to who comes, not to who waits."""
+    """Two streams that fill the uplink end when three come: two take their place. A link goes to who comes, not who waits."""
     tasks = [task(), task(), task(100.0, 50.0), task(100.0, 60.0), task(100.0)]
     nodes = [server("a", uplink=2 * RATE), server("b")]
     run, _ = run_of(scenario(*tasks, nodes=nodes))
