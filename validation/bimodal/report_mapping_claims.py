@@ -72,8 +72,14 @@ def _no_gain(by_size: MappedBySize) -> Findings:
 
 def _many_messages(by_size: MappedBySize) -> Findings:
     for (servers, mapped), other in product(by_size.items(), (LEAST, RANDOM_1)):
-        ratio = interval(mapped.messages[ANNEALED] / mapped.messages[other])
-        yield Finding(f"{servers} servers: messages over {other}", ratio, NUMBER, least=MUCH)
+        yield Finding(f"{servers} servers: messages over {other}", _multiple(mapped, ANNEALED, other), NUMBER, least=MUCH)
+
+
+def _multiple(mapped: Mapped, name: str, other: str) -> Interval:
+    """Messages of a heuristic as a multiple of those of another for the same task, geometric mean: a few tasks take very many."""
+    found = interval(np.log(mapped.messages[name] / mapped.messages[other]))
+    low, high = (None if end is None else float(np.exp(end)) for end in (found.low, found.high))
+    return Interval(float(np.exp(found.mean)), low, high)
 
 
 def _not_good(by_size: MappedBySize) -> Findings:
@@ -86,8 +92,7 @@ def _not_good(by_size: MappedBySize) -> Findings:
 
 def _few_messages(by_size: MappedBySize) -> Findings:
     for servers, mapped in by_size.items():
-        ratio = interval(mapped.messages[RANDOM_1] / mapped.messages[LEAST])
-        yield Finding(f"{servers} servers", ratio, NUMBER, most=0.5)
+        yield Finding(f"{servers} servers", _multiple(mapped, RANDOM_1, LEAST), NUMBER, most=0.5)
 
 
 def _maps_nearly_all(by_size: MappedBySize) -> Findings:

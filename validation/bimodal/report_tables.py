@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from edrp.validation.benchmark.table import Table
 from edrp.validation.bimodal.report_findings import FACTOR, NUMBER, Statement, in_words
-from edrp.validation.bimodal.report_mapping import HEURISTICS, Mapped, MappedBySize
+from edrp.validation.bimodal.report_mapping import HEURISTICS, RANDOM_2, Mapped, MappedBySize
 from edrp.validation.bimodal.report_mapping_claims import messages_per_server
 from edrp.validation.bimodal.report_plan import CHOICES, CHOSEN, FIXED, NETWORKS, PRINTED, RATE, SPANNING, WAYS, Cell
 from edrp.validation.bimodal.report_runs import Samples, Values
@@ -99,8 +99,9 @@ def optimum_table(found: MappedBySize) -> Table:
 
 
 def exponent_table(found: MappedBySize) -> Table:
-    """Growth of the messages with the number of servers."""
-    rows = tuple((name, in_words(growth_exponent(*messages_per_server(found, name)), NUMBER)) for name in HEURISTICS)
+    """Growth of the messages with the number of servers; of the heuristic whose messages are capped they do not grow."""
+    names = [name for name in HEURISTICS if name != RANDOM_2]
+    rows = tuple((name, in_words(growth_exponent(*messages_per_server(found, name)), NUMBER)) for name in names)
     return Table("Exponents of messages in the number of servers", ("heuristic", "exponent (95 %)"), rows, ("exponent (95 %)",))
 
 
