@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from edrp.documents.mapping import PathMap
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.mapping.layers import Layers, Values, layers_of
+from edrp.formulations.mapping.layers import SLACK, Layers, Values, layers_of
 from edrp.formulations.mapping.moves import cost_and_use, moves_of
 from edrp.mapping.tables import MappingTables, mapping_tables, path_map
 from edrp.memory import refuse_beyond_memory
@@ -28,8 +28,8 @@ from edrp.program import Index, Linear, Program
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
 
-FULL = 1 + 1e-10
-"""Share of a resource that may be taken; with a solver's tolerance it is what the evaluator allows."""
+DIGITS = 12
+"""Of shares: what is nearly 1 must be 1, or presolve of solvers goes wrong at their tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +239,8 @@ def _add_capacity_rows(program: Program, layers: Layers) -> None:
     ):
         if block in program.column_blocks and share.any():
             columns = program[block].T
-            possible = np.where(_usable(layers, block).T, share.T, 0.0)
-            program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, possible)], upper=FULL)
+            exact = np.where(_usable(layers, block), np.round(share * (1 + SLACK), DIGITS), 0.0)
+            program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, exact.T)], upper=1.0)
 
 
 def _usable(layers: Layers, block: str) -> NDArray[np.bool_]:
