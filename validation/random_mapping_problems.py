@@ -40,8 +40,8 @@ def random_mapping_problem(
     (True, 'per_edge')
     """
     generator = np.random.default_rng(seed)
-    servers = int(generator.integers(2, most_servers + 1))
-    components = int(generator.integers(0, most_components + 1))
+    servers = int(generator.integers(2, most_servers + 1, 2).max())
+    components = int(generator.integers(0, most_components + 1, 2).max())
     connected = generator.random() < 1 / 3 if public is None else public
     hosted = bool(generator.random() < 0.4)
     nodes = [_server(generator, f"n{k}", hosted and k > 0, connected) for k in range(servers)]
@@ -66,7 +66,7 @@ def random_mapping_problem(
 
 
 def _server(generator: np.random.Generator, name: str, hosted: bool, connected: bool) -> dict[str, Any]:
-    described: dict[str, Any] = {"name": name, "capacity": int(generator.integers(0, 9))}
+    described: dict[str, Any] = {"name": name, "capacity": int(generator.integers(0, 10))}
     if generator.random() < 0.3:
         described["total_capacity"] = described["capacity"] + int(generator.integers(1, 5))
     if hosted and generator.random() < 0.8:

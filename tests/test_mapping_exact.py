@@ -1,0 +1,210 @@
+"""Exact mapping: label setting, the program and enumeration agree; bounds are bounds; stopping, refusals, limits met exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edrp.datasets.platforms import mapping_problem
+from edrp.documents.mapping import PathMap
+from edrp.errors import UnsupportedProblemError
+from edrp.formulations.formulation import solve_formulation
+from edrp.formulations.mapping import METHODS
+from edrp.formulations.mapping.program import formulate_mapping
+from edrp.formulations.mapping.relaxed import relaxed_bound
+from edrp.methods import Options
+from edrp.problems.mapping import MappingProblem
+from edrp.program import Linear
+from edrp.solution import Answer
+from edrp.validation.mapping_brute_force import brute_force_mapping
+from edrp.validation.random_mapping_problems import random_mapping_problem
+
+(LABELS,) = METHODS
+
+
+def solved(problem: MappingProblem, **options: Any) -> Answer:
+    """Label setting, and that the evaluator agrees."""
+    answer = LABELS.run(problem, Options(**options))
+    if answer.decision is not None:
+        evaluation = problem.evaluate(answer.decision)
+        assert evaluation.feasible, evaluation.broken
+        assert evaluation.objective == pytest.approx(answer.objective)
+    return answer
+
+
+def diamond(**fields: Any) -> MappingProblem:
+    """From a to d, cheap over b, dear over c; every server has room for one of two components."""
+    links = [("a", "b", 1), ("b", "d", 1), ("a", "c", 5), ("c", "d", 5)]
+    network = {
+        "nodes": [{"name": name, "capacity": 1} for name in "abcd"],
+        "links": [{"source": u, "target": v, "bandwidth": 2, "cost": cost} for u, v, cost in links],
+    }
+    components = [{"name": name, "capacity": 1} for name in ("first", "second")]
+    task = {"source": "a", "delivery": "d", "bandwidths": [1, 1, 1], "components": components}
+    return MappingProblem(network=network, task=task, **fields)
+
+
+def test_label_setting_the_program_and_enumeration_agree() -> None:
+    """Sixty problems in all readings; among them infeasible ones, and some that need resources to be tracked."""
+    rounds, infeasible, readings = [], 0, set()
+    for seed in range(60):
+        problem = random_mapping_problem(seed)
+        optimum, maps = brute_force_mapping(problem)
+        answer, program = solved(problem), solve_formulation(formulate_mapping(problem))
+        assert answer.status == program.status == ("infeasible" if optimum is None else "optimal"), seed
+        if optimum is None:
+            infeasible += 1
+            continue
+        assert answer.objective == pytest.approx(optimum, abs=1e-9), seed
+        assert program.objective == pytest.approx(optimum, abs=1e-9), seed
+        assert answer.bound == pytest.approx(optimum, abs=1e-9), seed
+        assert all(problem.evaluate(each).objective == pytest.approx(optimum, abs=1e-9) for each in maps), seed
+        rounds.append(answer.size["rounds"])
+        readings.add((problem.empty_hops, problem.bandwidth, any(node.uplink for node in problem.network.nodes)))
+    assert 10 <= infeasible <= 30
+    assert len(readings) == 8
+    assert sum(count > 1 for count in rounds) >= 8
+
+
+@pytest.mark.parametrize("cost", ["load-balance", "public-hops", "public-hops-links"])
+def test_brute_force_of_other_costs_is_what_the_evaluator_says_and_no_map_is_better(cost: str) -> None:
+    """Beside maps of least cost, which are feasible ones."""
+    compared = 0
+    for seed in range(20):
+        problem = random_mapping_problem(seed, most_servers=5, most_components=4, cost=cost, public=True)  # type: ignore[arg-type]
+        best, maps = brute_force_mapping(problem)
+        _, others = brute_force_mapping(problem.replace(cost="additive"))
+        assert bool(maps) == bool(others)
+        for each in maps:
+            evaluation = problem.evaluate(each)
+            assert evaluation.feasible
+            assert evaluation.objective == pytest.approx(best)
+        for each in others:
+            assert problem.evaluate(each).objective >= best - 1e-9
+            compared += 1
+    assert compared >= 10
+
+
+def line(source: str, services: str, delivery: str, **fields: Any) -> MappingProblem:
+    """a - b - c; only a hosts service x, only c service z; all hops take 2 of the 3 that a link carries."""
+    nodes = [{"name": name, "capacity": 9, "services": list(hosted)} for name, hosted in (("a", "x"), ("b", ""), ("c", "z"))]
+    links = [{"source": u, "target": v, "bandwidth": 3, "cost": 1} for u, v in ("ab", "bc")]
+    components = [{"name": str(i), "service": service} for i, service in enumerate(services)]
+    task = {"source": source, "delivery": delivery, "bandwidths": [2] * (len(services) + 1), "components": components}
+    return MappingProblem(network={"nodes": nodes, "links": links}, task=task, **fields)
+
+
+def test_both_readings_of_empty_hops_by_hand() -> None:
+    """c → b → a, a → b → c: b is passed once in each hop."""
+    assert solved(line("c", "xz", "c", max_empty_hops=1)).objective == 4.0
+    assert solved(line("c", "xz", "c", max_empty_hops=0)).status == "infeasible"
+    assert solved(line("c", "xz", "c", max_empty_hops=1, empty_hops="total")).status == "infeasible"
+    assert solved(line("c", "xz", "c", max_empty_hops=2, empty_hops="total")).objective == 4.0
+
+
+def test_both_readings_of_bandwidth_by_hand() -> None:
+    """Each direction of a link counts by itself; b → a is used twice where service x is needed before and after z."""
+    assert solved(line("a", "z", "a")).objective == 4.0
+    assert solved(line("b", "xzx", "b")).status == "infeasible"
+    assert solved(line("b", "xzx", "b", bandwidth="per_edge")).objective == 6.0
+
+
+def test_limits_may_be_met_exactly_and_not_be_exceeded() -> None:
+    """Tenths add up to one with rounding; a millionth less is too little."""
+    nodes = [{"name": "a", "capacity": 1.0}, {"name": "b", "capacity": 0.0}]
+    components = [{"name": f"c{i}", "capacity": 0.1} for i in range(10)]
+    task = {"source": "b", "delivery": "b", "bandwidths": [0.1] * 11, "components": components}
+    network = {"nodes": nodes, "links": [{"source": "a", "target": "b", "bandwidth": 0.1}]}
+    problem = MappingProblem(network=network, task=task)
+    assert solved(problem).status == solve_formulation(formulate_mapping(problem)).status == "optimal"
+    for less in ({"capacity": 1 - 1e-6}, {"bandwidth": 0.1 - 1e-7}):
+        fewer = [{**nodes[0], **less}, nodes[1]] if "capacity" in less else nodes
+        slower = [{**network["links"][0], **(less if "bandwidth" in less else {})}]
+        changed = problem.replace(network={"nodes": fewer, "links": slower})
+        assert solved(changed).status == solve_formulation(formulate_mapping(changed)).status == "infeasible"
+
+
+def test_a_hop_over_the_public_network_costs_its_price_and_needs_both_ends() -> None:
+    """One component on a, the other on d: one public hop; none where d cannot receive."""
+    problem = diamond()
+    assert solved(problem).objective == 2.0
+    nodes = [{"name": name, "capacity": 1, "uplink": 1 if name in "ab" else 0} for name in "abcd"]
+    public = problem.replace(network={"nodes": nodes, "links": []}, public_cost=0.75)
+    answer = solved(public)
+    assert (answer.objective, sum(answer.decision.public)) == (0.75, 1)
+    closed = [{**node, "downlink": 0.5 if node["name"] == "d" else None} for node in nodes]
+    assert solved(public.replace(network={"nodes": closed, "links": []})).status == "infeasible"
+
+
+def test_stopped_early_it_holds_a_bound_and_a_feasible_map() -> None:
+    """Twenty components on 120 servers, stopped at once, soon, and in time; the optimum is between bound and objective."""
+    problem = mapping_problem(120, components=20, seed=2)
+    proven = solved(problem)
+    assert proven.status == "optimal"
+    assert solved(problem, time_limit=0.0).stopped_because == "time_limit"
+    for seconds in (0.02, 0.1):
+        answer = solved(problem, time_limit=seconds)
+        assert answer.bound <= proven.objective + 1e-9
+        assert answer.objective is None or answer.objective >= proven.objective - 1e-9
+    loose = solved(problem, gap=0.1)
+    assert (loose.status, loose.size["labels"] < proven.size["labels"]) == ("optimal", True)
+    assert proven.objective / 1.1 - 1e-9 <= loose.bound <= proven.objective <= loose.objective <= 1.12 * loose.bound
+    started = solved(problem, time_limit=0.02, start=proven.decision)
+    assert started.objective == proven.objective
+
+
+def test_progress_is_reported_with_rising_bounds() -> None:
+    calls: list[tuple[float, float | None, float | None]] = []
+    answer = solved(mapping_problem(120, components=20, seed=2), progress=lambda *each: calls.append(each))
+    bounds = [bound for _, _, bound in calls if bound is not None]
+    assert bounds[0] < bounds[-1] <= answer.objective
+    assert bounds == sorted(bounds)
+
+
+def test_the_relaxed_bound_is_a_bound_and_looser_than_the_optimum() -> None:
+    ratios = []
+    for seed in range(12):
+        problem = mapping_problem(30, seed=seed)
+        bound, answer = relaxed_bound(problem), solved(problem)
+        if answer.objective is not None:
+            assert bound <= answer.objective + 1e-9
+            ratios.append(answer.objective / bound)
+    assert np.mean(ratios) > 1.2
+    with pytest.raises(UnsupportedProblemError, match="no sum over links"):
+        relaxed_bound(diamond(cost="load-balance"))
+
+
+def test_rows_of_ones_own_and_maps_as_starting_points() -> None:
+    problem = diamond()
+    formulation = formulate_mapping(problem)
+    start = PathMap(nodes=("a", "c"), routes=(("a",), ("a", "c"), ("c", "d")))
+    point = formulation.encode(start)
+    assert formulation.decode(point) == start
+    assert formulation.objective_of(point, start) == 10.0
+    there_and_back = PathMap(nodes=("a", "b"), routes=(("a",), ("a", "b", "a", "b"), ("b", "d")))
+    assert formulation.encode(there_and_back) is None
+    formulation.program.add_row("not b", Linear.of(formulation.program["place"][:, 1]), upper=0)
+    formulation.program.add_row("not d", Linear.of(formulation.program["place"][:, 3]), upper=0)
+    solution = solve_formulation(formulation, start=start)
+    assert (solution.objective, solution.nodes) == (10.0, ("a", "c"))
+
+
+def test_loops_beside_a_walk_are_left_out_when_it_is_read() -> None:
+    """Solvers may leave loops of links that cost nothing."""
+    formulation = formulate_mapping(diamond())
+    map_of_two = PathMap(nodes=("a", "b"), routes=(("a",), ("a", "b"), ("b", "d")))
+    point = formulation.encode(map_of_two)
+    arcs = list(zip(formulation.tables.network.source.tolist(), formulation.tables.network.target.tolist(), strict=True))
+    for arc in ((0, 2), (2, 0), (2, 3), (3, 2)):
+        point[formulation.program["arc"][:2, arcs.index(arc)]] = 1.0
+    assert formulation.decode(point) == map_of_two
+
+
+@pytest.mark.parametrize("cost", ["load-balance", "public-hops", "public-hops-links"])
+def test_other_costs_are_refused_with_what_takes_them(cost: str) -> None:
+    problem = diamond(cost=cost)
+    assert "least-cost-map" in LABELS.refusal(problem)
+    with pytest.raises(UnsupportedProblemError, match="least-cost-map"):
+        formulate_mapping(problem)
