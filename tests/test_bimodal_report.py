@@ -76,6 +76,7 @@ def as_the_paper_says(cell, networks=30):
         "public_share": 0.1 if both and cell.links < 200 else 0.0,
         "messages": 1000.0,
         "reallocations": 50.0,
+        "seconds": 2.0,
     }
     if cell.way == FIXED:
         values |= {"throughput": 0.9 * values["throughput"], "acceptance": 0.9 * accepted, "deviation": 0.3}
@@ -361,7 +362,16 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
     command = (
         f"edrp validate bimodal --networks 4 --instances 100 --tasks 500 --flow drawn --out {tmp_path} --quick --sensitivity"
     )
-    for words in (command, "RandomNeighbor, k = 2", "Choices of maps", "variation_base", "k = 1", "Alg. 4", "standard deviation"):
+    for words in (
+        command,
+        "RandomNeighbor, k = 2",
+        "Choices of maps",
+        "variation_base",
+        "k = 1",
+        "Alg. 4",
+        "standard deviation",
+        "2.0 s in the median",
+    ):
         assert words in page
     with (tmp_path / "statements.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -21,7 +21,7 @@ from edrp.validation.bimodal.report_progress import Overall
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "error_message")
+COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")
 """What reports read of the rows: whole runs stay in their files."""
 
 Values = NDArray[np.float64]
@@ -139,7 +139,7 @@ def batch_rows(
 
 
 def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    """Metrics of a run.
+    """Metrics of a run, and the `seconds` that simulating it took.
 
     Raises
     ------
@@ -148,4 +148,4 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
     """
     if row["outcome"] != "solved":
         raise EdrpError(f"{row['method']} on {row['id']}: {row['outcome']}: {row['error_message']}")
-    return dict(row["metrics"])
+    return {**dict(row["metrics"]), "seconds": row["solve_seconds"]}

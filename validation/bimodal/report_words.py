@@ -50,5 +50,6 @@ MEASURES = {
     "public_share": Measure("public hops [%]", 100.0, 1),
     "messages": Measure("messages per task", 1.0, 0),
     "reallocations": Measure("re-allocated hops", 1.0, 0),
+    "seconds": Measure("seconds to simulate", 1.0, 2),
 }
 """By name of the metric."""
