@@ -13,11 +13,14 @@ from edrp.errors import InvalidInstanceError
 from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.flood_result import FloodResult
 from edrp.heuristics.mapping.methods import METHODS
+from edrp.mapping.costs import COSTS, CostName
 from edrp.mapping.tables import MappingTables, mapping_tables
 from edrp.methods import Options
 from edrp.problems.mapping import MappingProblem
 from edrp.solution import Answer
 from edrp.solve import checked
+from edrp.validation.mapping_brute_force import brute_force_mapping
+from edrp.validation.random_mapping_problems import random_mapping_problem
 
 BY_NAME = {method.name: method for method in METHODS}
 HEURISTICS = [name for name in BY_NAME if name != "process-map"]
@@ -69,6 +72,17 @@ def bimodal_problem(index: int, cost: str = "public-hops", **fields: Any) -> Map
     hosted = {service for each in scenario.network.nodes for service in each.services or ()}
     components = [each for each in task.components if each.service in hosted][:5]
     return MappingProblem(network=scenario.network, task=task.replace(components=components), cost=cost, **fields)
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_the_enumeration_proves_what_brute_force_finds(cost: CostName) -> None:
+    """Random problems of every kind, some with the public network, one in three without a map."""
+    for seed in range(40):
+        problem = random_mapping_problem(seed, most_servers=5, most_components=4, cost=cost)
+        answer, (best, _) = solved(problem, "process-map"), brute_force_mapping(problem)
+        assert answer.status == ("infeasible" if best is None else "optimal"), seed
+        if best is not None:
+            assert answer.objective == answer.bound == pytest.approx(best, abs=1e-9), seed
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
