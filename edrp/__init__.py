@@ -29,6 +29,7 @@ from edrp.explain import Explanation, explain
 from edrp.formulations.builders import formulate
 from edrp.formulations.elimination.method import METHODS as _ELIMINATING
 from edrp.formulations.formulation import Formulation, solve_formulation
+from edrp.formulations.mapping import METHODS as _MAPPING
 from edrp.formulations.methods import METHODS as _FORMULATING
 from edrp.formulations.patterns.method import METHODS as _GENERATING
 from edrp.heuristics import METHODS as _SEARCHING
@@ -57,7 +58,7 @@ from edrp.validation.bimodal.methods import METHODS as _SERVING
 from edrp.validation.enactment.methods import METHODS as _SIMULATING
 
 _ROOMS = (
-    *(_FORMULATING, _ELIMINATING, _GENERATING, _SEARCHING),
+    *(_FORMULATING, _ELIMINATING, _GENERATING, _MAPPING, _SEARCHING),
     *(_MIGRATING, _SEQUENCING, _FITTING, _SIMULATING, _SERVING, _CHOOSING),
 )
 for _room in _ROOMS:

@@ -21,7 +21,7 @@ TIME_LIMIT = 0.5
 GRACE = 5.0
 """Seconds beyond the limit for starting a solver and for what cannot be interrupted."""
 
-CHANGING = 3
+CHANGING = 2
 """Problems of each kind on which the checks that need no optimum are made."""
 
 

@@ -10,11 +10,13 @@ from edrp.formulations.enactment.leasing import LeasingFormulation, formulate_le
 from edrp.formulations.enactment.program import EnactmentFormulation, formulate_enactment
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.link_allocation import LinkAllocationFormulation, formulate_link_allocation
+from edrp.formulations.mapping.program import MappingFormulation, formulate_mapping
 from edrp.formulations.migration import MigrationFormulation, formulate_migration
 from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
 from edrp.problems.enactment import EnactmentProblem
 from edrp.problems.leasing import LeasingProblem
 from edrp.problems.link_allocation import LinkAllocationProblem
+from edrp.problems.mapping import MappingProblem
 from edrp.problems.migration import MigrationProblem
 from edrp.problems.placement import PlacementProblem
 
@@ -24,6 +26,7 @@ PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "migration": {"intervals": formulate_migration},
     "enactment": {"hosts": formulate_enactment},
     "leasing": {"leases": formulate_leasing},
+    "mapping": {"walks": formulate_mapping},
     "link-allocation": {"paths": formulate_link_allocation},
 }
 """By kind of problem, what formulates each program; the first program is the default."""
@@ -37,6 +40,8 @@ def formulate(problem: MigrationProblem, program: str | None = None) -> Migratio
 def formulate(problem: EnactmentProblem, program: str | None = None) -> EnactmentFormulation: ...
 @overload
 def formulate(problem: LeasingProblem, program: str | None = None) -> LeasingFormulation: ...
+@overload
+def formulate(problem: MappingProblem, program: str | None = None) -> MappingFormulation: ...
 @overload
 def formulate(problem: LinkAllocationProblem, program: str | None = None) -> LinkAllocationFormulation: ...
 @overload

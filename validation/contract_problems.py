@@ -22,6 +22,7 @@ from edrp.validation.contract_base import ContractProblems
 from edrp.validation.enactment.contract import ScenarioProblems
 from edrp.validation.enactment_contract_problems import EnactmentProblems, LeasingProblems
 from edrp.validation.link_allocation_contract_problems import LinkAllocationProblems
+from edrp.validation.mapping_contract_problems import MappingProblems
 from edrp.validation.migration_brute_force import brute_force_migration
 from edrp.validation.policy_brute_force import PolicyBruteForce
 from edrp.validation.random_problems import random_problem
@@ -237,6 +238,7 @@ CONTRACT_PROBLEMS: dict[str, ContractProblems] = {
     "enactment": EnactmentProblems(),
     "leasing": LeasingProblems(),
     "enactment-scenario": ScenarioProblems(),
+    "mapping": MappingProblems(),
     "link-allocation": LinkAllocationProblems(),
     "bimodal-scenario": BimodalScenarioProblems(),
 }
