@@ -35,8 +35,12 @@ The paper takes the hosts of a volunteer computing project without numbers. Spee
 within a factor of two or three of each other.
 """
 
-COSTS = (1, 100)
-"""Of links, whole numbers with equal probability; the paper prints none."""
+COSTS = (10, 100)
+"""Of links, whole numbers with equal probability; the paper prints none. They span one decade, as its delays do.
+
+Over two decades what a heuristic misses costs relatively more: the least-cost map is then up to 1.05 times the optimum in the
+mean of a size, instead of 1.03 at most.
+"""
 
 DELAYS = (1e-3, 10e-3)
 """Of links in seconds, those of its dedicated links in §6.1."""

@@ -28,7 +28,7 @@ from edrp.kernels import inlined, inner_loop
 def advance(network: NetworkArrays, task: TaskArrays, rules: Rules, memory: Memory, budget: int) -> None:
     """Handle messages until none is left, `budget` of them are handled, or what the next one sends might not fit the arrays."""
     counts, m = memory.counts, task.needs.size
-    most_sent = memory.eligible.size * (m + 1)
+    most_sent = memory.ways.size * (m + 1)
     for _ in range(budget):
         if (
             counts[HANDLED] == counts[SENT]

@@ -106,7 +106,7 @@ class Memory(NamedTuple):
     `maps` and `messages` grow (dtypes `MAP` and `MESSAGE`; a message's number is its place), `complete` holds places in `maps`.
     `heap` (`WAITER`) is empty where messages arrive in the order of sending. `table` (servers, prefixes, empty hops, 2) holds the
     least keys so far, `known` (servers, servers) who sent the specification to whom, and on its diagonal who has it. `used`
-    (arcs,) and `eligible` (arcs, or ~server over the public network) are scratch.
+    (arcs,) and `ways` (arcs, or ~server over the public network) are scratch.
     """
 
     counts: NDArray[np.int64]
@@ -117,7 +117,7 @@ class Memory(NamedTuple):
     table: NDArray[np.float64]
     known: NDArray[np.bool_]
     used: NDArray[np.float64]
-    eligible: NDArray[np.int32]
+    ways: NDArray[np.int32]
 
 
 def begun(earlier: Memory | None, network: NetworkArrays, task: TaskArrays, rules: Rules) -> Memory:
@@ -134,7 +134,7 @@ def begun(earlier: Memory | None, network: NetworkArrays, task: TaskArrays, rule
             table=np.empty(shape),
             known=np.empty((servers, servers), np.bool_),
             used=np.empty(arcs),
-            eligible=np.empty(arcs + servers, np.int32),
+            ways=np.empty(arcs + servers, np.int32),
         )
     memory = earlier if earlier.table.shape == shape else earlier._replace(table=np.empty(shape))
     if rules.timed and memory.heap.size < memory.messages.size:
@@ -152,8 +152,8 @@ def begun(earlier: Memory | None, network: NetworkArrays, task: TaskArrays, rule
 def roomy(memory: Memory, hops: int) -> Memory:
     """The memory with room for what one more message can cause."""
     counts, changed = memory.counts, {}
-    if counts[SENT] + memory.eligible.size * hops > memory.messages.size:
-        size = 2 * memory.messages.size + memory.eligible.size * hops
+    if counts[SENT] + memory.ways.size * hops > memory.messages.size:
+        size = 2 * memory.messages.size + memory.ways.size * hops
         changed["messages"] = enlarged(memory.messages, size)
         if memory.heap.size:
             changed["heap"] = enlarged(memory.heap, size)

@@ -114,36 +114,42 @@ def send_on(
 ) -> bool:
     """Send a map to the neighbours that may extend it, or to some of them; false when it goes nowhere."""
     draft = memory.maps[position]
-    v, x = draft["node"], draft["placed"]
-    count = eligible(network, task, rules, memory, draft, uplink)
-    sent = False
+    v, x, rate = draft["node"], draft["placed"], task.bandwidths[draft["prefix"]]
+    connected = uplink + rate <= network.uplink[v] * SLACK
+    count = neighbours(network, task, rules, memory, draft, connected)
     chosen = min(count, rules.neighbours) if rules.pruning == RANDOM else count
+    sent = False
     for i in range(chosen):
         if rules.pruning == RANDOM:
             other = i + int(uniform(rules.seed + 2, 4096 * number + 64 * x + i) * (count - i))
-            memory.eligible[i], memory.eligible[other] = memory.eligible[other], memory.eligible[i]
-        way = memory.eligible[i]
-        arc, target = (way, network.target[way]) if way >= 0 else (PUBLIC, ~way)
-        sent |= send(network, rules, memory, position, v, arc, target, now)
+            memory.ways[i], memory.ways[other] = memory.ways[other], memory.ways[i]
+        way = memory.ways[i]
+        if way < 0:
+            if connected:
+                sent |= send(network, rules, memory, position, v, PUBLIC, ~way, now)
+        elif memory.used[way] + rate <= network.bandwidth[way] * SLACK:
+            sent |= send(network, rules, memory, position, v, way, network.target[way], now)
     return sent
 
 
 @inlined
-def eligible(network: NetworkArrays, task: TaskArrays, rules: Rules, memory: Memory, draft: Any, uplink: float) -> int:
-    """List the ways by which a map may go on, arcs before servers reached over the public network; their number."""
+def neighbours(network: NetworkArrays, task: TaskArrays, rules: Rules, memory: Memory, draft: Any, connected: bool) -> int:
+    """List the ways by which a map may go on, rates apart, arcs before servers reached over the public network; their number.
+
+    Those over the public network are left out where the uplink has not the rate, unless neighbours are drawn.
+    """
     v, prefix, begins = draft["node"], draft["prefix"], draft["placed"] > 0 or draft["arc"] == START
-    rate, count = task.bandwidths[prefix], 0
+    count = 0
     if begins or draft["empty"] <= rules.max_empty_hops:
         for arc in range(network.first[v], network.first[v + 1]):
-            if memory.used[arc] + rate <= network.bandwidth[arc] * SLACK:
-                memory.eligible[count] = arc
-                count += 1
-    if begins and rules.public and network.uplink[v] > 0.0 and uplink + rate <= network.uplink[v] * SLACK:
+            memory.ways[count] = arc
+            count += 1
+    if begins and rules.public and network.uplink[v] > 0.0 and (connected or rules.pruning == RANDOM):
         if prefix == task.needs.size:
-            memory.eligible[count] = ~task.delivery
+            memory.ways[count] = ~task.delivery
             return count + 1
         for target in range(network.capacity.size):
             if target != v and task.hosts[prefix, target]:
-                memory.eligible[count] = ~target
+                memory.ways[count] = ~target
                 count += 1
     return count

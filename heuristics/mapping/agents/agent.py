@@ -171,7 +171,8 @@ class MapAgent:
                 continue  # what came over the public network is not passed on within the same hop
             elif state.pruning.passes(extended, message.number, more):
                 ways = [*self._over_links(state.specification, extended), *self._over_public(state.specification, extended, more)]
-                yield from state.pruning.chosen(ways, message.number, more)
+                chosen = state.pruning.chosen(ways, message.number, more)
+                yield from (way for way in chosen if self._carries(state.specification, extended, way))
 
     def _extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
         """The map with none, one, two … of the next components here, as long as they are hosted and fit."""
@@ -191,28 +192,31 @@ class MapAgent:
             yield found
 
     def _over_links(self, specification: Specification, extended: PartialMap) -> Iterator[Way]:
-        """The map over every dedicated link that has the rate of the next hop."""
-        rules, bandwidths = specification.rules, specification.task.hop_bandwidths
-        if extended.empty_hops > rules.max_empty_hops:
-            return
-        for name, link in self.links.items():
-            rates = (*extended.rates_over(self.server.name, name, bandwidths), bandwidths[extended.prefix])
-            if fits(rules.together(rates), self.ledger.free_rate(name), link.bandwidth):
-                yield name, extended.over_link(name, link.cost), False
+        """The map over every dedicated link."""
+        if extended.empty_hops <= specification.rules.max_empty_hops:
+            yield from ((name, extended.over_link(name, link.cost), False) for name, link in self.links.items())
 
     def _over_public(self, specification: Specification, extended: PartialMap, more: int) -> Iterator[Way]:
         """The map over the public network to every server that could take the next component."""
         rules, task, server = specification.rules, specification.task, self.server
         if not server.uplink or not (more or extended.starts):
             return
-        rates = (*extended.public_rates(server.name, 0, task.hop_bandwidths), task.hop_bandwidths[extended.prefix])
-        if not fits(rules.together(rates), self.ledger.free_uplink, server.uplink):
-            return
         ended = extended.prefix == len(task.components)
         receivers = (task.delivery,) if ended else self.directory.hosts(task.components[extended.prefix].service)
         for name in receivers:
             if name != server.name:
                 yield name, extended.over_public(name, rules.public_cost), True
+
+    def _carries(self, specification: Specification, extended: PartialMap, way: Way) -> bool:
+        """Whether a link, or the uplink, has the rate of the next hop beside what the map uses of it already."""
+        rules, bandwidths = specification.rules, specification.task.hop_bandwidths
+        receiver, _, public = way
+        rate = bandwidths[extended.prefix]
+        if public:
+            rates = (*extended.public_rates(self.server.name, 0, bandwidths), rate)
+            return fits(rules.together(rates), self.ledger.free_uplink, self.server.uplink)
+        rates = (*extended.rates_over(self.server.name, receiver, bandwidths), rate)
+        return fits(rules.together(rates), self.ledger.free_rate(receiver), self.links[receiver].bandwidth)
 
     def _map_message(self, state: MappingState, task: int, receiver: str, sent: PartialMap, public: bool) -> Map:
         """A map, with the specification if it is the first one to that server."""

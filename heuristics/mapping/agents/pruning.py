@@ -25,7 +25,7 @@ class Pruning(Protocol):
         """Whether a map is sent on."""
 
     def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
-        """To whom, of all that could take it."""
+        """To whom, of all neighbours; whether the way there has the rate is looked at afterwards."""
 
 
 class Enumeration:
@@ -77,7 +77,11 @@ class Annealed(LeastCost):
 
 
 class RandomNeighbours(Enumeration):
-    """RandomNeighbor (section 4.1.3): every map goes to a few neighbours, drawn without replacement."""
+    """RandomNeighbor (section 4.1.3): every map goes to a few neighbours, drawn without replacement.
+
+    They are drawn before rates are looked at: where the way to one that is drawn has not the rate, nobody gets the map in its
+    stead. That is why "the number of feasible ways narrows down very quickly" (section 4.2), and messages with it.
+    """
 
     def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
         """The neighbours drawn, in the order of drawing."""
