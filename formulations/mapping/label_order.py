@@ -48,7 +48,7 @@ def pop(labels: Labels) -> int:
 
 @inlined
 def _leaves_no_less(labels: Labels, a: int, b: int) -> bool:
-    if labels.plenty[a] < labels.plenty[b] or labels.left[a] < labels.left[b]:
+    if labels.marks[b] & ~labels.marks[a] or labels.plenty[a] < labels.plenty[b] or labels.left[a] < labels.left[b]:
         return False
     slot, slots = 0, labels.residual.shape[1]
     while slot < slots and labels.residual[a, slot] >= labels.residual[b, slot]:

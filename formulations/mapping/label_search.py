@@ -54,14 +54,19 @@ def _remember(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: i
         through, priced_through = guide.through.arrived[j, left, v], guide.priced_through.arrived[j, left, v]
     spare = labels.values[CUTOFF] - labels.cost[new]
     priced_spare = labels.values[CUTOFF] + guide.constant - labels.priced[new]
-    plenty = 0.0
+    plenty, marks = 0.0, 0
     for slot in range(labels.residual.shape[1]):
         value = 0.0
         if through[slot] < spare and priced_through[slot] < priced_spare:
             value = rounded(tracked, slot, j, labels.residual[new, slot])
         labels.residual[new, slot] = value
-        plenty += value * tracked.scale[slot]
-    labels.plenty[new] = plenty
+        share = value * tracked.scale[slot]
+        plenty += share
+        if share > 0:
+            marks |= 1 << (slot & 31)
+            if share > 0.5:
+                marks |= 1 << (32 + (slot & 31))
+    labels.plenty[new], labels.marks[new] = plenty, marks
 
 
 @inlined

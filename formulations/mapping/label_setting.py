@@ -30,7 +30,7 @@ from edrp.memory import memory_limit
 EASY = 1000
 """Labels that a round looks at before bounds and maps are looked for that make later rounds shorter."""
 
-WIDTHS = (2, 8, 32)
+WIDTHS = (2, 8, 32, 128)
 """Labels of a place that are looked at in search of good maps."""
 
 CHUNK = 2000
@@ -133,20 +133,21 @@ class LabelSearch:
         while self.open:
             self.rounds += 1
             guide = guide_of(self.layers, self.plain, self.priced, self.resources, through=most is None)
-            reason, label, labels = self._search(guide, tracked_of(self.layers, self.resources), 0, most)
-            if reason == WHOLE:
-                self._track(moves_of_label(labels, label))
-            elif reason == PAUSED:
+            if self._search(guide, tracked_of(self.layers, self.resources), 0, most) == PAUSED:
                 return
 
     def _track(self, moves: list[int]) -> None:
-        """Track what a map overloads."""
-        _, use = cost_and_use(self.layers, moves)
-        self.resources += [each for each in overloaded(use) if each not in self.resources]
+        """Track what a map overloads; where all of that is tracked, it does so by rounding only."""
+        cost, use = cost_and_use(self.layers, moves)
+        new = [each for each in overloaded(use) if each not in self.resources]
+        if new:
+            self.resources += new
+        elif cost < self.cost:
+            self.cost, self.moves = cost, moves
 
     def _prepare(self) -> None:
         """Look for good maps and for weights of resources; those with a weight are tracked."""
-        for width in WIDTHS[:-1]:
+        for width in WIDTHS[:2]:
             self._dive(width)
         found = ascend(self.layers, self.cost, self.dearest, self.remaining)
         self.bound = max(self.bound, found.bound)
@@ -155,7 +156,8 @@ class LabelSearch:
         self.priced = Priced.of(self.layers, found.weights)
         heavy = np.flatnonzero(found.weights > WEIGHTY * found.weights.sum())
         self.resources += [int(each) for each in heavy if each not in self.resources]
-        self._dive(WIDTHS[-1])
+        for width in WIDTHS[2:]:
+            self._dive(width)
 
     def _dive(self, width: int) -> None:
         """Look for a good map among few labels of each place."""
@@ -163,8 +165,8 @@ class LabelSearch:
             guide = guide_of(self.layers, self.plain, self.priced, [], through=False)
             self._search(guide, tracked_of(self.layers, []), width, None)
 
-    def _search(self, guide: Guide, tracked: Tracked, width: int, most: int | None) -> tuple[int, int, Labels]:
-        """Look at labels while time and memory last; with a width nothing is proven."""
+    def _search(self, guide: Guide, tracked: Tracked, width: int, most: int | None) -> int:
+        """Look at labels while time and memory last, and say why no more; with a width nothing is proven."""
         slots = self.resources if width == 0 else []
         labels = first_label(self.layers, slots, self.cutoff, self.cost, self.bound, self.tolerance)
         while True:
@@ -176,13 +178,13 @@ class LabelSearch:
             self.report(self.cost, self.bound)
             if reason == FULL and _size(labels) < memory_limit() / 3:
                 labels = grown(labels)
-            elif reason == PAUSED and (most is None or labels.counters[POPPED] < most) and self.remaining() > 0:
-                continue
-            else:
+            elif reason != PAUSED or (most is not None and labels.counters[POPPED] >= most) or self.remaining() <= 0:
                 break
+        if reason == WHOLE:
+            self._track(moves_of_label(labels, label))
         self.full |= reason == FULL and width == 0
         self.looked_at += int(labels.counters[COUNT])
-        return reason, label, labels
+        return int(reason)
 
 
 def _size(labels: Labels) -> float:

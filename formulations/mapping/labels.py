@@ -31,7 +31,8 @@ class Labels(NamedTuple):
     parent, move : from which label it follows, and by which link or public hop, or `HOST`.
     next, alive : the next label of the same place by cost, and whether no other made it needless.
     cost, priced, bound : cost so far, the same with prices of resources, and what no map that begins so costs less than.
-    plenty, residual : of tracked resources, what is left; all together in shares, and each, shape (labels, K).
+    plenty, marks, residual : of tracked resources, what is left: all together in shares, which are not empty and which more than
+        half full (bits, so that most comparisons end there), and each, shape (labels, K).
     heap : labels to be looked at, least bound first.
     heads : shape (2, m + 1, n), the cheapest label of each place; -1 for none.
     visits : shape (2, m + 1, n), labels looked at.
@@ -51,6 +52,7 @@ class Labels(NamedTuple):
     priced: Values
     bound: Values
     plenty: Values
+    marks: NDArray[np.int64]
     residual: Values
     heap: Index
     heads: Index
@@ -114,6 +116,7 @@ def first_label(layers: Layers, resources: list[int], cutoff: float, best: float
     labels = Labels(
         *integers,
         *numbers,
+        marks=np.zeros(size, np.int64),
         residual=np.zeros((size, len(resources))),
         heap=np.zeros(size, np.int32),
         heads=np.full(places, -1, np.int32),

@@ -38,7 +38,7 @@ def cost_and_use(layers: Layers, moves: Sequence[int]) -> tuple[float, Values]:
             cost += prices.up[j, u]
             u = move - layers.arcs
             down[u] += shares.down[j, u]
-    return cost, used
+    return float(cost), used
 
 
 def overloaded(used: Values) -> list[int]:
