@@ -30,6 +30,7 @@ from edrp.validation.bimodal.report_plan import (
     FURTHER,
     NETWORKS,
     PRINTED,
+    PRINTED_FIXED,
     SPANNING,
     WAYS,
     Cell,
@@ -78,10 +79,10 @@ def as_the_paper_says(cell, networks=30):
         "reallocations": 50.0,
         "seconds": 2.0,
     }
-    if cell.way == FIXED:
+    if cell.way in (FIXED, PRINTED_FIXED):
         values |= {"throughput": 0.9 * values["throughput"], "acceptance": 0.9 * accepted, "deviation": 0.3}
         values["link_utilisation"] *= 0.8
-    if cell.way == PRINTED:
+    if cell.way in (PRINTED, PRINTED_FIXED):
         values["deviation"] = 0.55
     return {name: value * noise for name, value in values.items()}
 
@@ -216,7 +217,7 @@ CONTRADICTIONS = [
     ("deviation on the public network alone is at least 50 % at the default point", lambda cell: True, "deviation", 0.5),
     ("the public network alone takes 200 to 300 % longer", lambda cell: cell.networks == "public", "elongation", 0.6),
     (
-        "our choice of maps lowers the deviation by at least 20 points against the printed order",
+        "fewest public hops, then links, with 3 empty hops lowers the deviation by at least 20 points",
         lambda cell: cell.way == FURTHER,
         "deviation",
         3.0,
@@ -243,7 +244,7 @@ def test_sentences_on_heuristics_hold_and_fail_by_their_numbers():
         mapped.costs[LEAST][:10] = np.nan
         mapped.messages[RANDOM_1][:] = mapped.messages[ANNEALED]
     failed = [each.sentence for each in mapping_statements(dear) if each.verdict == "does not hold"]
-    assert len(failed) == 7
+    assert len(failed) == 6
     assert "LeastCostMap maps at least 98 % of what can be mapped" in failed
     assert "messages of LeastCostMap grow with an exponent of at most 1.3" not in failed
 
@@ -387,4 +388,4 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
         and each["metric"] == "deviation"
     ]
     assert record["mean"] == own.mean()
-    assert "| public hops, load | as printed: load first |" in (tmp_path / report.TABLES).read_text(encoding="utf-8")
+    assert "| as printed: load first | public hops, load |" in (tmp_path / report.TABLES).read_text(encoding="utf-8")

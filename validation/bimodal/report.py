@@ -21,8 +21,7 @@ from edrp.validation.bimodal.report_runs import Samples, observe
 from edrp.validation.bimodal.report_sections import Found, sections, verdicts
 from edrp.validation.bimodal.report_sensitivity import VARIANTS, sensitivity
 from edrp.validation.bimodal.report_tables import (
-    choice_differences,
-    choice_table,
+    choice_tables,
     mapping_table,
     network_tables,
     optimum_table,
@@ -91,7 +90,7 @@ def say(console: Console, found: Found) -> None:
     """Print tables and verdicts."""
     shown = [mapping_table(found.mapped), optimum_table(found.mapped), *reallocation_tables(found.sweep)]
     shown += [overview_table(found.sweep, by_links) for by_links in (False, True)]
-    shown += [choice_table(found.sweep), choice_differences(found.sweep)]
+    shown += choice_tables(found.sweep)
     if found.sensitivities:
         shown.append(sensitivity_table(found.sensitivities))
     console.print(*map(console_table, shown))
@@ -140,7 +139,7 @@ def write(found: Found, out: Path, command: str) -> None:
 def _markdown(found: Found) -> str:
     """The tables for a document such as docs/benchmarks.md."""
     tables = [statement_table(found.statements), mapping_table(found.mapped), optimum_table(found.mapped)]
-    tables += [*reallocation_tables(found.sweep), choice_table(found.sweep), choice_differences(found.sweep)]
+    tables += [*reallocation_tables(found.sweep), *choice_tables(found.sweep)]
     tables += network_tables(found.sweep)
     if found.sensitivities:
         tables.append(sensitivity_table(found.sensitivities))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from edrp.validation.bimodal.report_findings import FACTOR, LINKS, POINTS, SHARE, THROUGHPUT, Finding, Statement
-from edrp.validation.bimodal.report_plan import CHOSEN, FIXED, FURTHER, PRINTED, RATE, SPANNING
+from edrp.validation.bimodal.report_plan import CHOSEN, FIXED, FURTHER, FURTHER_FIXED, PRINTED, PRINTED_FIXED, RATE, SPANNING
 from edrp.validation.bimodal.report_runs import Samples, Values
 from edrp.validation.bimodal.report_statistics import crossing_interval, crossing_ratio
 from edrp.validation.bimodal.report_sweep import Sweep
@@ -21,6 +21,9 @@ HALF = 0.5
 MANY_LINKS, FEW_LINKS, FLAT_LINKS = 120, 50, 125
 """Printed: "more than 120", "with 50 dedicated links only", "beyond … 125"."""
 
+DEFAULT_POINT = f"{RATE:g} tasks/h, {SPANNING} links"
+INFINITE = float("inf")
+
 UNCHANGED = 0.02
 """Shares that differ by no more than two points count as equal."""
 
@@ -29,6 +32,9 @@ BOTH_BAND, PUBLIC_LEAST = (0.1, 0.2), 0.5
 
 ELONGATION_BAND, PUBLIC_ELONGATION = (0.1, 0.2), (2.0, 3.0)
 """Elongation: "10-20%" against "200-300%"."""
+
+LOWERED = 0.2
+"""By so much our choice of maps has to lower the deviation."""
 
 ALMOST_ZERO = 0.01
 """Of the deviation on dedicated links, which is "almost zero"."""
@@ -46,10 +52,6 @@ Findings = Iterator[Finding]
 
 def _per_hour(rate: float) -> str:
     return f"{rate:g} tasks/h"
-
-
-def _with_links(links: float) -> str:
-    return f"{links:g} links"
 
 
 def _gained(metric: str, unit: Callable[[float], str], sign: float = 1.0) -> Callable[[Sweep], Findings]:
@@ -162,7 +164,7 @@ def _in_range(
 
 def _at_default(metric: str, networks: str, least: float, most: float) -> Callable[[Sweep], Findings]:
     def found(sweep: Sweep) -> Findings:
-        yield Finding(f"{_per_hour(RATE)}, {_with_links(SPANNING)}", interval(sweep.at(metric, networks)), SHARE, least, most)
+        yield Finding(DEFAULT_POINT, interval(sweep.at(metric, networks)), SHARE, least, most)
 
     return found
 
@@ -174,14 +176,17 @@ def _marginal(sweep: Sweep) -> Findings:
         yield Finding(f"{FLAT_LINKS} less {sweep.links[-1]} links", interval(gain), POINTS, most=UNCHANGED)
 
 
-def _choice_lowers(sweep: Sweep) -> Findings:
-    for way, words in ((CHOSEN, "fewest public hops, then load"), (FURTHER, "then fewest links, 3 empty hops")):
-        if sweep.has(way) and sweep.has(PRINTED):
-            difference = sweep.at("deviation", way=PRINTED) - sweep.at("deviation", way=way)
-            yield Finding(f"printed order less {words}", interval(difference), POINTS, least=0.2)
+def _lowered(way: str, printed: str, least: float, beyond: bool = False) -> Callable[[Sweep], Findings]:
+    """By how much a choice of maps lowers the deviation against the printed one, network by network."""
+
+    def found(sweep: Sweep) -> Findings:
+        if sweep.has(way) and sweep.has(printed):
+            difference = sweep.at("deviation", way=printed) - sweep.at("deviation", way=way)
+            yield Finding(DEFAULT_POINT, interval(difference), POINTS, least=least, beyond=beyond)
+
+    return found
 
 
-INFINITE = float("inf")
 STATEMENTS: tuple[tuple[str, str, Callable[[Sweep], Findings]], ...] = (
     ("re-allocation raises throughput", "§5.1, Fig. 8a", _gained("throughput", THROUGHPUT)),
     ("re-allocation raises the acceptance ratio", "§5.1", _gained("acceptance", POINTS)),
@@ -245,6 +250,20 @@ STATEMENTS: tuple[tuple[str, str, Callable[[Sweep], Findings]], ...] = (
         "aim",
         _at_default("elongation", "public", 1.5, INFINITE),
     ),
-    ("our choice of maps lowers the deviation by at least 20 points against the printed order", "aim", _choice_lowers),
+    (
+        "fewest public hops first lowers the deviation against the printed order",
+        "aim",
+        _lowered(CHOSEN, PRINTED, 0.0, beyond=True),
+    ),
+    (
+        "fewest public hops, then links, with 3 empty hops lowers the deviation by at least 20 points",
+        "aim",
+        _lowered(FURTHER, PRINTED, LOWERED),
+    ),
+    (
+        "it lowers the deviation by as much where links are never re-allocated",
+        "aim",
+        _lowered(FURTHER_FIXED, PRINTED_FIXED, LOWERED),
+    ),
 )
 """What is said, where, and what is found of it; "aim" marks what we ask for beyond the paper."""

@@ -29,37 +29,38 @@ class Way:
 
     Attributes
     ----------
-    words, heading
-        In text, and above a column.
+    heading
+        Above a column: what a map has to have least of, in this order.
     method
         As the batch layer knows it.
     fields
         Of `BimodalScenario`, where they differ.
     """
 
-    words: str
     heading: str
     method: str
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-CHOSEN, FIXED, PRINTED, FEWEST_LINKS, FURTHER = "chosen", "fixed", "printed", "fewest-links", "further"
-WAYS: Mapping[str, Way] = {
-    CHOSEN: Way("fewest public hops, then load", "public hops,\nload", "public-hops-mapping"),
-    FIXED: Way("the same, links never re-allocated", "never\nre-allocated", "public-hops-mapping:reallocation=False"),
-    PRINTED: Way("load, then dedicated and public hops", "as printed:\nload first", "load-balance-mapping"),
-    FEWEST_LINKS: Way("fewest public hops, then links", "public hops,\nlinks", "public-hops-links-mapping"),
-    FURTHER: Way(
-        "fewest public hops, then links; 3 empty hops",
-        "public hops,\nlinks; 3 empty",
-        "public-hops-links-mapping",
-        {"max_empty_hops": 3},
-    ),
-}
-"""The first is that of all figures; the others are set beside it."""
+NEVER = ":reallocation=False"
+"""What makes a method leave links as they were at admission."""
 
-CHOICES = (CHOSEN, PRINTED, FEWEST_LINKS, FURTHER)
-"""Ways that differ in which map they choose."""
+CHOSEN, PRINTED, FEWEST_LINKS, FURTHER = "chosen", "printed", "fewest-links", "further"
+FIXED, PRINTED_FIXED, FURTHER_FIXED = "fixed", "printed-fixed", "further-fixed"
+WAYS: Mapping[str, Way] = {
+    CHOSEN: Way("public hops,\nload", "public-hops-mapping"),
+    PRINTED: Way("as printed:\nload first", "load-balance-mapping"),
+    FEWEST_LINKS: Way("public hops,\nlinks", "public-hops-links-mapping"),
+    FIXED: Way("public hops,\nload", f"public-hops-mapping{NEVER}"),
+    PRINTED_FIXED: Way("as printed:\nload first", f"load-balance-mapping{NEVER}"),
+    FURTHER: Way("public hops,\nlinks; 3 empty", "public-hops-links-mapping", {"max_empty_hops": 3}),
+    FURTHER_FIXED: Way("public hops,\nlinks; 3 empty", f"public-hops-links-mapping{NEVER}", {"max_empty_hops": 3}),
+}
+"""The first is that of all figures. `FIXED` is set beside it in Fig. 8, the others at the default point only."""
+
+CHOICES = (PRINTED, CHOSEN, FEWEST_LINKS, FURTHER)
+FIXED_CHOICES = (PRINTED_FIXED, FIXED, FURTHER_FIXED)
+"""Ways that differ in which map they choose, the printed one first: with re-allocation, and without."""
 
 
 class Cell(NamedTuple):
@@ -184,6 +185,6 @@ def groups(extent: Extent) -> Iterator[Group]:
     for rate, links in points:
         folder = f"{rate:g}-per-hour-{links}-links"
         yield Group(f"{folder}/alone", NETWORKS[1:], rate, links, (CHOSEN,))
-        ways = [CHOSEN, *([FIXED] if links == SPANNING else []), *(CHOICES[1:] if (rate, links) == (RATE, SPANNING) else [])]
+        ways = WAYS if (rate, links) == (RATE, SPANNING) else [CHOSEN, FIXED] if links == SPANNING else [CHOSEN]
         for index, (_, alike) in enumerate(groupby(ways, key=lambda way: sorted(WAYS[way].fields.items()))):
             yield Group(f"{folder}/both" + (f"-{index}" if index else ""), NETWORKS[:1], rate, links, tuple(alike))

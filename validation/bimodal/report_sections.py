@@ -14,14 +14,13 @@ from edrp.validation.benchmark.table import Table, facts_table
 from edrp.validation.bimodal.report_figures import draw_mapping, draw_networks, draw_reallocation
 from edrp.validation.bimodal.report_findings import Statement
 from edrp.validation.bimodal.report_mapping import MOST_MESSAGES, MappedBySize
-from edrp.validation.bimodal.report_plan import CHOSEN, WAYS, Extent
+from edrp.validation.bimodal.report_plan import Extent
 from edrp.validation.bimodal.report_runs import Samples
 from edrp.validation.bimodal.report_sensitivity import DOCUMENTED
 from edrp.validation.bimodal.report_setting import MENDED, setting_tables
 from edrp.validation.bimodal.report_sweep import Sweep
 from edrp.validation.bimodal.report_tables import (
-    choice_differences,
-    choice_table,
+    choice_tables,
     exponent_table,
     finding_table,
     mapping_table,
@@ -107,10 +106,12 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
     yield Section(
         "Choices of maps",
         (
-            "Runs on the same networks with the same tasks, which differ only in which of the maps that were found is reserved. "
-            f"All figures use “{WAYS[CHOSEN].words}”; the paper prints another order, whose maps cross the public network often.",
+            "Runs at the default point on the same networks with the same tasks, which differ in which maps are looked for and "
+            "reserved: the least load and then the most dedicated and fewest public hops, as printed; the fewest public hops and "
+            "then the least load, as in all figures; the fewest public hops and then the fewest links, also with up to 3 empty hops "
+            "on each hop.",
         ),
-        tables=(choice_table(found.sweep), choice_differences(found.sweep)),
+        tables=tuple(choice_tables(found.sweep)),
     )
     if found.sensitivities:
         sentence = f"Means over {found.extent.sensitive} networks; “{DOCUMENTED}” is over the same. All in %."

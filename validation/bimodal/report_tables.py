@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from edrp.validation.benchmark.table import Table
 from edrp.validation.bimodal.report_findings import FACTOR, NUMBER, Statement, in_words
 from edrp.validation.bimodal.report_mapping import HEURISTICS, RANDOM_2, Mapped, MappedBySize
 from edrp.validation.bimodal.report_mapping_claims import messages_per_server
-from edrp.validation.bimodal.report_plan import CHOICES, CHOSEN, FIXED, NETWORKS, PRINTED, RATE, SPANNING, WAYS, Cell
+from edrp.validation.bimodal.report_plan import CHOICES, CHOSEN, FIXED, FIXED_CHOICES, NETWORKS, RATE, SPANNING, WAYS, Cell
 from edrp.validation.bimodal.report_runs import Samples, Values
 from edrp.validation.bimodal.report_statistics import growth_exponent, share_interval
 from edrp.validation.bimodal.report_sweep import Sweep
@@ -188,24 +188,31 @@ def _words(by_links: bool) -> tuple[str, str]:
     return ("links", f"{RATE:g} tasks/h") if by_links else ("tasks/h", f"{SPANNING} links")
 
 
-def choice_table(sweep: Sweep) -> Table:
-    """Ways to choose among maps at the default point, on the same networks."""
-    ways = [way for way in CHOICES if sweep.has(way)]
+def choice_tables(sweep: Sweep) -> Iterator[Table]:
+    """Ways to choose among maps at the default point, on the same networks: means, and differences from the printed way."""
+    for ways, how in ((CHOICES, "links re-allocated"), (FIXED_CHOICES, "links never re-allocated")):
+        if all(map(sweep.has, ways)):
+            yield _choice_table(sweep, ways, how)
+            yield _choice_differences(sweep, ways, how)
+
+
+def _choice_table(sweep: Sweep, ways: Sequence[str], how: str) -> Table:
     rows = tuple((MEASURES[metric].words, *(ours(metric, sweep.at(metric, way=way)) for way in ways)) for metric in COMPARED)
     columns = ("", *(WAYS[way].heading for way in ways))
-    return Table(f"Choices of maps at {RATE:g} tasks/h and {SPANNING} links", columns, rows, columns[1:], open=True)
+    return Table(f"Choices of maps, {how}", columns, rows, columns[1:], open=True)
 
 
-def choice_differences(sweep: Sweep) -> Table:
-    """The same, network by network against the printed order."""
-    ways = [way for way in CHOICES if way != PRINTED and sweep.has(way) and sweep.has(PRINTED)]
+def _choice_differences(sweep: Sweep, ways: Sequence[str], how: str) -> Table:
+    printed, *others = ways
     rows = tuple(
-        (measure.words, *(_difference(measure, sweep.at(metric, way=way) - sweep.at(metric, way=PRINTED)) for way in ways))
-        for metric, measure in MEASURES.items()
-        if metric in COMPARED
+        (
+            MEASURES[metric].words,
+            *(_difference(MEASURES[metric], sweep.at(metric, way=way) - sweep.at(metric, way=printed)) for way in others),
+        )
+        for metric in COMPARED
     )
-    columns = ("", *(WAYS[way].heading for way in ways))
-    return Table("Against the printed order, network by network", columns, rows, columns[1:], open=True)
+    columns = ("", *(WAYS[way].heading for way in others))
+    return Table(f"Against the printed order, network by network, {how}", columns, rows, columns[1:], open=True)
 
 
 def _difference(measure: Measure, values: Values) -> str:
