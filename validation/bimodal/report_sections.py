@@ -108,8 +108,8 @@ def sections(found: Found, drawings: Path, command: str) -> Iterator[Section]:
         (
             "Runs at the default point on the same networks with the same tasks, which differ in which maps are looked for and "
             "reserved: the least load and then the most dedicated and fewest public hops, as printed; the fewest public hops and "
-            "then the least load, as in all figures; the fewest public hops and then the fewest links, also with up to 3 empty hops "
-            "on each hop.",
+            "then the least load, as in all figures; the fewest public hops and then the fewest links, also with up to 3 empty "
+            "hops on each hop.",
         ),
         tables=tuple(choice_tables(found.sweep)),
     )
