@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from edrp.datasets.arrival_patterns import PATTERNS
 from edrp.datasets.containers import BILLING_TIMES
@@ -17,11 +17,15 @@ from edrp.datasets.families import generate
 from edrp.datasets.geometric import geometric
 from edrp.datasets.layered import layered
 from edrp.datasets.manufacturing import manufacturing_scenario
+from edrp.datasets.mapping_networks import mapping_problem
+from edrp.datasets.platforms import RATE as TASK_RATE
+from edrp.datasets.platforms import Networks, bimodal_scenario
 from edrp.datasets.production import production_instances
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.plugins import added
 from edrp.problems.base import Problem
 from edrp.validation.benchmark.paper import RATES, paper_instances
+from edrp.validation.bimodal.methods import METHODS as CHOICE_METHODS
 from edrp.validation.enactment.methods import METHODS as POLICY_METHODS
 from edrp.validation.scenario import WEIGHTINGS, first_deployment
 from edrp.validation.table_iv import NETWORK_SEED
@@ -64,6 +68,18 @@ ENACTMENT = ("highs", "first-fit-decreasing", "host-selection")
 
 POLICIES = tuple(method.name for method in POLICY_METHODS)
 """Methods for runs of enactment: all policies of ours, each simulated."""
+
+MAPPING = ("label-setting", "highs", "process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor")
+"""Methods for tasks to be mapped: proofs, and the decentralised algorithms of the paper, of which process-map enumerates."""
+
+MAP_CHOICES = tuple(method.name for method in CHOICE_METHODS)
+"""Methods for runs on bi-modal networks: ways to choose among maps, each simulated."""
+
+PAPER_SERVERS, PAPER_TASKS = (30, 60, 90, 120), 10
+"""Sizes of the paper's networks (Fig. 7), and tasks on each."""
+
+TRACE = 60
+"""Tasks of a trace."""
 
 LAYERED = 8
 """Layered applications of each size."""
@@ -167,6 +183,25 @@ def _policies(data: Path | None) -> Iterator[tuple[str, Problem]]:
     yield from generate("enactment-scenario", 12, 11, families=["containers"], size=12)
 
 
+def _mapping(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """The paper's networks in four sizes, then every family in two."""
+    for servers in PAPER_SERVERS:
+        for seed in range(PAPER_TASKS):
+            yield f"paper-{servers}-{seed}", mapping_problem(servers, seed=seed)
+    for name, components in {"small": 6, "large": 12}.items():
+        for identifier, problem in generate("mapping", 42, 11, size=components):
+            yield f"{name}-{identifier.removeprefix('mapping-')}", problem
+
+
+def _bimodal(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """The paper's platform with each of its networks at two rates, then every family."""
+    for networks in get_args(Networks):
+        for rate in (TASK_RATE, 2 * TASK_RATE):
+            for seed in range(2):
+                yield f"{networks}-{rate:g}-{seed}", bimodal_scenario(networks=networks, rate=rate, tasks=TRACE, seed=seed)
+    yield from generate("bimodal-scenario", 12, 11, size=TRACE)
+
+
 def _production(data: Path | None, kind: Literal["edrp", "latency-aware"] = "edrp") -> Iterator[tuple[str, str]]:
     assert data is not None, "suites that need data are not run without"
     return production_instances(data, kind=kind)
@@ -223,6 +258,20 @@ SUITES = (
         "runs of enactment: the paper's arrival patterns under its billing time units, random applications under random walks",
         _policies,
         POLICIES,
+        seeds=3,
+        time_limit=60.0,
+    ),
+    Suite(
+        "mapping",
+        "tasks on bi-modal networks: the paper's networks of 30 to 120 servers, regular, tight and busy ones",
+        _mapping,
+        MAPPING,
+    ),
+    Suite(
+        "bimodal",
+        "runs on bi-modal networks: the paper's platform and small ones, with links, the public network and both",
+        _bimodal,
+        MAP_CHOICES,
         seeds=3,
         time_limit=60.0,
     ),
