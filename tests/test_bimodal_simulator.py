@@ -260,11 +260,23 @@ def test_methods_follow_their_parameters():
         assert answer.objective == world.evaluate(answer.decision).objective
         assert not answer.decision.changes.time
         assert max(len(route) for record in answer.decision.tasks for route in record.routes) == 2
-    plain, split = (
-        MappingChoice("public-hops").run(world, Options(parameters={"split_by_hops": split})).size["messages"]
-        for split in (False, True)
+
+
+def test_messages_depend_on_how_maps_are_compared_and_in_which_order_they_come():
+    world = small(flow="expected", tasks=20)
+    variants = [{}, {"split_by_hops": True}, {"message_delays": False}]
+    plain, split, at_once = (
+        MappingChoice("public-hops").run(world, Options(parameters=each)).size["messages"] for each in variants
     )
-    assert split > plain
+    assert plain < min(split, at_once)
+
+
+def test_maps_that_take_no_time_are_those_of_a_network_without_delays():
+    world = small(flow="expected", tasks=20)
+    nodes = tuple(each.replace(access_delay=0.0) for each in world.network.nodes)
+    links = tuple(each.replace(delay=0.0) for each in world.network.links)
+    without = world.replace(network=world.network.replace(nodes=nodes, links=links))
+    assert simulate(world, "load-balance", 0, message_delays=False) == simulate(without, "load-balance", 0)
 
 
 def test_a_method_refuses_more_empty_hops_than_the_scenario_allows():

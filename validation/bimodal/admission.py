@@ -46,12 +46,24 @@ class Admissions:
         Most servers that a map passes without hosting a component.
     split_by_hops
         Whether maps that have passed different numbers of servers are compared apart.
+    message_delays
+        Whether maps take the delays of links and of the public network on their way.
     """
 
-    def __init__(self, scenario: BimodalScenario, cost: CostName, max_empty_hops: int, *, split_by_hops: bool) -> None:
+    def __init__(
+        self,
+        scenario: BimodalScenario,
+        cost: CostName,
+        max_empty_hops: int,
+        *,
+        split_by_hops: bool = False,
+        message_delays: bool = True,
+    ) -> None:
         self._scenario, self._cost, self._max_empty_hops = scenario, cost, max_empty_hops
         network = usable(scenario)
         self.network = network_tables(network)
+        if not message_delays:
+            self.network.delay[:] = self.network.access_delay[:] = 0.0
         self._index = {name: place for place, name in enumerate(self.network.names)}
         arcs = zip(self.network.source.tolist(), self.network.target.tolist(), strict=True)
         self._arcs = {arc: place for place, arc in enumerate(arcs)}

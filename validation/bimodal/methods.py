@@ -38,11 +38,13 @@ class SimulationParameters:
     reallocation : whether links are allocated anew at the intervals of the scenario (Alg. 4).
     max_empty_hops : most servers that a map passes without hosting a component, at most and by default as the scenario says.
     split_by_hops : whether partial maps that have passed different numbers of servers are compared apart.
+    message_delays : whether maps between servers take the delays of the network, or are handled in the order of sending.
     """
 
     reallocation: bool = True
     max_empty_hops: Annotated[int, Field(ge=0)] | None = None
     split_by_hops: bool = False
+    message_delays: bool = True
 
 
 class MappingChoice:
@@ -81,6 +83,7 @@ class MappingChoice:
             reallocation=parameters.reallocation,
             max_empty_hops=parameters.max_empty_hops,
             split_by_hops=parameters.split_by_hops,
+            message_delays=parameters.message_delays,
             until=math.inf if options.time_limit is None else options.started + options.time_limit,
         )
         if run is None:

@@ -31,6 +31,7 @@ def simulate(
     reallocation: bool = True,
     max_empty_hops: int | None = None,
     split_by_hops: bool = False,
+    message_delays: bool = True,
 ) -> BimodalRun: ...
 
 
@@ -43,6 +44,7 @@ def simulate(
     reallocation: bool = True,
     max_empty_hops: int | None = None,
     split_by_hops: bool = False,
+    message_delays: bool = True,
     until: float,
 ) -> BimodalRun | None: ...
 
@@ -55,6 +57,7 @@ def simulate(
     reallocation: bool = True,
     max_empty_hops: int | None = None,
     split_by_hops: bool = False,
+    message_delays: bool = True,
     until: float = inf,
 ) -> BimodalRun | None:
     """Simulate one run, until the last task has ended.
@@ -74,6 +77,9 @@ def simulate(
         Most servers that a map passes without hosting a component; at most, and by default, as the scenario says.
     split_by_hops
         Whether partial maps that have passed different numbers of servers are compared apart.
+    message_delays
+        Whether maps between servers take the delays of links and of the public network. Otherwise they are handled in the
+        order in which they are sent; then more of them come over the public network before others, and are kept.
     until
         As `time.perf_counter` counts: when to give up. It is looked at between events.
 
@@ -94,7 +100,7 @@ def simulate(
     (('b',), (True, False), 100.0, 5000000.0)
     """
     most = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
-    admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops)
+    admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops, message_delays=message_delays)
     run = _Run(scenario, admissions, seed, reallocation=reallocation)
     for task, described in enumerate(scenario.tasks):
         if not run.advance(described.arrival, until):
