@@ -12,6 +12,8 @@ from edrp.datasets.flights import KeyedStream, flights
 from edrp.datasets.geometric import geometric
 from edrp.datasets.layered import layered
 from edrp.datasets.manufacturing import manufacturing_application, manufacturing_scenario, manufacturing_snapshot
+from edrp.datasets.mapping_networks import mapping_network, mapping_problem
+from edrp.datasets.platforms import bimodal_platform, bimodal_scenario
 from edrp.datasets.rates import ramp, taxi_rates
 from edrp.datasets.storm import debs2015_storm, storm_cluster
 from edrp.datasets.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
@@ -25,6 +27,8 @@ __all__ = [
     "SpringParameters",
     "ansnet",
     "aws_delays",
+    "bimodal_platform",
+    "bimodal_scenario",
     "continuum_network",
     "debs2015",
     "debs2015_storm",
@@ -39,6 +43,8 @@ __all__ = [
     "manufacturing_application",
     "manufacturing_scenario",
     "manufacturing_snapshot",
+    "mapping_network",
+    "mapping_problem",
     "paper_problem",
     "ramp",
     "read_inventory",

@@ -35,7 +35,7 @@ def bimodal_parts(problem: BimodalScenario, solution: BimodalScenarioSolution) -
     yield table(("metric", "value"), rows, right=("value",))
     lacked = Counter((record.short or "").split(":")[0] for record in solution.run.tasks if not record.accepted)
     if lacked:
-        reasons = ", ".join(f"{count} × {what}" for what, count in lacked.most_common())
+        reasons = "; ".join(f"{count} × {what}" for what, count in lacked.most_common())
         yield f"{lacked.total()} of {len(solution.run.tasks)} tasks refused; what was short: {reasons}"
 
 
