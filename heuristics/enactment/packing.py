@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,8 @@ class PricedSizes(Sizes):
         sizes = Sizes.of(operators, types)
         price = np.array([each.price / (each.billing_time if per_second else 1.0) for each in sizes.types])
         most = np.array([np.iinfo(np.int64).max if each.limit is None else each.limit for each in sizes.types])
-        return cls(*(getattr(sizes, each.name) for each in fields(Sizes)), price, most)
+        shared = (sizes.operators, sizes.types, sizes.resources, sizes.needs, sizes.capacity, sizes.limit, sizes.room)
+        return cls(*shared, price, most)
 
     def cheapest(self, operator: int, leased: Integers) -> int | None:
         """The host type with the least price per instance that an empty host could run of this operator.
