@@ -52,8 +52,7 @@ def guide_of(layers: Layers, plain: Priced, priced: Priced, resources: list[int]
     """
     through = through and plain.togo.arrived.size * len(resources) <= MOST_CELLS
     both = [_through(layers, each, resources) if through else _zeros(layers, len(resources)) for each in (plain, priced)]
-    constant = float(priced.weights.sum())
-    return Guide(plain.prices, plain.togo, priced.prices, priced.togo, constant, both[0], both[1])
+    return Guide(plain.prices, plain.togo, priced.prices, priced.togo, both[0], both[1])
 
 
 def _zeros(layers: Layers, slots: int) -> ToGo:

@@ -1,26 +1,29 @@
-"""Compiled: in which order labels are looked at, and which make others needless."""
+"""Compiled: in which order labels are looked at, and which make others needless.
+
+Helpers take the arrays that they need one by one: a whole `Labels` in each of them takes long to compile.
+"""
 
 from __future__ import annotations
+
+import numpy as np
 
 from edrp.formulations.mapping.labels import HEAP, Labels
 from edrp.kernels import inlined
 
 
 @inlined
-def _before(labels: Labels, a: int, b: int) -> bool:
-    if labels.bound[a] != labels.bound[b]:
-        return labels.bound[a] < labels.bound[b]
-    return labels.mapped[a] > labels.mapped[b]
+def _before(bound: np.ndarray, mapped: np.ndarray, a: int, b: int) -> bool:
+    return bound[a] < bound[b] or (bound[a] == bound[b] and mapped[a] > mapped[b])
 
 
 @inlined
-def push(labels: Labels, label: int) -> None:
+def push(heap: np.ndarray, counters: np.ndarray, bound: np.ndarray, mapped: np.ndarray, label: int) -> None:
     """Put a label on the heap."""
-    heap, place = labels.heap, labels.counters[HEAP]
-    labels.counters[HEAP] += 1
+    place = counters[HEAP]
+    counters[HEAP] += 1
     while place > 0:
         above = (place - 1) >> 1
-        if not _before(labels, label, heap[above]):
+        if not _before(bound, mapped, label, heap[above]):
             break
         heap[place] = heap[above]
         place = above
@@ -28,17 +31,16 @@ def push(labels: Labels, label: int) -> None:
 
 
 @inlined
-def pop(labels: Labels) -> int:
+def pop(heap: np.ndarray, counters: np.ndarray, bound: np.ndarray, mapped: np.ndarray) -> int:
     """Take the label of least bound off the heap; of equal ones that which has mapped the most."""
-    heap = labels.heap
-    labels.counters[HEAP] -= 1
-    size = labels.counters[HEAP]
+    counters[HEAP] -= 1
+    size = counters[HEAP]
     best, label, place = heap[0], heap[size], 0
     while 2 * place + 1 < size:
         below = 2 * place + 1
-        if below + 1 < size and _before(labels, heap[below + 1], heap[below]):
+        if below + 1 < size and _before(bound, mapped, heap[below + 1], heap[below]):
             below += 1
-        if not _before(labels, heap[below], label):
+        if not _before(bound, mapped, heap[below], label):
             break
         heap[place] = heap[below]
         place = below
@@ -47,11 +49,11 @@ def pop(labels: Labels) -> int:
 
 
 @inlined
-def _leaves_no_less(labels: Labels, a: int, b: int) -> bool:
-    if labels.marks[b] & ~labels.marks[a] or labels.plenty[a] < labels.plenty[b] or labels.left[a] < labels.left[b]:
+def _leaves_no_less(marks: np.ndarray, plenty: np.ndarray, left: np.ndarray, residual: np.ndarray, a: int, b: int) -> bool:
+    if marks[b] & ~marks[a] or plenty[a] < plenty[b] or left[a] < left[b]:
         return False
-    slot, slots = 0, labels.residual.shape[1]
-    while slot < slots and labels.residual[a, slot] >= labels.residual[b, slot]:
+    slot, slots = 0, residual.shape[1]
+    while slot < slots and residual[a, slot] >= residual[b, slot]:
         slot += 1
     return slot == slots
 
@@ -59,23 +61,25 @@ def _leaves_no_less(labels: Labels, a: int, b: int) -> bool:
 @inlined
 def admitted(labels: Labels, new: int) -> bool:
     """Enter a label among those of its place, unless one that costs no more leaves no less; those that it so beats go out."""
-    kind, j, u, cost = labels.leaving[new], labels.mapped[new], labels.server[new], labels.cost[new]
-    other, last = labels.heads[kind, j, u], -1
-    while other >= 0 and labels.cost[other] <= cost:
-        if _leaves_no_less(labels, other, new):
+    costs, after, heads = labels.cost, labels.next, labels.heads[labels.leaving[new], labels.mapped[new]]
+    marks, plenty, left, residual = labels.marks, labels.plenty, labels.left, labels.residual
+    u, cost = labels.server[new], costs[new]
+    other, last = heads[u], -1
+    while other >= 0 and costs[other] <= cost:
+        if _leaves_no_less(marks, plenty, left, residual, other, new):
             return False
-        last, other = other, labels.next[other]
-    labels.next[new] = other
+        last, other = other, after[other]
+    after[new] = other
     if last < 0:
-        labels.heads[kind, j, u] = new
+        heads[u] = new
     else:
-        labels.next[last] = new
+        after[last] = new
     last = new
     while other >= 0:
-        if _leaves_no_less(labels, new, other):
+        if _leaves_no_less(marks, plenty, left, residual, new, other):
             labels.alive[other] = 0
-            labels.next[last] = labels.next[other]
+            after[last] = after[other]
         else:
             last = other
-        other = labels.next[other]
+        other = after[other]
     return True

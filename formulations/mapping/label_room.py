@@ -76,24 +76,24 @@ def room(graph: Graph, tracked: Tracked, labels: Labels, label: int, resource: i
 
 
 @inlined
-def take(tracked: Tracked, labels: Labels, label: int, resource: int, amount: float) -> None:
-    """Enter the use of a resource, if it is tracked."""
-    slot = tracked.slot[resource]
+def take(slots: np.ndarray, residual: np.ndarray, resource: int, amount: float) -> None:
+    """Enter the use of a resource in a label's row, if it is tracked."""
+    slot = slots[resource]
     if slot >= 0:
-        labels.residual[label, slot] = max(0.0, labels.residual[label, slot] - amount)
+        residual[slot] = max(0.0, residual[slot] - amount)
 
 
 @inlined
-def rounded(tracked: Tracked, slot: int, j: int, value: float) -> float:
-    """The most that components and hops from j on can take of what is left."""
-    low, high = tracked.start[slot, j], tracked.start[slot, j + 1]
+def rounded(start: np.ndarray, sums: np.ndarray, j: int, value: float) -> float:
+    """The most that components and hops from j on can take of what is left of a resource."""
+    low, high = start[j], start[j + 1]
     if low == high:
         return value
-    value += SAME * tracked.sums[high - 1]
+    value += SAME * sums[high - 1]
     while high - low > 1:
         middle = (low + high) >> 1
-        if tracked.sums[middle] <= value:
+        if sums[middle] <= value:
             low = middle
         else:
             high = middle
-    return tracked.sums[low]
+    return sums[low]

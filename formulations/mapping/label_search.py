@@ -30,36 +30,33 @@ labels, or the label of least bound is a whole map that is not the best one: it 
 
 
 @inlined
-def _remember(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, new: int, need: float) -> None:
+def _remember(
+    graph: Graph, tracked: Tracked, labels: Labels, i: int, new: int, need: float, through: np.ndarray, priced: np.ndarray
+) -> None:
     """What is left of tracked resources, as far as it can still matter.
 
-    It is rounded down to what the rest of the task can take, and to nothing where a map that takes any of it is too dear.
+    It is rounded down to what the rest of the task can take, and to nothing where a map that takes any of it is too dear:
+    `through` and `priced`, shape (K,), are what such a map costs from here on at least.
     """
     servers, arcs = graph.first.size - 1, graph.target.size
-    before, move, v = labels.mapped[i], labels.move[new], labels.server[new]
-    for slot in range(labels.residual.shape[1]):
-        labels.residual[new, slot] = labels.residual[i, slot]
+    rate, move, j = graph.rates[labels.mapped[i]], labels.move[new], labels.mapped[new]
+    slots, residual, before = tracked.slot, labels.residual[new], labels.residual[i]
+    for slot in range(residual.size):
+        residual[slot] = before[slot]
     if move >= arcs:
-        take(tracked, labels, new, servers + arcs + labels.server[i], graph.rates[before])
-        take(tracked, labels, new, 2 * servers + arcs + v, graph.rates[before])
+        take(slots, residual, servers + arcs + labels.server[i], rate)
+        take(slots, residual, 2 * servers + move, rate)
     elif move >= 0:
-        take(tracked, labels, new, servers + move, graph.rates[before])
+        take(slots, residual, servers + move, rate)
     if need > 0:
-        take(tracked, labels, new, v, need)
-    j, left = labels.mapped[new], labels.left[new]
-    if labels.leaving[new] == 1:
-        t = left if graph.budgets > 1 else 0
-        through, priced_through = guide.through.leaving[j, t, v], guide.priced_through.leaving[j, t, v]
-    else:
-        through, priced_through = guide.through.arrived[j, left, v], guide.priced_through.arrived[j, left, v]
-    spare = labels.values[CUTOFF] - labels.cost[new]
-    priced_spare = labels.values[CUTOFF] + guide.constant - labels.priced[new]
+        take(slots, residual, labels.server[new], need)
+    spare, priced_spare = labels.values[CUTOFF] - labels.cost[new], labels.values[CUTOFF] - labels.priced[new]
     plenty, marks = 0.0, 0
-    for slot in range(labels.residual.shape[1]):
+    for slot in range(residual.size):
         value = 0.0
-        if through[slot] < spare and priced_through[slot] < priced_spare:
-            value = rounded(tracked, slot, j, labels.residual[new, slot])
-        labels.residual[new, slot] = value
+        if through[slot] < spare and priced[slot] < priced_spare:
+            value = rounded(tracked.start[slot], tracked.sums, j, residual[slot])
+        residual[slot] = value
         share = value * tracked.scale[slot]
         plenty += share
         if share > 0:
@@ -77,9 +74,11 @@ def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int,
     if leaving == 1:
         t = left if graph.budgets > 1 else 0
         plain, under = guide.togo.leaving[j, t, v], guide.priced_togo.leaving[j, t, v]
+        through, priced_through = guide.through.leaving[j, t, v], guide.priced_through.leaving[j, t, v]
     else:
         plain, under = guide.togo.arrived[j, left, v], guide.priced_togo.arrived[j, left, v]
-    bound = max(labels.bound[i], cost + plain, priced + under - guide.constant)
+        through, priced_through = guide.through.arrived[j, left, v], guide.priced_through.arrived[j, left, v]
+    bound = max(labels.bound[i], cost + plain, priced + under)
     if bound >= labels.values[CUTOFF] or labels.visits[leaving, j, v] >= width > 0:
         return
     new = labels.counters[COUNT]
@@ -87,7 +86,7 @@ def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int,
     labels.parent[new], labels.move[new], labels.alive[new] = i, move, 1
     labels.cost[new], labels.priced[new], labels.bound[new] = cost, priced, bound
     if width == 0:
-        _remember(graph, guide, tracked, labels, i, new, need)
+        _remember(graph, tracked, labels, i, new, need, through, priced_through)
         if not admitted(labels, new):
             return
     labels.counters[COUNT] += 1
@@ -95,7 +94,7 @@ def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int,
         labels.values[BEST] = cost
         labels.values[CUTOFF] = min(labels.values[CUTOFF], cost - labels.values[TOLERANCE] * cost)
         labels.counters[INCUMBENT] = new
-    push(labels, new)
+    push(labels.heap, labels.counters, labels.bound, labels.mapped, new)
 
 
 @inlined
@@ -108,29 +107,36 @@ def _propose(labels: Labels, leaving: int, v: int, j: int, left: int, move: int,
 
 
 @inlined
-def _host(
-    graph: Graph,
-    guide: Guide,
-    tracked: Tracked,
-    labels: Labels,
-    i: int,
-    v: int,
-    left: int,
-    move: int,
-    cost: float,
-    priced: float,
-    checked: bool,
-) -> None:
-    """Labels with one component more and more of them on a server."""
-    j = labels.mapped[i]
-    most = min(graph.limit[v], room(graph, tracked, labels, i, v, checked))
-    need = 0.0
-    for k in range(j, graph.needs.size):
-        need += graph.needs[k]
-        if need > most or guide.plain.host[k, v] == np.inf:
-            break
-        priced += guide.priced.host[k, v]
-        _propose(labels, 1, v, k + 1, left, move, cost, priced, need)
+def _host(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, dialled: bool, left: int, checked: bool) -> None:
+    """Labels with one component more and more of them on the server, or on those to which a public hop leads.
+
+    At the end of the task a public hop leads to the delivery, without a component.
+    """
+    u, j, components = labels.server[i], labels.mapped[i], graph.needs.size
+    servers, arcs, rate = graph.first.size - 1, graph.target.size, graph.rates[labels.mapped[i]]
+    cost, start, move = labels.cost[i], labels.priced[i], HOST
+    if dialled:
+        if guide.plain.up[j, u] == np.inf or rate > room(graph, tracked, labels, i, servers + arcs + u, checked):
+            return
+        cost += guide.plain.up[j, u]
+    for v in range(0 if dialled else u, servers if dialled else u + 1):
+        priced = start
+        if dialled:
+            ends = v == u or guide.plain.down[j, v] == np.inf
+            if ends or rate > room(graph, tracked, labels, i, 2 * servers + arcs + v, checked):
+                continue
+            move = arcs + v
+            priced += guide.priced.up[j, u] + guide.priced.down[j, v]
+            if j == components and v == graph.delivery:
+                _propose(labels, 1, v, j, left, move, cost, priced, 0.0)
+        most = min(graph.limit[v], room(graph, tracked, labels, i, v, checked))
+        need = 0.0
+        for k in range(j, components):
+            need += graph.needs[k]
+            if need > most or guide.plain.host[k, v] == np.inf:
+                break
+            priced += guide.priced.host[k, v]
+            _propose(labels, 1, v, k + 1, left, move, cost, priced, need)
 
 
 @inlined
@@ -142,26 +148,6 @@ def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int
         if price < np.inf and graph.rates[j] <= room(graph, tracked, labels, i, servers + a, checked):
             cost, priced = labels.cost[i] + price, labels.priced[i] + guide.priced.arc[j, a]
             _propose(labels, 0, graph.target[a], j, left, a, cost, priced, 0.0)
-
-
-@inlined
-def _dial(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, left: int, checked: bool) -> None:
-    """Labels to which a public hop leads."""
-    u, j, rate = labels.server[i], labels.mapped[i], graph.rates[labels.mapped[i]]
-    servers, arcs = graph.first.size - 1, graph.target.size
-    if guide.plain.up[j, u] == np.inf or rate > room(graph, tracked, labels, i, servers + arcs + u, checked):
-        return
-    cost = labels.cost[i] + guide.plain.up[j, u]
-    for v in range(servers):
-        if v == u or guide.plain.down[j, v] == np.inf:
-            continue
-        if rate > room(graph, tracked, labels, i, 2 * servers + arcs + v, checked):
-            continue
-        priced = labels.priced[i] + guide.priced.up[j, u] + guide.priced.down[j, v]
-        if j < graph.needs.size:
-            _host(graph, guide, tracked, labels, i, v, left, arcs + v, cost, priced, checked)
-        elif v == graph.delivery:
-            _propose(labels, 1, v, j, left, arcs + v, cost, priced, 0.0)
 
 
 @kernel
@@ -192,7 +178,7 @@ def search(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, width: 
             return FINISHED, -1
         if labels.counters[COUNT] + labels.child.shape[0] > labels.server.size:
             return FULL, -1
-        i = pop(labels)
+        i = pop(labels.heap, labels.counters, labels.bound, labels.mapped)
         if not labels.alive[i]:
             continue
         if labels.bound[i] >= labels.values[CUTOFF]:
@@ -209,14 +195,13 @@ def search(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, width: 
         if j == graph.needs.size and u == graph.delivery:
             return WHOLE, i
         labels.counters[CHILDREN] = 0
-        if leaving == 0 or labels.parent[i] < 0:
-            fresh = graph.empty if graph.budgets == 1 else left
-            _host(graph, guide, tracked, labels, i, u, fresh, HOST, labels.cost[i], labels.priced[i], checked)
-        after = left if leaving == 1 else left - 1
-        if after >= 0:
-            _travel(graph, guide, tracked, labels, i, after, checked)
-        if leaving == 1:
-            _dial(graph, guide, tracked, labels, i, left, checked)
+        fresh = left if leaving == 1 or graph.budgets > 1 else graph.empty
+        for dialled in (False, True):
+            if leaving == dialled or labels.parent[i] < 0:
+                _host(graph, guide, tracked, labels, i, dialled, fresh, checked)
+        onward = left if leaving == 1 else left - 1
+        if onward >= 0:
+            _travel(graph, guide, tracked, labels, i, onward, checked)
         for row in range(labels.counters[CHILDREN]):
             _enter(graph, guide, tracked, labels, i, row, width)
     return PAUSED, -1

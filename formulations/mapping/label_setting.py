@@ -168,7 +168,8 @@ class LabelSearch:
     def _search(self, guide: Guide, tracked: Tracked, width: int, most: int | None) -> int:
         """Look at labels while time and memory last, and say why no more; with a width nothing is proven."""
         slots = self.resources if width == 0 else []
-        labels = first_label(self.layers, slots, self.cutoff, self.cost, self.bound, self.tolerance)
+        weight = float(self.priced.weights.sum())
+        labels = first_label(self.layers, slots, weight, (self.cutoff, self.bound, self.cost, self.tolerance))
         while True:
             reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, most or CHUNK))
             if labels.values[BEST] < self.cost:

@@ -30,9 +30,10 @@ class Labels(NamedTuple):
     leaving : 1 where a component was mapped on the server, which must now be left; 0 where a link led to it.
     parent, move : from which label it follows, and by which link or public hop, or `HOST`.
     next, alive : the next label of the same place by cost, and whether no other made it needless.
-    cost, priced, bound : cost so far, the same with prices of resources, and what no map that begins so costs less than.
-    plenty, marks, residual : of tracked resources, what is left: all together in shares, which are not empty and which more than
-        half full (bits, so that most comparisons end there), and each, shape (labels, K).
+    cost, priced : cost so far, the same with prices of resources, less the sum of their weights.
+    bound : what no map that begins so costs less than.
+    plenty, marks, residual : of tracked resources, what is left: all together in shares; which are not empty and which more
+        than half full (bits, so that most comparisons end there); and each, shape (labels, K).
     heap : labels to be looked at, least bound first.
     heads : shape (2, m + 1, n), the cheapest label of each place; -1 for none.
     visits : shape (2, m + 1, n), labels looked at.
@@ -90,7 +91,7 @@ class Guide(NamedTuple):
     Attributes
     ----------
     plain, togo : the problem's own prices.
-    priced, priced_togo, constant : prices of resources beside them; the constant is the sum of all their weights.
+    priced, priced_togo : prices of resources beside them.
     through, priced_through : the same for maps that take something of a tracked resource from here on; a last axis of K.
     """
 
@@ -98,13 +99,24 @@ class Guide(NamedTuple):
     togo: ToGo
     priced: Prices
     priced_togo: ToGo
-    constant: float
     through: ToGo
     priced_through: ToGo
 
 
-def first_label(layers: Layers, resources: list[int], cutoff: float, best: float, bound: float, tolerance: float) -> Labels:
-    """The label of the source, and room for more."""
+def first_label(layers: Layers, resources: list[int], weight: float, values: tuple[float, float, float, float]) -> Labels:
+    """The label of the source, and room for more.
+
+    Parameters
+    ----------
+    layers
+        The problem.
+    resources
+        Tracked ones.
+    weight
+        Sum of the weights of all resources, which is what a map may use of them for nothing.
+    values
+        See `CUTOFF`.
+    """
     graph = layers.graph
     places = (2, graph.rates.size, layers.servers)
     children = graph.needs.size + int(np.diff(graph.first).max(initial=0))
@@ -122,13 +134,13 @@ def first_label(layers: Layers, resources: list[int], cutoff: float, best: float
         heads=np.full(places, -1, np.int32),
         visits=np.zeros(places, np.int32),
         counters=np.array([1, 1, 0, -1, 0], np.int64),
-        values=np.array([cutoff, bound, best, tolerance]),
+        values=np.array(values),
         child=np.zeros((children, 5), np.int32),
         child_cost=np.zeros((children, 3)),
     )
     labels.server[0], labels.left[0], labels.leaving[0], labels.alive[0] = graph.source, graph.empty, 1, 1
     labels.parent[0], labels.move[0], labels.next[0] = -1, HOST, -1
-    labels.bound[0], labels.residual[0] = bound, graph.limit[resources]
+    labels.bound[0], labels.priced[0], labels.residual[0] = values[BOUND], -weight, graph.limit[resources]
     return labels
 
 

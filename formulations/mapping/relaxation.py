@@ -6,12 +6,12 @@ import numpy as np
 
 from edrp.formulations.mapping.layers import Graph, Prices, ToGo
 from edrp.formulations.mapping.moves import HOST
-from edrp.kernels import inlined, kernel
+from edrp.kernels import kernel
 
 
-@inlined
-def _fill_hosted(
-    graph: Graph, prices: Prices, leaving: np.ndarray, free: np.ndarray, resource: int, j: int, hosted: np.ndarray
+@kernel
+def fill_hosted(
+    graph: Graph, host: np.ndarray, leaving: np.ndarray, free: np.ndarray, resource: int, j: int, hosted: np.ndarray
 ) -> None:
     """Least price from each server that takes some components now; without components left, 0 at the delivery."""
     components = graph.needs.size
@@ -23,25 +23,15 @@ def _fill_hosted(
         need, price = 0.0, 0.0
         for i in range(j, components):
             need += graph.needs[i]
-            price += prices.host[i, v]
+            price += host[i, v]
             if need > graph.limit[v] or price == np.inf:
                 break
             for t in range(hosted.shape[0]):
                 hosted[t, v] = min(hosted[t, v], price + behind[i + 1, t, v])
 
 
-@inlined
-def _least_linked(graph: Graph, prices: Prices, arrived: np.ndarray, free: np.ndarray, resource: int, j: int, u: int) -> float:
-    """Least price over a link out of a server."""
-    least = np.inf
-    for a in range(graph.first[u], graph.first[u + 1]):
-        onward = free if a == resource - arrived.size else arrived
-        least = min(least, prices.arc[j, a] + onward[graph.target[a]])
-    return least
-
-
-@inlined
-def _least_two(down: np.ndarray, hosted: np.ndarray) -> tuple[float, int, float]:
+@kernel
+def least_two(down: np.ndarray, hosted: np.ndarray) -> tuple[float, int, float]:
     """Least price of what follows a public hop, the server that has it, and the least of the others."""
     least, place, second = np.inf, -1, np.inf
     for v in range(hosted.size):
@@ -60,35 +50,38 @@ def cost_to_go(graph: Graph, prices: Prices, togo: ToGo, resource: int, free: To
     With a resource (by its place in `limit`; -1 for none), only maps that use it from here on count, and `free` is what was
     filled without.
     """
+    first, target = graph.first, graph.target
     hops, kept, servers = togo.arrived.shape
     budgets = togo.leaving.shape[1]
-    uplink = resource - servers - graph.target.size
+    used, uplink = resource - servers, resource - servers - target.size
     hosted, freely = np.empty((budgets, servers)), np.full((budgets, servers), np.inf)
+    linked = np.empty((kept, servers))  # least price over a link, by the empty hops left behind it
     for j in range(hops - 1, -1, -1):
-        arrived, leaving = togo.arrived[j], togo.leaving[j]
-        _fill_hosted(graph, prices, togo.leaving, free.leaving, resource, j, hosted)
+        fill_hosted(graph, prices.host, togo.leaving, free.leaving, resource, j, hosted)
         for t in range(kept):
-            arrived[t] = hosted[t if budgets > 1 else 0]
+            togo.arrived[j, t] = hosted[t if budgets > 1 else 0]
             if t > 0:
-                for v in range(servers):
-                    linked = _least_linked(graph, prices, arrived[t - 1], free.arrived[j, t - 1], resource, j, v)
-                    arrived[t, v] = min(arrived[t, v], linked)
+                togo.arrived[j, t] = np.minimum(togo.arrived[j, t], linked[t - 1])
+            for u in range(servers):
+                linked[t, u] = np.inf
+                for a in range(first[u], first[u + 1]):
+                    onward = free.arrived[j, t, target[a]] if a == used else togo.arrived[j, t, target[a]]
+                    linked[t, u] = min(linked[t, u], prices.arc[j, a] + onward)
         if uplink >= 0:
-            _fill_hosted(graph, prices, free.leaving, free.leaving, -1, j, freely)
+            fill_hosted(graph, prices.host, free.leaving, free.leaving, -1, j, freely)
         for t in range(budgets):
             if uplink >= servers:
                 hosted[t, uplink - servers] = freely[t, uplink - servers]
-            least, place, second = _least_two(prices.down[j], hosted[t])
-            after = t if budgets > 1 else kept - 1
+            least, place, second = least_two(prices.down[j], hosted[t])
             for u in range(servers):
                 public = second if u == place else least
-                if u == uplink:
-                    public, place_freely, second_freely = _least_two(prices.down[j], freely[t])
-                    public = second_freely if u == place_freely else public
-                linked = _least_linked(graph, prices, arrived[after], free.arrived[j, after], resource, j, u)
-                leaving[t, u] = min(prices.up[j, u] + public, linked)
+                togo.leaving[j, t, u] = min(prices.up[j, u] + public, linked[t if budgets > 1 else kept - 1, u])
+            if 0 <= uplink < servers:
+                least, place, second = least_two(prices.down[j], freely[t])
+                public = prices.up[j, uplink] + (second if uplink == place else least)
+                togo.leaving[j, t, uplink] = min(togo.leaving[j, t, uplink], public)
         if j == hops - 1 and resource < 0:
-            leaving[:, graph.delivery] = 0.0
+            togo.leaving[j, :, graph.delivery] = 0.0
 
 
 @kernel
