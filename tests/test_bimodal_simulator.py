@@ -241,6 +241,27 @@ def test_drawn_and_expected_runs_have_the_same_mean():
     assert drawn.finish == pytest.approx(expected.finish, rel=4 * 0.45 / (expected.finish / 0.01) ** 0.5)
 
 
+def test_a_stream_advances_at_the_pace_of_its_slowest_hop_in_each_interval():
+    """The same by arrays: the least of three hops' draws and 1 in each interval, of which the first is cut by the arrival."""
+    nodes = [server("a", services=()), server("b", services=("f",)), server("c", services=("g",))]
+    world = BimodalScenario(
+        network={"nodes": nodes},
+        services=[{"name": "f", "capacity": 1.0}, {"name": "g", "capacity": 1.0, "shrinkage": 0.9}],
+        tasks=[task(arrival=0.034, seconds=95.0, delivery="a", services=("f", "g"))],
+    )
+    record = run_of(world, seed=8)[0].tasks[0]
+    drawn = np.zeros((3, 30_000))
+    for hop in range(3):
+        normals(8, 0, hop, drawn[hop])
+    times = np.maximum(0.034, 0.01 * np.arange(30_001))
+    sent = np.concatenate([[0.0], np.cumsum(np.minimum(1.0, 2 ** drawn.min(axis=0)) * np.diff(times))])
+    finish = np.interp(95.0, sent[3:], times[3:])
+    assert record.finish == pytest.approx(finish)
+    edges = np.append(np.arange(0.034, finish, world.window), finish)
+    missing = 1 - np.diff(np.interp(edges, times[3:], sent[3:])) / np.diff(edges)
+    assert (record.windows, record.shortfall) == (len(missing), pytest.approx(missing.sum()))
+
+
 def test_the_trace_of_the_paper_takes_less_than_five_seconds_of_one_core():
     """500 tasks, 100 servers, both networks, a draw every 10 ms; so does what the paper says of it."""
     simulate(small(tasks=3), "public-hops", 0)
