@@ -139,8 +139,8 @@ def test_a_hop_over_the_public_network_costs_its_price_and_needs_both_ends() -> 
 
 
 def test_stopped_early_it_holds_a_bound_and_a_feasible_map() -> None:
-    """Twenty components on 120 servers, stopped at once, soon, and in time; the optimum is between bound and objective."""
-    problem = mapping_problem(120, components=20, seed=2)
+    """Thirty components on 120 servers, stopped at once, soon, and in time; the optimum is between bound and objective."""
+    problem = mapping_problem(120, components=30, seed=5)
     proven = solved(problem)
     assert proven.status == "optimal"
     assert solved(problem, time_limit=0.0).stopped_because == "time_limit"
@@ -157,7 +157,7 @@ def test_stopped_early_it_holds_a_bound_and_a_feasible_map() -> None:
 
 def test_progress_is_reported_with_rising_bounds() -> None:
     calls: list[tuple[float, float | None, float | None]] = []
-    answer = solved(mapping_problem(120, components=20, seed=2), progress=lambda *each: calls.append(each))
+    answer = solved(mapping_problem(120, components=30, seed=5), progress=lambda *each: calls.append(each))
     bounds = [bound for _, _, bound in calls if bound is not None]
     assert bounds[0] < bounds[-1] <= answer.objective
     assert bounds == sorted(bounds)

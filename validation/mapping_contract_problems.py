@@ -46,8 +46,8 @@ class MappingProblems(ContractProblems):
         }
 
     def large(self) -> Any:
-        """Twenty components on 120 servers."""
-        return mapping_problem(120, components=20, seed=73)
+        """Forty components on 120 servers."""
+        return mapping_problem(120, components=40, seed=3)
 
     def optimum(self, problem: MappingProblem) -> float | None:
         """Least cost over all maps."""
