@@ -6,6 +6,7 @@ from edrp.datasets import platforms
 from edrp.datasets.mapping_networks import MEGABIT
 from edrp.problems.bimodal_scenario import BimodalScenario
 from edrp.validation.benchmark.table import Table
+from edrp.validation.reporting.constants import unit_of, value_in_words
 
 PAPER, OURS = "paper", "ours"
 
@@ -44,7 +45,7 @@ def setting_tables() -> tuple[Table, ...]:
     """
     described = BimodalScenario.model_fields
     rows = tuple(
-        (name, _value(field.default), _unit(field), str(field.description), ORIGINS[name])
+        (name, value_in_words(field.default), unit_of(field), str(field.description), ORIGINS[name])
         for name, field in described.items()
         if name in ORIGINS
     )
@@ -57,7 +58,7 @@ def _platform_table() -> Table:
         ("servers", str(platforms.SERVERS), PAPER),
         ("dedicated links", f"{_range(platforms.LINK_BANDWIDTHS, MEGABIT)} Mbps, preferring servers that have many", PAPER),
         ("uplinks and downlinks", f"{_range(platforms.ACCESS_BANDWIDTHS, MEGABIT)} Mbps", PAPER),
-        ("services", f"1 + number of links of {platforms.SERVICES}, which ones at random", PAPER),
+        ("services", f"1 + number of links, drawn from {platforms.SERVICES}", PAPER),
         ("capacity", f"{platforms.INSTANCES_PER_SERVICE:g} instances of each service (k), each on one unit", PAPER),
         ("tasks", f"{platforms.COMPONENTS} different services each, between two servers at random", PAPER),
         ("source rate", f"{platforms.SOURCE_RATE / MEGABIT:g} Mbps", PAPER),
@@ -69,12 +70,3 @@ def _platform_table() -> Table:
 
 def _range(ends: tuple[float, float], unit: float) -> str:
     return f"{ends[0] / unit:g} to {ends[1] / unit:g}"
-
-
-def _value(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _unit(field: object) -> str:
-    unit = (getattr(field, "json_schema_extra", None) or {}).get("unit", "")
-    return "" if unit == "1" else str(unit)

@@ -12,6 +12,7 @@ from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.validation.benchmark.table import Table
 from edrp.validation.enactment.paper_tables import PATTERNS, UNITS
 from edrp.validation.enactment.report_runs import Setting
+from edrp.validation.reporting.constants import unit_of, value_in_words
 
 FITTED_ON = ("stepwise", "two-level")
 FITTED = f"fitted on {' and '.join(FITTED_ON)}"
@@ -50,17 +51,18 @@ def setting_tables(setting: Setting, policies: Sequence[str]) -> tuple[Table, ..
 def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
     described = EnactmentScenario.model_fields
     rows = [
-        (name, _value(getattr(scenario, name)), _unit(described[name]), str(described[name].description), origin)
+        (name, value_in_words(getattr(scenario, name)), unit_of(described[name]), str(described[name].description), origin)
         for name, origin in ORIGINS.items()
     ]
     rows.insert(
-        0, ("occupancy", _value(setting.occupancy), "", "share of a processing duration that occupies an instance", FITTED)
+        0,
+        ("occupancy", value_in_words(setting.occupancy), "", "share of a processing duration that occupies an instance", FITTED),
     )
     host = scenario.host_types[0]
     size = ", ".join(f"{name} {amount:g}" for name, amount in host.capacity.items())
     rows += [
         ("host", size, "shares, bytes", "four cores and 7 GB", PAPER),
-        ("host start-up", _value(host.start_up), "s", "least and most time from lease to readiness", PAPER),
+        ("host start-up", value_in_words(host.start_up), "s", "least and most time from lease to readiness", PAPER),
         (
             "units and prices",
             ", ".join(f"{unit} min: {unit / 10:g}" for unit in UNITS),
@@ -91,18 +93,5 @@ def _policy(setting: Setting, policy: str) -> Table:
     """The constants of a policy, those that are not given at their defaults."""
     described: Any = POLICIES[policy][1]
     parameters = read_parameters(described, setting.arguments.get(policy, {}), policy)
-    rows = tuple((each.name, _value(getattr(parameters, each.name))) for each in fields(described))
+    rows = tuple((each.name, value_in_words(getattr(parameters, each.name))) for each in fields(described))
     return Table(f"Policy {policy}", ("constant", "value"), rows, open=True)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(map(_value, value))
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _unit(described: Any) -> str:
-    unit = (described.json_schema_extra or {}).get("unit", "")
-    return "" if unit == "1" else str(unit)
