@@ -94,4 +94,5 @@ def fitting(free: Values, capacity: Values, need: Values) -> Index:
     """
     used = need > 0
     ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
-    return np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
+    found: Index = np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
+    return found

@@ -57,7 +57,7 @@ def _able(tables: MappingTables, hop: int) -> Mask:
     """Servers on which what follows a hop can be: the next component, or the delivery."""
     task, network = tables.task, tables.network
     if hop == len(task.needs):
-        return np.arange(len(network.names)) == task.delivery
+        return np.asarray(np.arange(len(network.names)) == task.delivery)
     return np.asarray(task.hosts[hop] & (network.capacity >= task.needs[hop] * (1 - 1e-12)))
 
 

@@ -70,8 +70,8 @@ def spans_of(run: BimodalRun) -> Iterator[Span]:
     """Which route each hop that leads somewhere takes from when to when."""
     moves: dict[tuple[int, int], list[tuple[float, int]]] = {}
     changes = run.changes
-    for time, task, hop, route in zip(changes.time, changes.task, changes.hop, changes.route, strict=True):
-        moves.setdefault((task, hop), []).append((time, route))
+    for time, task, hop, moved in zip(changes.time, changes.task, changes.hop, changes.route, strict=True):
+        moves.setdefault((task, hop), []).append((time, moved))
     for index, record in enumerate(run.tasks):
         if not record.accepted or record.start is None or record.finish is None:
             continue
@@ -80,9 +80,9 @@ def spans_of(run: BimodalRun) -> Iterator[Span]:
                 continue
             start, ends = record.start, (first[0], first[-1])
             route = None if record.public and record.public[hop] else first
-            for time, moved in moves.get((index, hop), ()):
+            for time, place in moves.get((index, hop), ()):
                 yield Span(index, hop, start, time, route, ends)
-                start, route = time, (None if moved < 0 else run.routes[moved])
+                start, route = time, (None if place < 0 else run.routes[place])
             yield Span(index, hop, start, record.finish, route, ends)
 
 

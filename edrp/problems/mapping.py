@@ -213,7 +213,9 @@ class MappingProblem(Problem):
 
     def solution(self, decision: PathMap | None, fields: dict[str, Any]) -> MappingSolution:
         """The map."""
-        parts = {name: None if decision is None else getattr(decision, name) for name in ("nodes", "routes", "public")}
+        parts: dict[str, Any] = dict.fromkeys(("nodes", "routes", "public"))
+        if decision is not None:
+            parts = {name: getattr(decision, name) for name in parts}
         return MappingSolution.model_construct(**fields, **parts)
 
     def clashes(self) -> tuple[str, ...]:
