@@ -42,6 +42,8 @@ def timed(scenario: Any, cost: Any, seed: int) -> tuple[dict[str, float], float]
 
 def difference(values: list[float]) -> str:
     """Mean and its 95 % interval."""
+    if not values:
+        return ""
     mean = sum(values) / len(values)
     return f"{mean:+.4f}" + (f" ± {1.96 * stdev(values) / len(values) ** 0.5:.4f}" if len(values) > 1 else "")
 
@@ -69,7 +71,7 @@ def main(
     table = Table("public network", "seconds", *METRICS, *(f"{metric}, difference" for metric in METRICS))
     for name, metrics in found.items():
         means = [f"{sum(each[metric] for each in metrics) / seeds:.4f}" for metric in METRICS]
-        pairs = list(zip(metrics, drawn, strict=True))
+        pairs = [] if metrics is drawn else list(zip(metrics, drawn, strict=True))
         differences = [difference([one[metric] - other[metric] for one, other in pairs]) for metric in METRICS]
         table.add_row(name, f"{seconds[name]:.2f}", *means, *differences)
     Console(width=160).print(table)
