@@ -27,7 +27,7 @@ class Way:
 
 
 def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[PathMap, ...]]:
-    """Least objective over all maps, and the maps that have it (to rounding); None and none where nothing is feasible.
+    """Least objective over all maps, and for each placement that has it (to rounding) a map; None where nothing is feasible.
 
     A way between two servers that passes a server twice is never needed: without the loop it costs and uses no more. All
     objectives are a sum over hops and a number of the placement. Placements are looked at by what their hops cost at least,
@@ -46,20 +46,20 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     (6.0, [('b', 'a'), ('b', 'b')])
     """
     ways = _ways(problem)
-    best, maps = math.inf, []
+    best = math.inf
+    maps: list[PathMap] = []
     for least, nodes in _placements(problem, ways):
         if least > best + _rounding(best):
             break
         constant = _constant(problem, nodes)
-        for routes in _routings(problem, ways, nodes):
-            worth = constant + math.fsum(way.worth for way in routes)
-            if worth < best - _rounding(best):
-                best, maps = worth, []
-            if worth <= best + _rounding(best):
-                public = tuple(way.public for way in routes)
-                routed = tuple(way.route for way in routes)
-                maps.append(PathMap(nodes=nodes, routes=routed, public=public if any(public) else ()))
-                break  # one way for each placement is enough: they come by what they cost
+        routes = _cheapest_routes(problem, ways, nodes)
+        worth = math.inf if routes is None else constant + math.fsum(way.worth for way in routes)
+        if routes is None or worth > best + _rounding(best):
+            continue
+        if worth < best - _rounding(best):
+            best, maps = worth, []
+        public = tuple(way.public for way in routes)
+        maps.append(PathMap(nodes=nodes, routes=tuple(way.route for way in routes), public=public if any(public) else ()))
     return (None if math.isinf(best) else best), tuple(maps)
 
 
@@ -150,10 +150,10 @@ def _cheapest(names: list[str], known: dict[tuple[str, str], list[Way]]) -> NDAr
     return np.array([[known[u, v][0].worth if (u, v) in known else np.inf for v in names] for u in names])
 
 
-def _routings(
+def _cheapest_routes(
     problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]], nodes: tuple[str, ...]
-) -> Iterator[list[Way]]:
-    """The cheapest combination of ways of a placement that keeps to all limits, if there is one."""
+) -> list[Way] | None:
+    """The cheapest combination of ways of a placement that keeps to all limits; None for none."""
     ends = list(pairwise((problem.task.source, *nodes, problem.task.delivery)))
     left = [0.0]
     for hop in range(len(ends) - 1, -1, -1):
@@ -178,8 +178,7 @@ def _routings(
                 extend([*chosen, way], worth + way.worth, after, passed)
 
     extend([], 0.0, {}, 0)
-    if best is not None:
-        yield best
+    return best
 
 
 def _taken(

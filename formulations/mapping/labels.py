@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,9 @@ class Labels(NamedTuple):
     child_cost: Values
 
 
-GROWING = Labels._fields[: Labels._fields.index("heads")]
+INTEGERS = ("server", "mapped", "left", "leaving", "parent", "move", "next", "alive", "heap")
+NUMBERS = ("cost", "priced", "bound", "plenty")
+GROWING = (*INTEGERS, *NUMBERS, "marks", "residual")
 """Those that have a row for each label."""
 
 
@@ -123,14 +125,12 @@ def first_label(layers: Layers, resources: list[int], weight: float, values: tup
     if (layers.prices.up < np.inf).any():
         children += layers.servers * graph.rates.size
     size = max(FEWEST, 2 * children)
-    integers = [np.zeros(size, np.int32) for _ in range(8)]
-    numbers = [np.zeros(size) for _ in range(4)]
+    rows: dict[str, Any] = {name: np.zeros(size, np.int32) for name in INTEGERS}
+    rows.update({name: np.zeros(size) for name in NUMBERS})
     labels = Labels(
-        *integers,
-        *numbers,
+        **rows,
         marks=np.zeros(size, np.int64),
         residual=np.zeros((size, len(resources))),
-        heap=np.zeros(size, np.int32),
         heads=np.full(places, -1, np.int32),
         visits=np.zeros(places, np.int32),
         counters=np.array([1, 1, 0, -1, 0], np.int64),
@@ -146,10 +146,11 @@ def first_label(layers: Layers, resources: list[int], weight: float, values: tup
 
 def grown(labels: Labels) -> Labels:
     """The same labels with room for twice as many."""
-    return labels._replace(**{name: _twice(getattr(labels, name)) for name in GROWING})
+    rows: dict[str, Any] = {name: _twice(getattr(labels, name)) for name in GROWING}
+    return labels._replace(**rows)
 
 
-def _twice(rows: NDArray[np.generic]) -> NDArray[np.generic]:
+def _twice(rows: NDArray[Any]) -> NDArray[Any]:
     larger = np.empty((2 * len(rows), *rows.shape[1:]), rows.dtype)
     larger[: len(rows)] = rows
     return larger
