@@ -27,10 +27,10 @@ from edrp.formulations.mapping.layers import Layers
 from edrp.formulations.mapping.moves import cost_and_use, overloaded
 from edrp.memory import memory_limit
 
-EASY = 1000
-"""Labels that a round looks at before bounds and maps are looked for that make later rounds shorter."""
+EASY, HARD = 1000, 5000
+"""Labels that a round looks at before weights of resources, and before good maps, are looked for, which make it shorter."""
 
-WIDTHS = (2, 8, 32, 128)
+NARROW, WIDE = (2, 8), (32, 128)
 """Labels of a place that are looked at in search of good maps."""
 
 CHUNK = 2000
@@ -122,8 +122,10 @@ class LabelSearch:
             return
         self.offer(moves)
         self._rounds(EASY)
-        if self.open:
-            self._prepare()
+        self._dive(*NARROW)
+        self._weigh()
+        self._rounds(HARD)
+        self._dive(*WIDE)
         self._rounds(None)
         if self.bound >= self.cutoff:
             self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + ROUNDING))
@@ -132,7 +134,7 @@ class LabelSearch:
         """Rounds until one proves the optimum, or looks at more labels than it may."""
         while self.open:
             self.rounds += 1
-            guide = guide_of(self.layers, self.plain, self.priced, self.resources, through=most is None)
+            guide = guide_of(self.layers, self.plain, self.priced, self.resources, through=most != EASY)
             if self._search(guide, tracked_of(self.layers, self.resources), 0, most) == PAUSED:
                 return
 
@@ -145,10 +147,10 @@ class LabelSearch:
         elif cost < self.cost:
             self.cost, self.moves = cost, moves
 
-    def _prepare(self) -> None:
-        """Look for good maps and for weights of resources; those with a weight are tracked."""
-        for width in WIDTHS[:2]:
-            self._dive(width)
+    def _weigh(self) -> None:
+        """Look for weights of resources that raise the bound; those with a weight are tracked."""
+        if not self.open:
+            return
         found = ascend(self.layers, self.cost, self.dearest, self.remaining)
         self.bound = max(self.bound, found.bound)
         if found.moves is not None:
@@ -156,14 +158,13 @@ class LabelSearch:
         self.priced = Priced.of(self.layers, found.weights)
         heavy = np.flatnonzero(found.weights > WEIGHTY * found.weights.sum())
         self.resources += [int(each) for each in heavy if each not in self.resources]
-        for width in WIDTHS[2:]:
-            self._dive(width)
 
-    def _dive(self, width: int) -> None:
-        """Look for a good map among few labels of each place."""
-        if self.open:
-            guide = guide_of(self.layers, self.plain, self.priced, [], through=False)
-            self._search(guide, tracked_of(self.layers, []), width, None)
+    def _dive(self, *widths: int) -> None:
+        """Look for good maps among few labels of each place."""
+        for width in widths:
+            if self.open:
+                guide = guide_of(self.layers, self.plain, self.priced, [], through=False)
+                self._search(guide, tracked_of(self.layers, []), width, None)
 
     def _search(self, guide: Guide, tracked: Tracked, width: int, most: int | None) -> int:
         """Look at labels while time and memory last, and say why no more; with a width nothing is proven."""
