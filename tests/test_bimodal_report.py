@@ -31,6 +31,7 @@ from edrp.validation.bimodal.report_plan import (
     NETWORKS,
     PRINTED,
     PRINTED_FIXED,
+    PRINTED_INSTANT,
     SPANNING,
     WAYS,
     Cell,
@@ -82,7 +83,7 @@ def as_the_paper_says(cell, networks=30):
     if cell.way in (FIXED, PRINTED_FIXED):
         values |= {"throughput": 0.9 * values["throughput"], "acceptance": 0.9 * accepted, "deviation": 0.3}
         values["link_utilisation"] *= 0.8
-    if cell.way in (PRINTED, PRINTED_FIXED):
+    if cell.way in (PRINTED, PRINTED_FIXED, PRINTED_INSTANT):
         values["deviation"] = 0.55
     return {name: value * noise for name, value in values.items()}
 

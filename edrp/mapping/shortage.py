@@ -62,7 +62,7 @@ def _able(tables: MappingTables, hop: int) -> Mask:
 
 
 def _reached(tables: MappingTables, here: Mask, rate: float) -> Mask:
-    """Servers that a hop of this rate reaches from any of some servers, each limit alone."""
+    """Servers that a hop of this rate reaches from any of some servers, each limit alone; at rate 0 all that rate could give."""
     network = tables.network
     usable = network.bandwidth >= rate * (1 - 1e-12)
     reached, frontier = here.copy(), here
@@ -73,7 +73,8 @@ def _reached(tables: MappingTables, here: Mask, rate: float) -> Mask:
         if not frontier.any():
             break
         reached |= frontier
-    if tables.public and (here & (network.uplink > 0) & (network.uplink >= rate * (1 - 1e-12))).any():
+    sending = here & (network.uplink >= rate * (1 - 1e-12)) & ((network.uplink > 0) | (rate == 0))
+    if tables.public and sending.any():
         reached |= network.downlink >= rate * (1 - 1e-12)
     return np.asarray(reached)
 

@@ -45,22 +45,31 @@ class Way:
 NEVER = ":reallocation=False"
 """What makes a method leave links as they were at admission."""
 
+AT_ONCE = ":message_delays=False"
+"""What has servers handle maps in the order in which they are sent, as if messages took no time."""
+
 CHOSEN, PRINTED, FEWEST_LINKS, FURTHER = "chosen", "printed", "fewest-links", "further"
 FIXED, PRINTED_FIXED, FURTHER_FIXED = "fixed", "printed-fixed", "further-fixed"
+INSTANT, PRINTED_INSTANT, FURTHER_INSTANT = "instant", "printed-instant", "further-instant"
 WAYS: Mapping[str, Way] = {
     CHOSEN: Way("public hops,\nload", "public-hops-mapping"),
     PRINTED: Way("as printed:\nload first", "load-balance-mapping"),
     FEWEST_LINKS: Way("public hops,\nlinks", "public-hops-links-mapping"),
     FIXED: Way("public hops,\nload", f"public-hops-mapping{NEVER}"),
     PRINTED_FIXED: Way("as printed:\nload first", f"load-balance-mapping{NEVER}"),
+    INSTANT: Way("public hops,\nload", f"public-hops-mapping{AT_ONCE}"),
+    PRINTED_INSTANT: Way("as printed:\nload first", f"load-balance-mapping{AT_ONCE}"),
     FURTHER: Way("public hops,\nlinks; 3 empty", "public-hops-links-mapping", {"max_empty_hops": 3}),
     FURTHER_FIXED: Way("public hops,\nlinks; 3 empty", f"public-hops-links-mapping{NEVER}", {"max_empty_hops": 3}),
+    FURTHER_INSTANT: Way("public hops,\nlinks; 3 empty", f"public-hops-links-mapping{AT_ONCE}", {"max_empty_hops": 3}),
 }
 """The first is that of all figures. `FIXED` is set beside it in Fig. 8, the others at the default point only."""
 
 CHOICES = (PRINTED, CHOSEN, FEWEST_LINKS, FURTHER)
 FIXED_CHOICES = (PRINTED_FIXED, FIXED, FURTHER_FIXED)
-"""Ways that differ in which map they choose, the printed one first: with re-allocation, and without."""
+INSTANT_CHOICES = (PRINTED_INSTANT, INSTANT, FURTHER_INSTANT)
+"""Ways that differ in which map they choose, the printed one first: with re-allocation, without, and with it where messages
+take no time, on which the printed choice depends: which of many maps of low load come first."""
 
 
 class Cell(NamedTuple):

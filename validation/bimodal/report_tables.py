@@ -8,7 +8,18 @@ from edrp.validation.benchmark.table import Table
 from edrp.validation.bimodal.report_findings import FACTOR, NUMBER, Statement, in_words
 from edrp.validation.bimodal.report_mapping import HEURISTICS, RANDOM_2, Mapped, MappedBySize
 from edrp.validation.bimodal.report_mapping_claims import messages_per_server
-from edrp.validation.bimodal.report_plan import CHOICES, CHOSEN, FIXED, FIXED_CHOICES, NETWORKS, RATE, SPANNING, WAYS, Cell
+from edrp.validation.bimodal.report_plan import (
+    CHOICES,
+    CHOSEN,
+    FIXED,
+    FIXED_CHOICES,
+    INSTANT_CHOICES,
+    NETWORKS,
+    RATE,
+    SPANNING,
+    WAYS,
+    Cell,
+)
 from edrp.validation.bimodal.report_runs import Samples, Values
 from edrp.validation.bimodal.report_statistics import growth_exponent, share_interval
 from edrp.validation.bimodal.report_sweep import Sweep
@@ -190,7 +201,12 @@ def _words(by_links: bool) -> tuple[str, str]:
 
 def choice_tables(sweep: Sweep) -> Iterator[Table]:
     """Ways to choose among maps at the default point, on the same networks: means, and differences from the printed way."""
-    for ways, how in ((CHOICES, "links re-allocated"), (FIXED_CHOICES, "links never re-allocated")):
+    settings = (
+        (CHOICES, "links re-allocated"),
+        (FIXED_CHOICES, "links never re-allocated"),
+        (INSTANT_CHOICES, "links re-allocated, messages take no time"),
+    )
+    for ways, how in settings:
         if all(map(sweep.has, ways)):
             yield _choice_table(sweep, ways, how)
             yield _choice_differences(sweep, ways, how)
