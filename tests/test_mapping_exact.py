@@ -11,7 +11,7 @@ from edrp.datasets.platforms import mapping_problem
 from edrp.documents.mapping import PathMap
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.formulation import solve_formulation
-from edrp.formulations.mapping import METHODS
+from edrp.formulations.mapping import METHODS, label_setting
 from edrp.formulations.mapping.program import formulate_mapping
 from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.methods import Options
@@ -66,6 +66,32 @@ def test_label_setting_the_program_and_enumeration_agree() -> None:
     assert 10 <= infeasible <= 30
     assert len(readings) == 8
     assert sum(count > 1 for count in rounds) >= 8
+
+
+def test_bounds_weights_and_good_maps_leave_the_optimum_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small problems are solved before the search looks for weights of resources and for good maps; here it does so at once."""
+    monkeypatch.setattr(label_setting, "EASY", 1)
+    monkeypatch.setattr(label_setting, "HARD", 2)
+    weighed = 0
+    for seed in range(100, 180):
+        problem = tenths(random_mapping_problem(seed))
+        optimum, _ = brute_force_mapping(problem)
+        answer = solved(problem)
+        assert answer.status == ("infeasible" if optimum is None else "optimal"), seed
+        assert answer.objective == (None if optimum is None else pytest.approx(optimum, abs=1e-9)), seed
+        weighed += answer.size["rounds"] >= 3
+    assert weighed >= 10
+
+
+def tenths(problem: MappingProblem) -> MappingProblem:
+    """All amounts and prices divided by ten, so that sums are rounded."""
+    document = problem.model_dump(mode="json")
+    amounts = {"capacity", "total_capacity", "bandwidth", "cost", "uplink", "downlink"}
+    network, task = document["network"], document["task"]
+    for each in (*network["nodes"], *network["links"], *task["components"]):
+        each.update({name: each[name] / 10 for name in amounts & each.keys() if each[name] is not None})
+    task["bandwidths"] = [rate / 10 for rate in task["bandwidths"]]
+    return problem.replace(network=network, task=task, public_cost=problem.public_cost / 10)
 
 
 @pytest.mark.parametrize("cost", ["load-balance", "public-hops", "public-hops-links"])
