@@ -10,9 +10,9 @@ from edrp.datasets.mapping_networks import MEGABIT, mapping_network, mapping_pro
 from edrp.datasets.preferential import preferential_links
 from edrp.datasets.random_streams import random_stream
 from edrp.datasets.rounding import rounded
-from edrp.documents.mapping import DataLink, Server, ServerNetwork
+from edrp.documents.mapping import DataLink, Server, ServerNetwork, Service
 from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask, Service
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask
 
 __all__ = ["bimodal_platform", "bimodal_scenario", "mapping_network", "mapping_problem"]
 

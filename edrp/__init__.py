@@ -24,7 +24,7 @@ from edrp.documents import (
 )
 from edrp.documents.enactment import ContainerApplication, ContainerOperator, Host, HostType
 from edrp.documents.intervals import TaskIntervals
-from edrp.documents.mapping import Component, DataLink, PathMap, PathTask, Server, ServerNetwork
+from edrp.documents.mapping import Component, DataLink, PathMap, PathTask, Server, ServerNetwork, Service
 from edrp.explain import Explanation, explain
 from edrp.formulations.builders import formulate
 from edrp.formulations.elimination.method import METHODS as _ELIMINATING
@@ -39,7 +39,7 @@ from edrp.mdp.methods import METHODS as _MIGRATING
 from edrp.mdp.sequence.method import METHODS as _SEQUENCING
 from edrp.methods import Method, Options, methods, register
 from edrp.problems.base import Evaluation
-from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask, Service
+from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask
 from edrp.problems.edrp import EdrpProblem, Limits, Weights
 from edrp.problems.enactment import EnactmentProblem, EnactmentWeights
 from edrp.problems.enactment_scenario import EnactmentScenario

@@ -137,10 +137,7 @@ class StreamGraph(Document):
     def _check_names(self) -> Self:
         faults = Faults("application")
         names = [operator.name for operator in self.operators]
-        for index, first in duplicates(names).items():
-            faults.add(
-                ("operators", index, "name"), names[index], f"already the name of operators[{first}]; names must be unique"
-            )
+        faults.add_repeated_names("operators", names)
         known = set(names)
         seen: dict[tuple[str, str], int] = {}
         for index, stream in enumerate(self.streams):

@@ -79,6 +79,11 @@ class Faults:
         kind = PydanticCustomError("fault", why.replace("{", "(").replace("}", ")"))  # type: ignore[arg-type]
         self._details.append(InitErrorDetails(type=kind, loc=place, input=value))
 
+    def add_repeated_names(self, place: str, names: list[str]) -> None:
+        """Note every name of a list of documents at `place` that an earlier one has already."""
+        for index, first in duplicates(names).items():
+            self.add((place, index, "name"), names[index], f"already the name of {place}[{first}]; names must be unique")
+
     def raise_if_any(self) -> None:
         """Raise all faults noted so far as one validation error."""
         if self._details:

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from edrp.documents.application import AcyclicGraph, OperatorBase
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, duplicates, named_resources
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
 
 MOST_INSTANCES = 100_000
 """Instances of one operator that a document may ask for."""
@@ -148,8 +148,7 @@ def fits(operator: ContainerOperator, host_type: HostType) -> bool:
 def check_hosting(application: ContainerApplication, host_types: tuple[HostType, ...], faults: Faults) -> None:
     """Note host types that share a name, candidates that are none, and operators that no host type can run."""
     names = [each.name for each in host_types]
-    for index, first in duplicates(names).items():
-        faults.add(("host_types", index, "name"), names[index], f"already the name of host_types[{first}]; names must be unique")
+    faults.add_repeated_names("host_types", names)
     for index, operator in enumerate(application.operators):
         place = ("application", "operators", index)
         for position, name in enumerate(operator.candidates or ()):
@@ -166,8 +165,7 @@ def check_hosts(
 ) -> None:
     """Note hosts of equal names, unknown types and unknown operators."""
     names = [host.name for host in hosts]
-    for index, first in duplicates(names).items():
-        faults.add((place, index, "name"), names[index], f"already the name of {place}[{first}]; names must be unique")
+    faults.add_repeated_names(place, names)
     for index, host in enumerate(hosts):
         if host.type not in types:
             faults.add((place, index, "type"), host.type, f"is no host type; there are {', '.join(types)}")

@@ -97,20 +97,21 @@ class ServerNetwork(LinkedNodes):
         return found
 
 
-class Component(Document):
-    """One step of a task. Its need of capacity is `capacity` + `cpu_factor` × the rate that comes in."""
+class Service(Document):
+    """What every server knows of a service (section 2.3). It needs `capacity` + `cpu_factor` × the rate that comes in."""
 
-    name: Name = Field(description="unique in the task")
-    service: Name | None = Field(None, description="service that a server must host; null: any server will do")
+    name: Name = Field(description="unique among them")
     capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
-    shrinkage: Positive = Field(
-        1.0,
-        description="rate that goes out over rate that comes in",
-        json_schema_extra={"unit": "1"},
-    )
+    shrinkage: Positive = Field(1.0, description="rate that goes out over rate that comes in", json_schema_extra={"unit": "1"})
     cpu_factor: NonNegative = Field(
         0.0, description="further need of computing capacity by the rate that comes in", json_schema_extra={"unit": "s/bytes"}
     )
+
+
+class Component(Service):
+    """One step of a task; what it shrinks counts where the task gives a rate."""
+
+    service: Name | None = Field(None, description="service that a server must host; null: any server will do")
 
 
 class PathTask(Document):
@@ -147,9 +148,7 @@ class PathTask(Document):
     def _check(self) -> Self:
         faults = Faults("task")
         names = [each.name for each in self.components]
-        for index, first in duplicates(names).items():
-            why = f"already the name of components[{first}]; names must be unique"
-            faults.add(("components", index, "name"), names[index], why)
+        faults.add_repeated_names("components", names)
         if (self.bandwidths is None) == (self.rate is None):
             faults.add(("bandwidths",), self.bandwidths, "give either the bandwidth of each hop or the rate at the source")
         hops = len(self.components) + 1

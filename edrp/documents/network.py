@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, duplicates
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources
 from edrp.errors import Fault, InvalidInstanceError
 from edrp.memory import refuse_beyond_memory
 
@@ -98,8 +98,7 @@ class LinkedNodes(Document):
     def _check_links(self) -> Self:
         faults = Faults("network")
         names = [node.name for node in self.nodes]
-        for index, first in duplicates(names).items():
-            faults.add(("nodes", index, "name"), names[index], f"already the name of nodes[{first}]; names must be unique")
+        faults.add_repeated_names("nodes", names)
         known = set(names)
         seen: dict[tuple[str, str], int] = {}
         for index, link in enumerate(self.links):

@@ -11,23 +11,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, duplicates
+from edrp.documents.base import Document, Faults, Name, NonNegative, Positive
 from edrp.documents.bimodal_run import BimodalRun
-from edrp.documents.mapping import MOST_COMPONENTS, Component, PathTask, ServerNetwork
+from edrp.documents.mapping import MOST_COMPONENTS, Component, PathTask, ServerNetwork, Service
 from edrp.problems.base import Evaluation, Problem
 from edrp.problems.bimodal_accounts import accounts, is_whole, run_faults
 from edrp.solution import Solution
-
-
-class Service(Document):
-    """What every server knows of a service (section 2.3)."""
-
-    name: Name = Field(description="unique among the services")
-    shrinkage: Positive = Field(1.0, description="rate that goes out over rate that comes in", json_schema_extra={"unit": "1"})
-    capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
-    cpu_factor: NonNegative = Field(
-        0.0, description="further need of computing capacity by the rate that comes in", json_schema_extra={"unit": "s/bytes"}
-    )
 
 
 class BimodalTask(Document):
@@ -130,8 +119,7 @@ class BimodalScenario(Problem):
     def _check(self) -> Self:
         faults = Faults(self.kind)
         names = [each.name for each in self.services]
-        for index, first in duplicates(names).items():
-            faults.add(("services", index, "name"), names[index], f"already the name of services[{first}]; names must be unique")
+        faults.add_repeated_names("services", names)
         for index, task in enumerate(self.tasks):
             for end in ("source", "delivery"):
                 if getattr(task, end) not in self.network.by_name:

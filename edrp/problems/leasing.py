@@ -127,8 +127,7 @@ class LeasingProblem(Problem):
                 why = f"must be a whole number of periods of {self.period:g} s"
                 faults.add(("host_types", index, "billing_time"), each.billing_time, why)
         names = [host.name for host in self.leased]
-        for index, first in duplicates(names).items():
-            faults.add(("leased", index, "name"), names[index], f"already the name of leased[{first}]; names must be unique")
+        faults.add_repeated_names("leased", names)
         for index, host in enumerate(self.leased):
             if host.type not in self.types:
                 faults.add(("leased", index, "type"), host.type, f"is no host type; there are {', '.join(self.types)}")

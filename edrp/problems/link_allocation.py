@@ -118,8 +118,7 @@ class LinkAllocationProblem(Problem):
     def _check(self) -> Self:
         faults = Faults(self.kind)
         names = [flow.name for flow in self.flows]
-        for index, first in duplicates(names).items():
-            faults.add(("flows", index, "name"), names[index], f"already the name of flows[{first}]; names must be unique")
+        faults.add_repeated_names("flows", names)
         for index, flow in enumerate(self.flows):
             ends = [end for end in ("source", "target") if getattr(flow, end) not in self.network.by_name]
             for end in ends:
