@@ -95,7 +95,7 @@ class LabelSearch:
         dearest = sum(
             float(np.where(each < np.inf, each, 0.0).max(axis=1, initial=0.0).sum()) for each in (prices.arc, prices.up)
         )
-        self.dearest = dearest * (self.layers.graph.empty + 1) + 1.0
+        self.dearest = dearest * (self.layers.graph.empty + 1) * (1 + WEIGHTY) + 1.0  # more than any map costs
 
     @property
     def cutoff(self) -> float:
