@@ -14,8 +14,9 @@ demo: $(VENV)/.installed-demo
 
 test: lint types pytest
 
+# Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
