@@ -10,6 +10,7 @@ from edrp.formulations.enactment.leasing import LeasingFormulation, formulate_le
 from edrp.formulations.enactment.program import EnactmentFormulation, formulate_enactment
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.link_allocation import LinkAllocationFormulation, formulate_link_allocation
+from edrp.formulations.mapping.costs import refusal as mapping_refusal
 from edrp.formulations.mapping.program import MappingFormulation, formulate_mapping
 from edrp.formulations.migration import MigrationFormulation, formulate_migration
 from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
@@ -30,6 +31,9 @@ PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "link-allocation": {"paths": formulate_link_allocation},
 }
 """By kind of problem, what formulates each program; the first program is the default."""
+
+REFUSALS: dict[str, Callable[[Any], str | None]] = {"mapping": mapping_refusal}
+"""By kind of problem, what says why no program can express it; kinds that are left out have a program for every problem."""
 
 
 @overload

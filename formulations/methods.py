@@ -8,7 +8,7 @@ from typing import Any
 
 from edrp.backends import get_backend, solve_program
 from edrp.backends.base import ProgramResult
-from edrp.formulations.builders import PROGRAMS, formulate
+from edrp.formulations.builders import PROGRAMS, REFUSALS, formulate
 from edrp.formulations.formulation import Formulation, answer_of
 from edrp.methods import Options, Progress
 from edrp.parameters import read_parameters
@@ -40,8 +40,9 @@ class ProgramMethod:
         self.summary = summary
 
     def refusal(self, problem: Any) -> str | None:
-        """None: the default program of each kind expresses every problem."""
-        return None
+        """What no program of the kind can express."""
+        asked = REFUSALS.get(problem.kind)
+        return None if asked is None else asked(problem)
 
     def run(self, problem: Any, options: Options) -> Answer:
         """Formulate, start from the given or the current deployment where it is feasible, solve."""

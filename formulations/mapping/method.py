@@ -7,6 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
+from edrp.formulations.mapping.costs import refusal
 from edrp.formulations.mapping.label_setting import ROUNDING, LabelSearch
 from edrp.formulations.mapping.layers import layers_of
 from edrp.formulations.mapping.moves import map_of, moves_of
@@ -49,9 +50,7 @@ class LabelSetting:
 
     def refusal(self, problem: MappingProblem) -> str | None:
         """Costs that are not sums over links."""
-        if problem.cost == "additive":
-            return None
-        return f"cost {problem.cost!r} is no sum over links; process-map enumerates maps under it, least-cost-map searches them"
+        return refusal(problem)
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:
         """Prove the optimum, or return the best map, bound and gap when time runs out."""

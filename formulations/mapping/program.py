@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from edrp.documents.mapping import PathMap
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.formulation import Formulation
+from edrp.formulations.mapping.costs import refusal
 from edrp.formulations.mapping.layers import SLACK, Layers, Values, layers_of
 from edrp.formulations.mapping.moves import cost_and_use, moves_of
 from edrp.mapping.tables import MappingTables, mapping_tables, path_map
@@ -120,8 +121,8 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
         When it would not fit in memory.
     """
     started = perf_counter()
-    if problem.cost != "additive":
-        why = f"cost {problem.cost!r} is no sum over links: the program cannot express it; use process-map or least-cost-map"
+    why = refusal(problem)
+    if why is not None:
         raise UnsupportedProblemError(why)
     tables = mapping_tables(problem)
     hops, servers, arcs = tables.task.bandwidths.size, len(tables.network.names), tables.network.target.size
