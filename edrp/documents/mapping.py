@@ -101,8 +101,8 @@ class Service(Document):
     """What every server knows of a service (section 2.3). It needs `capacity` + `cpu_factor` × the rate that comes in."""
 
     name: Name = Field(description="unique among them")
-    capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
     shrinkage: Positive = Field(1.0, description="rate that goes out over rate that comes in", json_schema_extra={"unit": "1"})
+    capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
     cpu_factor: NonNegative = Field(
         0.0, description="further need of computing capacity by the rate that comes in", json_schema_extra={"unit": "s/bytes"}
     )
