@@ -116,6 +116,8 @@ class _Found:
             why = f"must be {context['expected']}"
         elif kind == "too_short":
             why = f"must hold at least {context['min_length']}"
+        elif kind == "too_long":
+            why = f"must hold at most {context['max_length']}"
         elif kind == "string_too_long":
             why = f"must have at most {context['max_length']} characters"
         else:

@@ -160,6 +160,11 @@ def test_bad_input_is_refused_by_its_place(change, place):
     assert place in [fault.place for fault in caught.value.faults]
 
 
+def test_a_task_that_is_too_long_says_how_long_it_may_be():
+    with pytest.raises(InvalidInstanceError, match=r"task\.components: must hold at most 64 \(got a list of 65\)"):
+        mapping(task={"components": [{"name": str(i)} for i in range(65)], "bandwidths": [0.0] * 66})
+
+
 def test_a_service_that_no_server_hosts_is_refused():
     nodes = [{**node, "services": ["video"]} for node in NODES]
     with pytest.raises(InvalidInstanceError, match=r"task\.components\[1\]\.service: is hosted by no node"):
