@@ -78,10 +78,10 @@ def investigate(extent: Extent, *, out: Path | None = None, progress: Report | N
 def row_count(extent: Extent) -> int:
     """Rows of all batches.
 
-    One network at one point is run in seven ways with both networks, in one with each alone; a task is mapped by five methods:
+    One network at one point is run in ten ways with both networks, in one with each alone; a task is mapped by five methods:
 
     >>> row_count(Extent(networks=1, rates=(60.0,), links=(99,), sizes=(30,), instances=1))
-    14
+    17
     """
     figures = sum(len(group.cells) for group in groups(extent)) * extent.networks
     mapped = len(extent.sizes) * extent.instances * (1 + len(HEURISTICS))
