@@ -7,7 +7,6 @@ from typing import Any
 
 from edrp.datasets.platforms import mapping_problem
 from edrp.documents.mapping import PathMap
-from edrp.mapping.costs import COSTS
 from edrp.problems.mapping import MappingProblem
 from edrp.validation.contract_base import ContractProblems
 from edrp.validation.mapping_brute_force import brute_force_mapping
@@ -17,12 +16,11 @@ Fields = dict[str, Any]
 
 
 class MappingProblems(ContractProblems):
-    """Kind `mapping`, mostly with additive cost, which all methods take."""
+    """Kind `mapping`, with additive cost, which all methods take."""
 
     def feasible(self) -> dict[str, Any]:
         """Random problems."""
         drawn = {f"seed {seed}": random_mapping_problem(seed, most_servers=6, most_components=4) for seed in range(14)}
-        drawn |= {cost: random_mapping_problem(2, most_servers=6, most_components=4, cost=cost) for cost in COSTS[1:]}
         return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
 
     def infeasible(self) -> dict[str, Any]:
