@@ -12,7 +12,9 @@ from edrp.solve import checked
 from edrp.validation.brute_force import brute_force
 from edrp.validation.random_problems import random_problem
 
-INSTANCES = 300
+INSTANCES, QUICK = 300, 180
+"""Random instances; those from `QUICK` on are for `pytest -m slow`."""
+
 BLOCK = 20
 
 EXACT = {
@@ -31,7 +33,11 @@ def instance(seed: int) -> tuple[EdrpProblem, float | None]:
 
 def blocks() -> list[ParameterSet]:
     """First seeds; all ways to solve a block share a worker, and with it what brute force found."""
-    return [pytest.param(first, marks=pytest.mark.xdist_group(f"seeds from {first}")) for first in range(0, INSTANCES, BLOCK)]
+    group, slow = pytest.mark.xdist_group, pytest.mark.slow
+    return [
+        pytest.param(first, marks=[group(f"seeds from {first}"), *([slow] if first >= QUICK else [])])
+        for first in range(0, INSTANCES, BLOCK)
+    ]
 
 
 @pytest.mark.parametrize("way", EXACT)
