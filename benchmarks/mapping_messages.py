@@ -2,6 +2,7 @@
 
     python benchmarks/mapping_messages.py               # 100 tasks on networks of 30, 60, 90 and 120 servers: a few minutes
     python benchmarks/mapping_messages.py --orders 20   # LeastCostMap besides under twenty orders of messages
+    python benchmarks/mapping_messages.py --least 1     # costs of links from 1 to 100 instead of 10 to 100
 
 Ratios are means over the tasks that a heuristic maps; `found` is their share of all that can be mapped. The exponent is the slope
 of mean messages over servers, both as logarithms. Under other orders a message takes between nothing and the delay of its link,
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.platforms import mapping_problem
+from edrp.datasets.mapping_networks import COSTS, mapping_problem
 from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.problems.mapping import MappingProblem
 
@@ -50,11 +51,11 @@ class Task:
     bound: float
 
 
-def mappable(servers: int, count: int) -> list[Task]:
+def mappable(servers: int, count: int, costs: tuple[int, int]) -> list[Task]:
     """Those of so many tasks that have a map."""
     found = []
     for seed in range(1, count + 1):
-        problem = mapping_problem(servers, seed=seed)
+        problem = mapping_problem(servers, seed=seed, costs=costs)
         exact = edrp.solve(problem, "label-setting")
         if exact.objective is not None:
             found.append(Task(problem, exact.objective, relaxed_bound(problem)))
@@ -127,9 +128,10 @@ def reorder(by_size: Mapping[int, list[Task]], orders: int) -> None:
 def main(
     instances: Annotated[int, typer.Option(help="Tasks per size.")] = 100,
     orders: Annotated[int, typer.Option(help="Orders of messages for LeastCostMap.")] = 0,
+    least: Annotated[int, typer.Option(help="Least cost of a link; the most is as documented.")] = COSTS[0],
 ) -> None:
     """Solve exactly, run the heuristics, compare."""
-    by_size = {servers: mappable(servers, instances) for servers in SIZES}
+    by_size = {servers: mappable(servers, instances, (least, COSTS[1])) for servers in SIZES}
     counts = ", ".join(f"{len(tasks)} of {instances} at {servers}" for servers, tasks in by_size.items())
     bounds = [task.optimum / task.bound for tasks in by_size.values() for task in tasks]
     console.print(f"tasks that can be mapped: {counts} servers; optimum {np.mean(bounds):.2f} × the paper's bound in the mean")

@@ -36,12 +36,15 @@ SERVERS, COMPONENTS = 20, 6
 
 @dataclass(frozen=True)
 class Instance:
+    """A task to map, and how."""
+
     network: ServerNetwork
     task: PathTask
     rules: Rules
 
 
 def instances(count: int, pruning: str) -> list[Instance]:
+    """In turn on a small network of any kind, and on one with a power law of degrees."""
     made = []
     for seed in range(count):
         if seed % 2:
@@ -64,6 +67,7 @@ def mapped(instance: Instance, order: int) -> tuple[ProtocolResult, list[str]]:
 
 
 def objective_of(result: ProtocolResult) -> float:
+    """Of the best map."""
     specification = result.specification
     return objective(specification.rules.cost, result.facts[0], specification.most_links)
 
@@ -112,6 +116,7 @@ def races(count: Annotated[int, typer.Option("--races")] = 1000, first: Annotate
 
 
 def report(faults: list[str]) -> None:
+    """Print what is wrong; ends with 1 where anything is."""
     for each in faults[:20]:
         console.print(f"[red]{each}")
     console.print(f"faults: {len(faults)}")
