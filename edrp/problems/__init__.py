@@ -1,1 +1,0 @@
-"""Problems that can be solved, one module per kind, and the solutions that belong to them."""
