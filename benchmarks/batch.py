@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.families import generate
-from edrp.spark import spark_session
+from edrp.core.spark import spark_session
+from edrp.datasets.families.registry import generate
 
 METHODS = ["highs", "greedy"]
 

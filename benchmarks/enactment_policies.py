@@ -23,9 +23,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edrp.datasets.arrival_patterns import PATTERNS
-from edrp.datasets.manufacturing import manufacturing_application, manufacturing_scenario
-from edrp.documents.enactment_run import EnactmentRun
+from edrp.datasets.enactment.arrival_patterns import PATTERNS
+from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import (
     BtuParameters,
     BtuPolicy,
@@ -35,10 +36,9 @@ from edrp.heuristics.enactment import (
     ThresholdPolicy,
 )
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.billing import billed
-from edrp.validation.enactment.simulator import simulate
-from edrp.validation.enactment_bounds import ClairvoyantBound, clairvoyant_bound
+from edrp.validation.oracles.enactment.bounds import ClairvoyantBound, clairvoyant_bound
+from edrp.validation.simulation.enactment.billing import billed
+from edrp.validation.simulation.enactment.simulator import simulate
 
 UNITS = (600.0, 1800.0, 3600.0)
 """Seconds of the billing time units (BTU)."""

@@ -16,10 +16,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from edrp.datasets.manufacturing import PATTERNS, manufacturing_scenario
+from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.enactment.reference import simulate_reference
-from edrp.validation.enactment.simulator import simulate
+from edrp.validation.oracles.enactment.reference import simulate_reference
+from edrp.validation.simulation.enactment.simulator import simulate
 
 app = typer.Typer(add_completion=False, help=__doc__)
 

@@ -21,16 +21,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from edrp.datasets.manufacturing import PATTERNS, manufacturing_application, manufacturing_scenario
-from edrp.documents.enactment import ContainerApplication, Host
+from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_application, manufacturing_scenario
+from edrp.enactment.containers import ContainerApplication, Host
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.enactment.state import EnactmentState
 from edrp.formulations.enactment.compositions import area_bound
-from edrp.formulations.enactment.program import formulate_enactment
+from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.formulation import solve_formulation
 from edrp.heuristics.enactment import POLICIES
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.simulator import simulate
+from edrp.validation.simulation.enactment.simulator import simulate
 
 MOST_SECONDS = 60.0
 """At which the proof of a snapshot is given up."""

@@ -15,9 +15,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from edrp.datasets.departures import FIRST_DAY
+from edrp.datasets.enactment.departures import FIRST_DAY
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.enactment import week
+from edrp.validation.papers.enactment import week
 
 
 def main(

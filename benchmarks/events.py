@@ -19,10 +19,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from edrp.datasets.events import prepare_trace
-from edrp.datasets.trace import TraceSettings
-from edrp.datasets.zipf_stream import zipf_events
-from edrp.spark import spark_session
+from edrp.core.spark import spark_session
+from edrp.datasets.traces.events import prepare_trace
+from edrp.datasets.traces.trace import TraceSettings
+from edrp.datasets.traces.zipf_stream import zipf_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -3,7 +3,7 @@
     python benchmarks/latency_aware_exact.py brute-force   # 200 small problems against plain enumeration: a minute
     python benchmarks/latency_aware_exact.py straight      # 95 of up to 20 operators against the compact program
     python benchmarks/latency_aware_exact.py optima        # Table 1's topologies and 60 operators, all proven
-    python benchmarks/latency_aware_exact.py optima --write datasets/reference/latency_aware_optima.json
+    python benchmarks/latency_aware_exact.py optima --write datasets/placement/reference/latency_aware_optima.json
 
 Times are of one core (processor seconds), kernels loaded before.
 """
@@ -22,11 +22,11 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.continuum import LOADS, OPERATIONS, random_problem
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation.latency_aware_optima import described_problem
-from edrp.validation.random_score_problems import random_score_problem
-from edrp.validation.score_brute_force import brute_force_score
+from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, random_problem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.latency_aware_optima import described_problem
 
 METHOD = "column-generation"
 SAME = 1e-9
@@ -123,7 +123,7 @@ def optima(
                 )  # fmt: skip
     console.print(table)
     if write is not None:
-        note = "Proven least scores (latency-aware placement, eq. 1) of problems that edrp.datasets.continuum makes."
+        note = "Proven least scores (latency-aware placement, eq. 1) of problems of the latency-aware test bed."
         write.write_text(json.dumps({"note": note, "optima": entries}, indent=1) + "\n")
     sys.exit(bool(unproven))
 

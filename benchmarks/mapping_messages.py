@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.mapping_networks import COSTS, mapping_problem
+from edrp.datasets.families.mapping.networks import COSTS, mapping_problem
 from edrp.formulations.mapping.relaxed import relaxed_bound
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.path_mapping import MappingProblem
 
 SIZES = (30, 60, 90, 120)
 MOST_MESSAGES = 50_000

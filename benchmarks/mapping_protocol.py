@@ -20,12 +20,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from edrp.datasets.mapping_networks import mapping_problem
-from edrp.documents.mapping import PathTask, ServerNetwork
+from edrp.datasets.families.mapping.networks import mapping_problem
 from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Rules
 from edrp.mapping.costs import objective
-from edrp.validation.mapping_audit import audit
-from edrp.validation.mapping_races import race, random_exchange
+from edrp.mapping.documents import PathTask, ServerNetwork
+from edrp.validation.oracles.mapping.protocol_audit import audit
+from edrp.validation.oracles.mapping.protocol_races import race, random_exchange
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 console = Console(width=130)

@@ -23,11 +23,11 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.documents.intervals import load_limit
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.ties import best_migration, settle
 from edrp.mdp.tasks import OldNodes, Tasks
-from edrp.problems.migration import MigrationProblem
+from edrp.migration.intervals import load_limit
+from edrp.migration.single_step import MigrationProblem
 
 app = typer.Typer(add_completion=False, help=__doc__)
 console = Console()

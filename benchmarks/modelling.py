@@ -112,8 +112,9 @@ def write_data(folder: Path, nodes: int, replicas: int) -> None:
     """Documents for edrp, tables for the others."""
     from rivals.tables import tables_of
 
-    from edrp.datasets import debs2015, geometric
-    from edrp.instances import save
+    from edrp.core.instances import save
+    from edrp.datasets.families.placement.geometric import geometric
+    from edrp.datasets.placement.debs2015 import debs2015
 
     for size, (n, k) in (("small", WARM), ("large", (nodes, replicas))):
         problem = debs2015(145.0, network=geometric(n, 0), max_replicas=k)
@@ -124,7 +125,7 @@ def write_data(folder: Path, nodes: int, replicas: int) -> None:
 def _read(path: Path) -> Any:
     if path.suffix == ".pickle":
         return pickle.loads(path.read_bytes())
-    from edrp.instances import load
+    from edrp.core.instances import load
 
     return load(path)
 

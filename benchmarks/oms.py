@@ -23,12 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.documents.intervals import load_limit
-from edrp.mdp.best_reply import best_replies, colexicographic
+from edrp.mdp.best_response import best_replies, colexicographic
 from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, look_ahead
-from edrp.problems.migration_sequence import MigrationSequence
+from edrp.migration.intervals import load_limit
+from edrp.migration.sequence import MigrationSequence
 
 app = typer.Typer(add_completion=False, help=__doc__)
 console = Console()

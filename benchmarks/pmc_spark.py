@@ -17,10 +17,10 @@ from pmc import process
 from rich.console import Console
 from rich.table import Table
 
+from edrp.core.spark import spark_session
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Engine, Iteration, Threads, iterate
 from edrp.mdp.policy.spark import Spark
-from edrp.spark import spark_session
 
 console = Console()
 

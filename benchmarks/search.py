@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.datasets.continuum import LOADS, paper_problem
-from edrp.heuristics.search.score_engine import ScoreEngine
-from edrp.validation import table_4
-from edrp.validation.plain_climbing import PlainClimbing
-from edrp.validation.tables import claim_in_words
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem
+from edrp.heuristics.placement.search.score_engine import ScoreEngine
+from edrp.placement.compiled import compile_problem
+from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
+from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.papers.latency_aware import table_4
 
 app = typer.Typer(add_completion=False, help=__doc__)
 console = Console()

@@ -19,7 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets import debs2015, geometric, layered
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.placement.debs2015 import debs2015
 
 app = typer.Typer(add_completion=False, help=__doc__)
 console = Console()

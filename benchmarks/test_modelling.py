@@ -13,7 +13,8 @@ from rivals.tables import tables_of
 from typer.testing import CliRunner
 
 import edrp
-from edrp.datasets import debs2015, geometric
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.debs2015 import debs2015
 
 pytestmark = pytest.mark.xdist_group("modelling")
 OTHERS = [name for name, (package, *_) in SIDES.items() if package != "edrp" and find_spec(package)]

@@ -1,23 +1,25 @@
 """Real and synthetic inputs: applications, networks, source rates. All numbers in SI units."""
 
-from edrp.datasets.aws import aws_delays
-from edrp.datasets.continuum import continuum_network, paper_problem
-from edrp.datasets.coordinates import estimate_latencies, estimation_rounds
-from edrp.datasets.coordinates_estimate import LatencyEstimate
-from edrp.datasets.coordinates_simulation import SpringParameters
-from edrp.datasets.debs2015 import debs2015
-from edrp.datasets.departures import departure_machines, departures_scenario
-from edrp.datasets.families import FAMILIES, Family, generate, save_instances
-from edrp.datasets.flights import KeyedStream, flights
-from edrp.datasets.geometric import geometric
-from edrp.datasets.layered import layered
-from edrp.datasets.manufacturing import manufacturing_application, manufacturing_scenario, manufacturing_snapshot
-from edrp.datasets.mapping_networks import mapping_network, mapping_problem
-from edrp.datasets.platforms import bimodal_platform, bimodal_scenario
-from edrp.datasets.rates import ramp, taxi_rates
-from edrp.datasets.storm import debs2015_storm, storm_cluster
-from edrp.datasets.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
-from edrp.datasets.topologies import ansnet, topology
+from edrp.datasets.enactment.departures import departure_machines, departures_scenario
+from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario, manufacturing_snapshot
+from edrp.datasets.families.family import Family
+from edrp.datasets.families.files import save_instances
+from edrp.datasets.families.mapping.networks import mapping_network, mapping_problem
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.registry import FAMILIES, generate
+from edrp.datasets.mapping.platforms import bimodal_platform, bimodal_scenario
+from edrp.datasets.placement.aws import aws_delays
+from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
+from edrp.datasets.placement.coordinates.latencies import estimate_latencies, estimation_rounds
+from edrp.datasets.placement.coordinates.simulation import SpringParameters
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.datasets.placement.latency_aware_test_bed import continuum_network, paper_problem
+from edrp.datasets.placement.storm import debs2015_storm, storm_cluster
+from edrp.datasets.placement.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
+from edrp.datasets.placement.topologies import ansnet, topology
+from edrp.datasets.traces.flights import KeyedStream, flights
+from edrp.datasets.traces.rates import ramp, taxi_rates
 
 __all__ = [
     "FAMILIES",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edrp.batch import COLUMNS
-from edrp.instances import KINDS, SOLUTION_KINDS, schema
+from edrp.core.instances import KINDS, SOLUTION_KINDS, schema
 
 PAGE = Path(__file__).with_name("instances.md")
 RESULTS = Path(__file__).with_name("results.md")

@@ -5,57 +5,44 @@ import logging
 from edrp import errors
 from edrp.auto import METHODS as _CHOOSING
 from edrp.batch.run import solve_batch
-from edrp.documents import (
-    Action,
-    Application,
-    Deployment,
-    InstancedOperator,
-    Link,
-    LinkClass,
-    Mm1Latency,
-    Network,
-    Node,
-    Operator,
-    PolynomialLatency,
-    Store,
-    Stream,
-    TableLatency,
-    Topology,
-)
-from edrp.documents.enactment import ContainerApplication, ContainerOperator, Host, HostType
-from edrp.documents.intervals import TaskIntervals
-from edrp.documents.mapping import Component, DataLink, PathMap, PathTask, Server, ServerNetwork, Service
+from edrp.core.instances import load, load_solution, loads, save, schema
+from edrp.core.methods import Method, Options, methods, register
+from edrp.core.problem import Evaluation
+from edrp.core.solution import Solution
+from edrp.core.solution import installed_versions as _installed_versions
+from edrp.core.solve import solve
+from edrp.enactment.containers import ContainerApplication, ContainerOperator, Host, HostType
+from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
 from edrp.explain import Explanation, explain
 from edrp.formulations.builders import formulate
-from edrp.formulations.elimination.method import METHODS as _ELIMINATING
 from edrp.formulations.formulation import Formulation, solve_formulation
 from edrp.formulations.mapping import METHODS as _MAPPING
 from edrp.formulations.methods import METHODS as _FORMULATING
-from edrp.formulations.patterns.method import METHODS as _GENERATING
+from edrp.formulations.placement.column_generation.method import METHODS as _GENERATING
+from edrp.formulations.placement.elimination.method import METHODS as _ELIMINATING
 from edrp.heuristics import METHODS as _SEARCHING
-from edrp.instances import load, load_solution, loads, save, schema
+from edrp.mapping.documents import Component, DataLink, PathMap, PathTask, Server, ServerNetwork, Service
+from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
+from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.scenario import BimodalScenario, BimodalTask
 from edrp.mdp.fitted.method import METHODS as _FITTING
 from edrp.mdp.methods import METHODS as _MIGRATING
 from edrp.mdp.sequence.method import METHODS as _SEQUENCING
-from edrp.methods import Method, Options, methods, register
-from edrp.problems.base import Evaluation
-from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask
-from edrp.problems.edrp import EdrpProblem, Limits, Weights
-from edrp.problems.enactment import EnactmentProblem, EnactmentWeights
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
-from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.problems.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
-from edrp.problems.mapping import MappingProblem
-from edrp.problems.migration import MigrationProblem
-from edrp.problems.migration_policy import MigrationPolicyProblem
-from edrp.problems.migration_sequence import MigrationSequence
+from edrp.migration.intervals import TaskIntervals
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.sequence import MigrationSequence
+from edrp.migration.single_step import MigrationProblem
+from edrp.placement.application import Application, InstancedOperator, Operator, Stream, Topology
+from edrp.placement.deployment import Action, Deployment
+from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.latency import Mm1Latency, PolynomialLatency, TableLatency
+from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+from edrp.placement.network import Link, LinkClass, Network, Node, Store
 from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
-from edrp.solution import Solution
-from edrp.solution import installed_versions as _installed_versions
-from edrp.solve import solve
-from edrp.validation.bimodal.methods import METHODS as _SERVING
-from edrp.validation.enactment.methods import METHODS as _SIMULATING
+from edrp.validation.simulation.enactment.methods import METHODS as _SIMULATING
+from edrp.validation.simulation.mapping.methods import METHODS as _SERVING
 
 _ROOMS = (
     *(_FORMULATING, _ELIMINATING, _GENERATING, _MAPPING, _SEARCHING),

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from edrp.compiled import compile_problem
-from edrp.formulations.compact import estimated_columns
-from edrp.methods import Method, Options, get_method
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.problems.link_allocation import LinkAllocationProblem
-from edrp.problems.mapping import MappingProblem
-from edrp.solution import Answer
+from edrp.core.methods import Method, Options, get_method
+from edrp.core.solution import Answer
+from edrp.enactment.snapshot import EnactmentProblem
+from edrp.formulations.placement.compact import estimated_columns
+from edrp.mapping.link_allocation import LinkAllocationProblem
+from edrp.mapping.path_mapping import MappingProblem
+from edrp.placement.compiled import compile_problem
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency_aware import LatencyAwareProblem
 
 LARGEST_PROOF = 100_000
 """Operators × nodes above which no proof is attempted."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edrp.documents import Action, Deployment
-from edrp.documents.base import named_resources
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.metrics import Cost, Downtime, ResponseTime
-from edrp.metrics.response_time import PathPart
-from edrp.problems.base import Evaluation
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.edrp_solution import EdrpSolution
-from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
-from edrp.problems.placement import PlacementProblem
-from edrp.second_best import SecondBest, second_best
-from edrp.wording import suggestion
+from edrp.core.document import named_resources
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.problem import Evaluation
+from edrp.core.wording import suggestion
+from edrp.formulations.placement.second_best import SecondBest, second_best
+from edrp.placement.deployment import Action, Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
+from edrp.placement.metrics import Cost, Downtime, ResponseTime
+from edrp.placement.metrics.response_time import PathPart
+from edrp.placement.problem import PlacementProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
-from edrp.methods import Method, Options
-from edrp.solution import Answer
-from edrp.solve import checked
-from edrp.validation.contract_base import ContractProblems
-from edrp.validation.contract_problems import CONTRACT_PROBLEMS
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+from edrp.core.solve import checked
+from edrp.validation.oracles.all_check_problems import CONTRACT_PROBLEMS
+from edrp.validation.oracles.check_problems import ContractProblems
 
 TOLERANCE = 1e-9
 TIME_LIMIT = 0.5

@@ -1,8 +1,9 @@
 """Own rows in the program: parser and filter never on one node, and at least two availability zones."""
 
 import edrp
-from edrp.datasets import debs2015, geometric
-from edrp.program import Linear
+from edrp.core.program import Linear
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.debs2015 import debs2015
 
 # The taxi application on eight nodes in three zones.
 network = geometric(8, seed=1, resources=4.0)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
-from edrp.errors import EdrpError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, UnsupportedProblemError
+from edrp.enactment.leasing import LeasingProblem
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.leasing import LeasingFormulation, formulate_leasing
-from edrp.formulations.enactment.program import EnactmentFormulation, formulate_enactment
+from edrp.formulations.enactment.snapshot import EnactmentFormulation, formulate_enactment
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.link_allocation import LinkAllocationFormulation, formulate_link_allocation
 from edrp.formulations.mapping.costs import refusal as mapping_refusal
+from edrp.formulations.mapping.link_allocation import LinkAllocationFormulation, formulate_link_allocation
 from edrp.formulations.mapping.program import MappingFormulation, formulate_mapping
-from edrp.formulations.migration import MigrationFormulation, formulate_migration
-from edrp.formulations.placement_formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.leasing import LeasingProblem
-from edrp.problems.link_allocation import LinkAllocationProblem
-from edrp.problems.mapping import MappingProblem
-from edrp.problems.migration import MigrationProblem
-from edrp.problems.placement import PlacementProblem
+from edrp.formulations.migration.intervals import MigrationFormulation, formulate_migration
+from edrp.formulations.placement.formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
+from edrp.mapping.link_allocation import LinkAllocationProblem
+from edrp.mapping.path_mapping import MappingProblem
+from edrp.migration.single_step import MigrationProblem
+from edrp.placement.problem import PlacementProblem
 
 PROGRAMS: dict[str, Mapping[str, Callable[[Any, str], Formulation]]] = {
     "edrp": dict.fromkeys(PLACEMENT_BUILDERS, formulate_placement),

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from edrp.backends import solve_program
 from edrp.backends.base import ProgramResult
-from edrp.program import Linear, Program
-from edrp.solution import Answer
-from edrp.solve import checked_solution
+from edrp.core.program import Linear, Program
+from edrp.core.solution import Answer
+from edrp.core.solve import checked_solution
 
 Values = NDArray[np.float64]
 

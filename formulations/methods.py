@@ -8,11 +8,11 @@ from typing import Any
 
 from edrp.backends import get_backend, solve_program
 from edrp.backends.base import ProgramResult
+from edrp.core.methods import Options, Progress
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer
 from edrp.formulations.builders import PROGRAMS, REFUSALS, formulate
 from edrp.formulations.formulation import Formulation, answer_of
-from edrp.methods import Options, Progress
-from edrp.parameters import read_parameters
-from edrp.solution import Answer
 
 TIE_SLACK = 1e-9
 """By how much a later stage of tie-breaking may worsen the value of an earlier one."""

@@ -1,16 +1,16 @@
 """Methods that search instead of prove, and the baselines that they have to beat."""
 
-from edrp.heuristics.annealing import Annealing
-from edrp.heuristics.ds2 import Ds2
 from edrp.heuristics.enactment.methods import METHODS as ENACTMENT_METHODS
-from edrp.heuristics.even import Even
-from edrp.heuristics.first_fit import FirstFit
-from edrp.heuristics.greedy import Greedy, Random
-from edrp.heuristics.largest_node import LargestNode
 from edrp.heuristics.mapping import METHODS as MAPPING_METHODS
 from edrp.heuristics.migration import METHODS as MIGRATION_METHODS
-from edrp.heuristics.resource_aware import ResourceAware
-from edrp.heuristics.search.methods import METHODS as SEARCH_METHODS
+from edrp.heuristics.placement.annealing import Annealing
+from edrp.heuristics.placement.ds2 import Ds2
+from edrp.heuristics.placement.even import Even
+from edrp.heuristics.placement.first_fit import FirstFit
+from edrp.heuristics.placement.greedy import Greedy, Random
+from edrp.heuristics.placement.largest_node import LargestNode
+from edrp.heuristics.placement.resource_aware import ResourceAware
+from edrp.heuristics.placement.search.methods import METHODS as SEARCH_METHODS
 
 RULES = (Ds2(), Even(), FirstFit(), Greedy(), LargestNode(), Random(), ResourceAware())
 METHODS = (Annealing(), *SEARCH_METHODS, *RULES, *MIGRATION_METHODS, *ENACTMENT_METHODS, *MAPPING_METHODS)

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from edrp.documents.intervals import Assignment, give_out
-from edrp.kernels import inlined, inner_loop, kernel
+from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.tasks import Boundaries, OldNodes, Values
+from edrp.migration.intervals import Assignment, give_out
 
 EQUAL_GAINS = 1e-12
 """Gains that differ by less than this share of all state are equal: rounding must not decide between them."""

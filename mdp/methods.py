@@ -8,17 +8,17 @@ from typing import Annotated
 
 from pydantic import Field
 
+from edrp.core.memory import memory_limit
+from edrp.core.methods import Options
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.solution import Answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
-from edrp.memory import memory_limit
-from edrp.methods import Options
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.migration import MigrationProblem
-from edrp.problems.migration_policy import MigrationPolicyProblem
-from edrp.solution import Answer
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.single_step import MigrationProblem
 
 
 class Ssm:

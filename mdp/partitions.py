@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inner_loop
+from edrp.core.kernels import inner_loop
+from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.tasks import Boundaries, Values
-from edrp.memory import refuse_beyond_memory
 
 Partitions = NDArray[np.int16] | NDArray[np.int32] | NDArray[np.int64]
 """Boundaries of many partitions, one row each, in lexicographic order."""

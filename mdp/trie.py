@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsqr
 
-from edrp.kernels import inlined, inner_loop, kernel
+from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Layers, layers, paths_to_end
 from edrp.mdp.tasks import Values
 

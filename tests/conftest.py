@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from edrp.instances import load
-from edrp.problems.edrp import EdrpProblem
+from edrp.core.instances import load
+from edrp.placement.edrp import EdrpProblem
 
 # No deadlines: on a busy machine they judge the machine. On CI the same examples every time: a change is judged by itself.
 settings.register_profile("here", deadline=None)

@@ -9,8 +9,8 @@ from rivals.canonical import Canonical
 import edrp
 from edrp.backends.base import SolverOptions
 from edrp.backends.highs import HighsBackend
-from edrp.problems.edrp import EdrpProblem
-from edrp.program import Arrays
+from edrp.core.program import Arrays
+from edrp.placement.edrp import EdrpProblem
 
 
 def build(problem: EdrpProblem) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from edrp.problems.edrp import EdrpProblem
+    from edrp.placement.edrp import EdrpProblem
 
 Values = NDArray[np.float64]
 
@@ -57,10 +57,10 @@ class Tables:
 
 def tables_of(problem: EdrpProblem) -> Tables:
     """Tables of an initial placement with weights and limits on response time and cost, as in `debs2015`."""
-    from edrp.compiled import compile_problem
-    from edrp.configurations import degrees, multisets, replica_counts
-    from edrp.formulations.configuration_tables import latencies, longest_delays, mean_over_pairs
-    from edrp.metrics.base import LIMIT_SLACK
+    from edrp.formulations.placement.configuration_arrays import latencies, longest_delays, mean_over_pairs
+    from edrp.placement.compiled import compile_problem
+    from edrp.placement.configurations import degrees, multisets, replica_counts
+    from edrp.placement.metrics.base import LIMIT_SLACK
 
     compiled = compile_problem(problem)
     members = [multisets(compiled.candidates(i), int(k)) for i, k in enumerate(compiled.max_replicas)]

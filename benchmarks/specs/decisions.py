@@ -10,7 +10,7 @@ from registry import BenchSpec, register
 from specs.programs import LARGER, PLACEMENTS, migration, placement
 
 import edrp
-from edrp.instances import loads
+from edrp.core.instances import loads
 
 
 def evaluated(method: str, attribute: str, problem: Any) -> Callable[[], object]:

@@ -9,10 +9,10 @@ import numpy as np
 from registry import BenchSpec, register
 from specs.programs import program_phases
 
-from edrp.datasets.manufacturing import manufacturing_snapshot
+from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
 from edrp.enactment.leases import plan_leases
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.leasing import LeasingProblem
+from edrp.enactment.leasing import LeasingProblem
+from edrp.enactment.snapshot import EnactmentProblem
 
 
 def snapshot(machines: float) -> EnactmentProblem:

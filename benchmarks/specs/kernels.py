@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from registry import BenchSpec, register
 
-from edrp.documents.intervals import load_limit
-from edrp.mdp.best_reply import best_replies, colexicographic
+from edrp.mdp.best_response import best_replies, colexicographic
 from edrp.mdp.partitions import enumerate_partitions
 from edrp.mdp.single_step.ties import settle
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, look_ahead
+from edrp.migration.intervals import load_limit
 
 TOLERANCE = 0.2
 

@@ -9,12 +9,12 @@ from functools import partial
 from registry import BenchSpec, register
 from specs.programs import program_phases
 
-from edrp.datasets.bimodal_flows import bimodal_flows
+from edrp.datasets.families.mapping.flows import bimodal_flows
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.heuristics.mapping.reallocation_method import hold_what_fits
+from edrp.mapping.arrays import network_tables
 from edrp.mapping.flows import flow_tables
-from edrp.mapping.tables import network_tables
-from edrp.problems.link_allocation import LinkAllocationProblem
+from edrp.mapping.link_allocation import LinkAllocationProblem
 
 
 def platform(size: tuple[int, int]) -> LinkAllocationProblem:

@@ -8,11 +8,11 @@ from typing import Any
 
 from registry import BenchSpec, register
 
-from edrp.datasets.platforms import bimodal_scenario, mapping_problem
+from edrp.datasets.mapping.platforms import bimodal_scenario, mapping_problem
 from edrp.heuristics.mapping.agents.run import run_protocol
 from edrp.heuristics.mapping.flood import Flood
-from edrp.mapping.tables import mapping_tables
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.arrays import mapping_tables
+from edrp.mapping.path_mapping import MappingProblem
 
 
 def on_both_networks(cost: Any) -> MappingProblem:

@@ -9,8 +9,8 @@ from registry import BenchSpec, register
 from specs.programs import program_phases
 
 import edrp
-from edrp.datasets.platforms import mapping_problem
-from edrp.problems.mapping import MappingProblem
+from edrp.datasets.mapping.platforms import mapping_problem
+from edrp.mapping.path_mapping import MappingProblem
 
 
 def task(size: tuple[int, int]) -> MappingProblem:

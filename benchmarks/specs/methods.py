@@ -10,7 +10,7 @@ from registry import BenchSpec, register
 from specs.programs import LARGER, PLACEMENTS, migration, placement
 
 import edrp
-from edrp.datasets import layered
+from edrp.datasets.families.placement.layered import layered
 
 STEPS = 100_000
 

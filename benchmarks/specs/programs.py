@@ -13,10 +13,11 @@ from registry import BenchSpec, register
 import edrp
 from edrp.backends.base import SolverOptions
 from edrp.backends.highs import HighsBackend
-from edrp.compiled import compile_problem
-from edrp.datasets import debs2015, geometric
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.migration import MigrationProblem
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.migration.single_step import MigrationProblem
+from edrp.placement.compiled import compile_problem
+from edrp.placement.edrp import EdrpProblem
 
 
 def placement(size: tuple[int, int]) -> EdrpProblem:

@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.wording import suggestion
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import suggestion
 
 Machines = list[float]
 MachinesMaker = Callable[[int, int], Machines]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.arrival_patterns import FEWEST, MOST
-from edrp.datasets.flights import DAY, flights
-from edrp.datasets.manufacturing import PRICED_TIME, machine_scenario
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.enactment.arrival_patterns import FEWEST, MOST
+from edrp.datasets.enactment.manufacturing import PRICED_TIME, machine_scenario
 from edrp.datasets.rounding import rounded
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.datasets.traces.flights import DAY, flights
+from edrp.enactment.scenario import EnactmentScenario
 
 YEAR = 2013
 DAYS_OF_YEAR = 365

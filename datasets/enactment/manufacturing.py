@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edrp.datasets.arrival_patterns import PATTERNS, arrivals
-from edrp.documents.enactment import ContainerApplication, HostType
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.enactment.arrival_patterns import PATTERNS, arrivals
+from edrp.enactment.containers import ContainerApplication, HostType
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.snapshot import EnactmentProblem
 
 __all__ = ["PATTERNS", "manufacturing_application", "manufacturing_scenario", "manufacturing_snapshot"]
 

@@ -1,8 +1,1 @@
-"""Families of random instances, for every kind of problem."""
-
-from edrp.datasets.families.family import Family
-from edrp.datasets.families.files import save_instances
-from edrp.datasets.families.registry import FAMILIES, all_families, choose_families, generate
-from edrp.datasets.rounding import rounded
-
-__all__ = ["FAMILIES", "Family", "all_families", "choose_families", "generate", "rounded", "save_instances"]
+"""Families of generated instances, for every kind of problem: the only place that draws random problems."""

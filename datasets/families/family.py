@@ -8,8 +8,8 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from edrp.errors import BackendUnavailableError
-from edrp.problems.base import Problem
+from edrp.core.errors import BackendUnavailableError
+from edrp.core.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Family:
     Examples
     --------
     >>> from edrp.datasets.rounding import rounded
-    >>> from edrp.problems.migration import MigrationProblem
+    >>> from edrp.migration.single_step import MigrationProblem
     >>> def halves(size: int, random: np.random.Generator) -> Problem:
     ...     work = tuple(rounded(random.uniform(1, 2, size)))
     ...     return MigrationProblem(work=work, state_size=work, intervals=((0, size),), nodes=2, tolerance=1.0)

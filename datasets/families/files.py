@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow
 from pyarrow import parquet
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.instances import save
-from edrp.problems.base import Problem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.instances import save
+from edrp.core.problem import Problem
 
 SCHEMA = pyarrow.schema([("id", pyarrow.string()), ("instance", pyarrow.string())])
 """Identifier and JSON text, which is what `edrp.loads` reads."""
@@ -50,7 +50,7 @@ def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path) -
 
     Examples
     --------
-    >>> from edrp.datasets.families import generate
+    >>> from edrp.datasets.families.registry import generate
     >>> save_instances(generate("migration", 3, families=["uniform", "zipf"]), "set.jsonl")  # doctest: +SKIP
     3
     """

@@ -7,18 +7,18 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from edrp.datasets.families.bimodal import scenario_families
-from edrp.datasets.families.enactment import enactment_families
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.plugins import added
+from edrp.core.problem import Problem
+from edrp.core.wording import suggestion
+from edrp.datasets.families.enactment.families import enactment_families
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.latency_aware import latency_aware_families
-from edrp.datasets.families.link_allocation import link_allocation_families
-from edrp.datasets.families.mapping import mapping_families
-from edrp.datasets.families.migration import migration_families
-from edrp.datasets.families.placement import placement_families
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.plugins import added
-from edrp.problems.base import Problem
-from edrp.wording import suggestion
+from edrp.datasets.families.mapping.link_allocation import link_allocation_families
+from edrp.datasets.families.mapping.path_mapping import mapping_families
+from edrp.datasets.families.mapping.scenarios import scenario_families
+from edrp.datasets.families.migration.families import migration_families
+from edrp.datasets.families.placement.edrp import placement_families
+from edrp.datasets.families.placement.latency_aware import latency_aware_families
 
 
 def _by_kind(families: Sequence[Family]) -> dict[str, dict[str, Family]]:

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edrp.datasets.mapping_networks import MEGABIT, mapping_network, mapping_problem
-from edrp.datasets.preferential import preferential_links
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.families.mapping.networks import MEGABIT, mapping_network, mapping_problem
+from edrp.datasets.families.mapping.preferential import preferential_links
 from edrp.datasets.random_streams import random_stream
 from edrp.datasets.rounding import rounded
-from edrp.documents.mapping import DataLink, Server, ServerNetwork, Service
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask
+from edrp.mapping.documents import DataLink, Server, ServerNetwork, Service
+from edrp.mapping.scenario import BimodalScenario, BimodalTask
 
 __all__ = ["bimodal_platform", "bimodal_scenario", "mapping_network", "mapping_problem"]
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.flights import DAY, flights
+from edrp.datasets.traces.flights import DAY, flights
 
 Floats = NDArray[np.float64]
 WorkMaker = Callable[[int, np.random.Generator], Floats]

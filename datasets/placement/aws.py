@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.data_folder import data_file
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.traces.data_folder import data_file
 
 AWS_FILE = "aws_regions_latency_2020.graphml"
 """Directed graph of regions; each edge has the `latency` of a ping from one to the other, in milliseconds."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edrp.datasets import table_ii
-from edrp.datasets.topologies import ansnet
-from edrp.documents import Application, Deployment, Mm1Latency, Network
-from edrp.documents.latency import LatencyModel
-from edrp.problems.edrp import EdrpProblem, Limits, Weights
+from edrp.datasets.placement import table_ii
+from edrp.datasets.placement.topologies import ansnet
+from edrp.placement.application import Application
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.latency import LatencyModel, Mm1Latency
+from edrp.placement.network import Network
 
 RANK_UPDATES = 21.3
 """Tuples on countByWindow → partialRank per tuple of the source.

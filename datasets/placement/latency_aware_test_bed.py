@@ -12,12 +12,12 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 
-from edrp.datasets.continuum_needs import CPU, MEGABYTE, MEMORY, described
-from edrp.datasets.shapes import Shape, sequential, series_parallel
-from edrp.documents import Network
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.wording import suggestion
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import suggestion
+from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, described
+from edrp.datasets.families.placement.shapes import Shape, sequential, series_parallel
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.network import Network
 
 CLOUD, EDGE_SERVER, DEVICE = (1.5, 2048), (1.0, 1024), (0.3, 768)
 """Cores and MB of memory (section 6.1.1)."""

@@ -16,13 +16,13 @@ from typing import Annotated, Any, Literal
 import networkx as nx
 from pydantic import Field, TypeAdapter, ValidationError
 
-from edrp.datasets.production_clusters import CLUSTERS
-from edrp.datasets.storm_documents import components as storm
-from edrp.datasets.storm_documents.components import SPOUT_RATE, assumed_rates, topology_document
-from edrp.datasets.storm_documents.inventory import BETWEEN_RACKS, network_document
-from edrp.documents.base import Document, Name, NonNegative
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.wording import invalid
+from edrp.core.document import Document, Name, NonNegative
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import invalid
+from edrp.datasets.placement.production_clusters import CLUSTERS
+from edrp.datasets.placement.storm_documents import components as storm
+from edrp.datasets.placement.storm_documents.components import SPOUT_RATE, assumed_rates, topology_document
+from edrp.datasets.placement.storm_documents.inventory import BETWEEN_RACKS, network_document
 
 FILE = "storm_production_topologies.json"
 """Name of the file in the data folder."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edrp.datasets.storm_documents.inventory import Hosts
+from edrp.datasets.placement.storm_documents.inventory import Hosts
 
 
 def _first_cluster() -> tuple[Hosts, ...]:

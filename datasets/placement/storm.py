@@ -13,11 +13,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets import table_ii
-from edrp.datasets.debs2015 import RANK_UPDATES, application
-from edrp.documents import Deployment, Network, PolynomialLatency
-from edrp.documents.latency import LatencyModel
-from edrp.problems.edrp import EdrpProblem, Limits, Weights
+from edrp.datasets.placement import table_ii
+from edrp.datasets.placement.debs2015 import RANK_UPDATES, application
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.latency import LatencyModel, PolynomialLatency
+from edrp.placement.network import Network
 
 NODES = 5
 CAPACITY = 8.0

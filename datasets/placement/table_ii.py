@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from edrp.documents import Network, Store
+from edrp.placement.network import Network, Store
 
 SERVICE_RATE = {
     "source": 284.0,

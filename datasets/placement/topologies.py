@@ -8,9 +8,9 @@ from typing import Any
 
 import networkx as nx
 
-from edrp.datasets.table_ii import NODE_RESOURCES, logical_network
-from edrp.documents import Network
-from edrp.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.datasets.placement.table_ii import NODE_RESOURCES, logical_network
+from edrp.placement.network import Network
 
 LIGHT_IN_FIBRE = 200_000.0
 """Kilometres per second."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets import flights, taxi_rates
+from edrp.datasets import taxi_rates
+from edrp.datasets.traces.flights import flights
 
 MINUTES_A_DAY = 1440
 HOUR = 60

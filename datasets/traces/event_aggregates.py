@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edrp.datasets.node_counts import NodeRule
+from edrp.datasets.migration.node_counts import NodeRule
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.wording import suggestion
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import suggestion
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.event_input import unreadable
-from edrp.datasets.event_tables import UNREADABLE, distinct_keys, event_loads, interval_loads, task_loads, transition_table
-from edrp.datasets.node_counts import TransitionCounts
-from edrp.datasets.trace import Trace, TraceSettings
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.memory import refuse_beyond_memory
-from edrp.spark import cancelled_with_us
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.core.spark import cancelled_with_us
+from edrp.datasets.migration.node_counts import TransitionCounts
+from edrp.datasets.traces.event_aggregates import (
+    UNREADABLE,
+    distinct_keys,
+    event_loads,
+    interval_loads,
+    task_loads,
+    transition_table,
+)
+from edrp.datasets.traces.event_input import unreadable
+from edrp.datasets.traces.trace import Trace, TraceSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

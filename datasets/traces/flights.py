@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.errors import BackendUnavailableError
+from edrp.core.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

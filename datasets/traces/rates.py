@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.data_folder import data_file
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.traces.data_folder import data_file
 
 TAXI_FILE = "nyc_taxi_2013_trips_per_minute.txt"
 """One line per minute of 2013: trips begun in that minute."""

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
-from edrp.datasets.data_folder import data_file
-from edrp.datasets.node_counts import NodeRule
-from edrp.datasets.rates import taxi_rates
-from edrp.datasets.zipf_stream import EVENTS_PER_PARTITION, uniform_column, zipf_key
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.migration.node_counts import NodeRule
+from edrp.datasets.traces.data_folder import data_file
+from edrp.datasets.traces.rates import taxi_rates
+from edrp.datasets.traces.zipf_stream import EVENTS_PER_PARTITION, uniform_column, zipf_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

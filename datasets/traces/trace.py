@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edrp.datasets.node_counts import NodeRule, TransitionCounts
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.migration import MigrationProblem
-from edrp.problems.migration_policy import MigrationPolicyProblem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.migration.node_counts import NodeRule, TransitionCounts
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.single_step import MigrationProblem
 
 Measure = Literal["events", "bytes"]
 State = Literal["keys", "window"]

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.datasets.node_counts import TransitionCounts
-from edrp.datasets.trace import Trace, TraceSettings
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.files import read_whole, write_whole
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole, write_whole
+from edrp.datasets.migration.node_counts import TransitionCounts
+from edrp.datasets.traces.trace import Trace, TraceSettings
 
 HEAD = "trace.json"
 FORMAT = 1

@@ -13,8 +13,8 @@ from edrp.backends.highs import HighsBackend
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.rounding import rounded
 from edrp.backends.scipy_milp import ScipyBackend
-from edrp.errors import BackendUnavailableError, EdrpError
-from edrp.program import Program
+from edrp.core.errors import BackendUnavailableError, EdrpError
+from edrp.core.program import Program
 
 BACKENDS: dict[str, Backend] = {
     backend.name: backend for backend in (HighsBackend(), ScipyBackend(), CvxpyBackend(), PyomoBackend())
@@ -74,7 +74,7 @@ def solve_program(program: Program, backend: str = "highs", **options: Any) -> P
 
     Examples
     --------
-    >>> from edrp.program import Linear
+    >>> from edrp.core.program import Linear
     >>> program = Program()
     >>> take = program.add_columns("take", 2, upper=1, integer=True)
     >>> program.add_row("bag", Linear.of(take, [3, 4]), upper=5)

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.methods import Progress
-from edrp.program import Arrays, Program
-from edrp.solution import Status, StoppedBecause
+from edrp.core.methods import Progress
+from edrp.core.program import Arrays, Program
+from edrp.core.solution import Status, StoppedBecause
 
 Values = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import highspy
 import numpy as np
 
 from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, Values, finite_or_none, in_fresh_thread
-from edrp.program import Arrays
-from edrp.solution import StoppedBecause
+from edrp.core.program import Arrays
+from edrp.core.solution import StoppedBecause
 
 _Status: Any = highspy.HighsModelStatus  # whose stub lacks a member
 

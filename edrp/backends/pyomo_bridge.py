@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, finite_or_none, in_fresh_thread
-from edrp.program import Arrays
-from edrp.solution import Status, StoppedBecause
+from edrp.core.program import Arrays
+from edrp.core.solution import Status, StoppedBecause
 
 STOPPED: Final[dict[str, StoppedBecause]] = {
     "convergenceCriteriaSatisfied": "finished",

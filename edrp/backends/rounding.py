@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.backends.base import ProgramResult
 from edrp.backends.highs import solve_arrays
-from edrp.program import Arrays
+from edrp.core.program import Arrays
 
 
 def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:

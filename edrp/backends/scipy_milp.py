@@ -8,8 +8,8 @@ from typing import Any, Final
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none
-from edrp.program import Arrays
-from edrp.solution import Status, StoppedBecause
+from edrp.core.program import Arrays
+from edrp.core.solution import Status, StoppedBecause
 
 OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     0: ("optimal", "finished"),

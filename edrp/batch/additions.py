@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import cloudpickle
 
 from edrp.batch.tasks import Choice
-from edrp.instances import KINDS, SOLUTION_KINDS
-from edrp.methods import methods, register
+from edrp.core.instances import KINDS, SOLUTION_KINDS
+from edrp.core.methods import methods, register
 
 
 def packed_additions(choices: Iterable[Choice]) -> bytes:

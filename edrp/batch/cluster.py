@@ -18,7 +18,7 @@ from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.source import fingerprint_of, read_instances, refuse_missing_columns
 from edrp.batch.tasks import SEPARATOR, Choice, Instance, Plan, Task
 from edrp.batch.worker import Worker
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from edrp.batch.journal import JOURNAL, PART, settle, write_part
 from edrp.batch.rows import RESULT_SCHEMA, SCHEMA_VERSION
-from edrp.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.files import write_whole
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
+from edrp.core.files import write_whole
 
 MANIFEST = "_batch.json"
 LOCK = ".lock"

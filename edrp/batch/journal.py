@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
-from edrp.errors import EdrpError
+from edrp.core.errors import EdrpError
 
 JOURNAL = "_journal-{}.jsonl"
 PART = "part-{}.parquet"

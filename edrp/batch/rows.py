@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from edrp.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
-from edrp.solution import Solution
+from edrp.core.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.solution import Solution
 
 SCHEMA_VERSION = 1
 """Raised when a column changes; folders of another version are refused."""

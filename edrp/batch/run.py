@@ -18,7 +18,7 @@ from edrp.batch.progress import BatchProgress, Report
 from edrp.batch.solving import Row
 from edrp.batch.source import fingerprint_of, read_instances
 from edrp.batch.tasks import Choice, Plan, Task, choices_of, seeds_of
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,10 +9,10 @@ from typing import Any
 
 from edrp.batch.rows import Trace, answered, died, failed
 from edrp.batch.tasks import Task
-from edrp.errors import UnsupportedProblemError
-from edrp.instances import loads
-from edrp.methods import methods
-from edrp.solve import solve
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.instances import loads
+from edrp.core.methods import methods
+from edrp.core.solve import solve
 
 Row = dict[str, Any]
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from edrp.batch.folder import Fingerprint
 from edrp.batch.tasks import SEPARATOR, Instance, text_hash
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.files import read_whole
-from edrp.problems.base import Problem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole
+from edrp.core.problem import Problem
 
 COLUMNS = ("id", "instance")
 """That a table of instances must have; others do not matter."""

@@ -12,10 +12,10 @@ from zlib import crc32
 import numpy as np
 from pydantic import Field
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.methods import methods
-from edrp.parameters import read_parameters
-from edrp.wording import suggestion
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.methods import methods
+from edrp.core.parameters import read_parameters
+from edrp.core.wording import suggestion
 
 RESERVED = ("method", "seed", "start", "progress", "problem")
 """Arguments of `solve` that the batch gives itself."""

@@ -15,8 +15,8 @@ from typing import IO
 
 from edrp.batch.solving import Row, lost
 from edrp.batch.tasks import Plan, Task
-from edrp.errors import EdrpError
-from edrp.spark import THREAD_COUNTS
+from edrp.core.errors import EdrpError
+from edrp.core.spark import THREAD_COUNTS
 
 READY = "ready"
 """The first word of a child."""

@@ -9,7 +9,7 @@ import typer
 from edrp.cli import batch, benchmark, explain, generate, plan, policy, reference, reproduce, simulate, solve, trace
 from edrp.cli.exit import EXIT_CODES, ExitCode, code_of
 from edrp.cli.terminal import report
-from edrp.errors import EdrpError
+from edrp.core.errors import EdrpError
 
 app = typer.Typer(
     name="edrp",

@@ -20,8 +20,8 @@ from edrp.batch.tasks import choices_of
 from edrp.cli.exit import ExitCode, gravest
 from edrp.cli.solve import TimeLimit, finite
 from edrp.cli.terminal import errors, output, say, table
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.spark import spark_session
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.spark import spark_session
 
 SHOWN_REASONS = 20
 SUMMARISED = ("outcome", "error_type", "error_message")

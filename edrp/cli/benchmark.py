@@ -12,7 +12,7 @@ from edrp.cli.batch import Jobs, Master, batch_progress, refuse_both, session_on
 from edrp.cli.exit import ExitCode
 from edrp.cli.solve import TimeLimit
 from edrp.cli.terminal import errors, output, say, table
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.validation.benchmark.run import require_report_packages, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, get_suite
 

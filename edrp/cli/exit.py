@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from edrp.errors import VerificationError
-from edrp.solution import Solution
+from edrp.core.errors import VerificationError
+from edrp.core.solution import Solution
 
 
 class ExitCode(IntEnum):

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
+from edrp.cli.display.explanation import print_explanation
 from edrp.cli.exit import ExitCode, code_of
-from edrp.cli.explanation_tables import print_explanation
-from edrp.cli.given import SolutionFile, solution_of
+from edrp.cli.solution_file import SolutionFile, solution_of
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, progress
-from edrp.errors import UnsupportedProblemError
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.instances import load
+from edrp.core.solve import solve
 from edrp.explain import explain
-from edrp.instances import load
-from edrp.problems.placement import PlacementProblem
-from edrp.solve import solve
+from edrp.placement.problem import PlacementProblem
 
 
 def explain_file(

@@ -10,10 +10,11 @@ import typer
 
 from edrp.cli.stages import stages
 from edrp.cli.terminal import output, say, table
-from edrp.datasets.families import Family, all_families, choose_families, generate, save_instances
-from edrp.datasets.families.files import refuse_place
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.base import Problem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.problem import Problem
+from edrp.datasets.families.family import Family
+from edrp.datasets.families.files import refuse_place, save_instances
+from edrp.datasets.families.registry import all_families, choose_families, generate
 
 
 def generate_instances(

@@ -8,17 +8,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from edrp.cli.display.migration import move_lines
 from edrp.cli.exit import code_of
-from edrp.cli.given import SolutionFile, solution_of
-from edrp.cli.migration_tables import move_lines
+from edrp.cli.solution_file import SolutionFile, solution_of
 from edrp.cli.solve import Method, finite
 from edrp.cli.terminal import output, say, table
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.instances import load
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.instances import load
+from edrp.core.solve import solve
 from edrp.mdp.transfer.plan import MigrationPlan, plan_migration
-from edrp.problems.migration import MigrationProblem
-from edrp.problems.migration_policy import MigrationPolicyProblem
-from edrp.solve import solve
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.single_step import MigrationProblem
 
 SHOWN_PHASES = 40
 

@@ -13,15 +13,19 @@ from typing import Annotated, Any
 
 import typer
 
+from edrp.cli.display.solution import print_solution
 from edrp.cli.exit import ExitCode
-from edrp.cli.solution_tables import print_solution
 from edrp.cli.solve import TimeLimit, finite
 from edrp.cli.stages import stages
 from edrp.cli.terminal import errors, output, say
 from edrp.cli.trace import Memory
-from edrp.errors import Fault, InvalidInstanceError, ProblemTooLargeError
-from edrp.files import read_whole
-from edrp.instances import load
+from edrp.core.errors import Fault, InvalidInstanceError, ProblemTooLargeError
+from edrp.core.files import read_whole
+from edrp.core.instances import load
+from edrp.core.memory import memory_limit
+from edrp.core.solution import Answer
+from edrp.core.solve import checked_solution
+from edrp.core.spark import spark_session
 from edrp.mdp.methods import too_many_states
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.forecast import sweep_seconds
@@ -30,11 +34,7 @@ from edrp.mdp.policy.parameters import parameters_of
 from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, Threads
 from edrp.mdp.policy.spark import Spark
 from edrp.mdp.policy.store import load_policy, precompute_policy
-from edrp.memory import memory_limit
-from edrp.problems.migration_policy import MigrationPolicyProblem
-from edrp.solution import Answer
-from edrp.solve import checked_solution
-from edrp.spark import spark_session
+from edrp.migration.policy import MigrationPolicyProblem
 
 policy = typer.Typer(help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True)
 

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from edrp.cli.terminal import output, table
-from edrp.errors import EdrpError
-from edrp.instances import KINDS, add_kinds, schema
-from edrp.methods import methods
-from edrp.solution import installed_versions
-from edrp.wording import suggestion
+from edrp.core.errors import EdrpError
+from edrp.core.instances import KINDS, add_kinds, schema
+from edrp.core.methods import methods
+from edrp.core.solution import installed_versions
+from edrp.core.wording import suggestion
 
 
 def print_schema(kind: Annotated[str, typer.Argument(help="For example edrp or edrp-solution.", show_default=False)]) -> None:

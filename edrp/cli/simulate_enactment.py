@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from edrp.cli.enactment_tables import run_parts
+from edrp.cli.display.enactment import run_parts
 from edrp.cli.exit import code_of
 from edrp.cli.simulation import (
     read_scenario,
@@ -23,15 +23,15 @@ from edrp.cli.simulation import (
 )
 from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
-from edrp.datasets.arrival_patterns import PATTERNS
-from edrp.datasets.departures import departures_scenario
-from edrp.datasets.flights import DAY
-from edrp.datasets.manufacturing import manufacturing_scenario
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
-from edrp.solve import solve
-from edrp.validation.enactment.methods import SUFFIX
-from edrp.validation.enactment.timeline import save_timeline, timeline, timeline_figure
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.solve import solve
+from edrp.datasets.enactment.arrival_patterns import PATTERNS
+from edrp.datasets.enactment.departures import departures_scenario
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
+from edrp.datasets.traces.flights import DAY
+from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.validation.simulation.enactment.methods import SUFFIX
+from edrp.validation.simulation.enactment.timeline import save_timeline, timeline, timeline_figure
 
 PATTERN, UNIT, DURATION, DAYS = "stepwise", 600.0, 7200.0, 7
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from edrp.cli.display.mapping import bimodal_parts
 from edrp.cli.exit import code_of
-from edrp.cli.mapping_tables import bimodal_parts
 from edrp.cli.simulation import (
     read_scenario,
     read_words,
@@ -23,12 +23,12 @@ from edrp.cli.simulation import (
 )
 from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
-from edrp.datasets.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
-from edrp.solve import solve
-from edrp.validation.bimodal.methods import SUFFIX
-from edrp.validation.bimodal.timeline import save_timeline, timeline, timeline_figure
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.solve import solve
+from edrp.datasets.mapping.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
+from edrp.mapping.scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.validation.simulation.mapping.methods import SUFFIX
+from edrp.validation.simulation.mapping.timeline import save_timeline, timeline, timeline_figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edrp.cli.terminal import errors, output, say
-from edrp.errors import BackendUnavailableError, Fault, InvalidInstanceError
-from edrp.instances import load, save
-from edrp.methods import methods
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.base import Problem
-from edrp.solution import Solution
-from edrp.wording import suggestion
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.instances import load, save
+from edrp.core.methods import methods
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.core.wording import suggestion
 
 Scenario = TypeVar("Scenario", bound=Problem)
 

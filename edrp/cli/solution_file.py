@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.instances import load_solution
-from edrp.problems.base import Problem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.instances import load_solution
+from edrp.core.problem import Problem
 
 SolutionFile = Annotated[
     Path | None,

@@ -10,16 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from edrp.backends import BACKENDS
+from edrp.cli.display.solution import print_solution
 from edrp.cli.exit import ExitCode, code_of, gravest
-from edrp.cli.solution_tables import print_solution
 from edrp.cli.terminal import errors, output, progress, report, say
-from edrp.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
+from edrp.core.instances import load
+from edrp.core.methods import get_method
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.core.solve import solve
 from edrp.formulations.builders import PROGRAMS
-from edrp.instances import load
-from edrp.methods import get_method
-from edrp.problems.base import Problem
-from edrp.solution import Solution
-from edrp.solve import solve
 
 PROGRAM_NAMES = tuple(dict.fromkeys(name for programs in PROGRAMS.values() for name in programs))
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from edrp.errors import EdrpError, InvalidInstanceError
+from edrp.core.errors import EdrpError, InvalidInstanceError
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""

@@ -13,17 +13,17 @@ import typer
 from edrp.cli.solve import finite
 from edrp.cli.stages import stages
 from edrp.cli.terminal import output, say, table
-from edrp.datasets.event_input import EventColumns, keyed_events, read_events
-from edrp.datasets.events import prepare_trace
-from edrp.datasets.flights import flight_events
-from edrp.datasets.series import taxi_series, twitter_series
-from edrp.datasets.trace import Trace, TraceSettings
-from edrp.datasets.trace_files import save_trace
-from edrp.datasets.zipf_stream import zipf_events
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.instances import save
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.instances import save
+from edrp.core.spark import spark_session
+from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
+from edrp.datasets.traces.events import prepare_trace
+from edrp.datasets.traces.flights import flight_events
+from edrp.datasets.traces.series import taxi_series, twitter_series
+from edrp.datasets.traces.trace import Trace, TraceSettings
+from edrp.datasets.traces.trace_files import save_trace
+from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from edrp.wording import invalid
+from edrp.core.wording import invalid
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 NonNegative = Annotated[float, Field(ge=0)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 
 
 def write_whole(path: str | Path, text: str) -> None:

@@ -8,26 +8,26 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from edrp.documents.base import Document
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.files import read_whole, write_whole
-from edrp.jsontext import Scan
-from edrp.plugins import added
-from edrp.problems.base import Problem
-from edrp.problems.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.edrp_solution import EdrpSolution
-from edrp.problems.enactment import EnactmentProblem, EnactmentSolution
-from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
-from edrp.problems.latency_aware import LatencyAwareProblem, LatencyAwareSolution
-from edrp.problems.leasing import LeasingProblem, LeasingSolution
-from edrp.problems.link_allocation import LinkAllocationProblem, LinkAllocationSolution
-from edrp.problems.mapping import MappingProblem, MappingSolution
-from edrp.problems.migration import MigrationProblem, MigrationSolution
-from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
-from edrp.problems.migration_sequence import MigrationSequence, MigrationSequenceSolution
-from edrp.solution import Solution
-from edrp.wording import invalid, shown, suggestion
+from edrp.core.document import Document
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole, write_whole
+from edrp.core.json_syntax import Scan
+from edrp.core.plugins import added
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.core.wording import invalid, shown, suggestion
+from edrp.enactment.leasing import LeasingProblem, LeasingSolution
+from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
+from edrp.mapping.link_allocation import LinkAllocationProblem, LinkAllocationSolution
+from edrp.mapping.path_mapping import MappingProblem, MappingSolution
+from edrp.mapping.scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
+from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
+from edrp.migration.single_step import MigrationProblem, MigrationSolution
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 
 KINDS: dict[str, type[Problem]] = {
     "edrp": EdrpProblem,

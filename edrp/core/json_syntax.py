@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from edrp.errors import Fault
-from edrp.places import place_of
+from edrp.core.errors import Fault
+from edrp.core.places import place_of
 
 _OBJECT = object()
 

@@ -14,7 +14,7 @@ import numba
 njit: Any = numba.njit  # its stub knows no private options
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-ROOMS = ("edrp", "edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.validation")
+ROOMS = ("edrp", "edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
 """Where kernels are."""
 
 
@@ -67,7 +67,7 @@ def _fingerprint() -> str:
     digest = sha256()
     for path in sorted(_sources()):
         text = path.read_bytes()
-        if b"edrp.kernels" in text:
+        if b"edrp.core.kernels" in text:
             digest.update(text)
     return digest.hexdigest()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 
-from edrp.errors import ProblemTooLargeError
+from edrp.core.errors import ProblemTooLargeError
 
 CEILING = 8 * 2**30
 """Bytes that one table or set of documents may take on the largest of machines."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
-from edrp.errors import EdrpError
-from edrp.plugins import added
-from edrp.solution import Answer
+from edrp.core.errors import EdrpError
+from edrp.core.plugins import added
+from edrp.core.solution import Answer
 
 Progress = Callable[[float, float | None, float | None], None]
 """Called with seconds since the start, incumbent objective and bound."""
@@ -72,7 +72,7 @@ class Method(Protocol):
     """A way to solve a problem; instances are registered by name.
 
     `exact` methods prove what they return when given time; `kinds` are the problem kinds they take. A method with a
-    dataclass `parameters` (see `edrp.parameters`) has wrong ones refused before a batch begins.
+    dataclass `parameters` (see `edrp.core.parameters`) has wrong ones refused before a batch begins.
     """
 
     name: str

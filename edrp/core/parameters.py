@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.wording import faults_of, shown, suggestion
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import faults_of, shown, suggestion
 
 Parameters = TypeVar("Parameters")
 
@@ -42,7 +42,7 @@ def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: st
 
     Examples
     --------
-    >>> from edrp.heuristics.ds2 import Ds2Parameters
+    >>> from edrp.heuristics.placement.ds2 import Ds2Parameters
     >>> read_parameters(Ds2Parameters, {"utilisation": "0.8"}, "ds2")
     Ds2Parameters(utilisation=0.8)
     >>> read_parameters(Ds2Parameters, {"utilisation": 0}, "ds2")

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from edrp.documents.base import Document
-from edrp.solution import Solution
+from edrp.core.document import Document
+from edrp.core.solution import Solution
 
 SolutionType = TypeVar("SolutionType", bound=Solution, covariant=True)
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from edrp.documents.base import Document, Name, NonNegative
-from edrp.files import write_whole
+from edrp.core.document import Document, Name, NonNegative
+from edrp.core.files import write_whole
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
 StoppedBecause = Literal["finished", "time_limit", "iteration_limit", "interrupted", "error"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from edrp.errors import UnsupportedProblemError, VerificationError
-from edrp.infeasibility import TIME_LIMIT, explain_infeasibility
-from edrp.methods import Options, Progress, get_method
-from edrp.problems.base import Evaluation, SolutionType, Solvable
-from edrp.problems.edrp import EdrpProblem
-from edrp.solution import Answer, installed_versions, relative_gap
+from edrp.core.errors import UnsupportedProblemError, VerificationError
+from edrp.core.methods import Options, Progress, get_method
+from edrp.core.problem import Evaluation, SolutionType, Solvable
+from edrp.core.solution import Answer, installed_versions, relative_gap
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.infeasibility import TIME_LIMIT, explain_infeasibility
 
 
 def solve(

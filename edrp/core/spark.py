@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 from uuid import uuid4
 
-from edrp.errors import BackendUnavailableError
+from edrp.core.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

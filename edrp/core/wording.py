@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.places import Spot, is_union_label, place_of, walk
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.places import Spot, is_union_label, place_of, walk
 
 PLAIN = {
     "bool_parsing": "must be true or false",

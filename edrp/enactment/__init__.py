@@ -1,13 +1,13 @@
 """What a policy of enactment sees and does: state, actions, and a draft to try actions on.
 
 A policy is an object with one call, `observe(state) -> actions`. It knows nothing of who calls it: the simulator of
-`edrp.validation.enactment`, or somebody's own autoscaler.
+`edrp.validation.simulation.enactment`, or somebody's own autoscaler.
 """
 
 from edrp.enactment.actions import Action, Lease, Migrate, Place, Release, Remove
-from edrp.enactment.draft import Draft
 from edrp.enactment.policy import Policy
 from edrp.enactment.state import EnactmentState, HostState, OperatorState
+from edrp.enactment.tentative_state import Draft
 
 __all__ = [
     "Action",

@@ -7,8 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.application import AcyclicGraph, OperatorBase
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
+from edrp.placement.application import AcyclicGraph, OperatorBase
 
 MOST_INSTANCES = 100_000
 """Instances of one operator that a document may ask for."""

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import ContainerOperator, HostType
+from edrp.core.document import named_resources
+from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.state import has_room
 
 

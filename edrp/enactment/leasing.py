@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
-from edrp.documents.enactment import ContainerApplication, HostType, check_hosting, overfull
-from edrp.problems.base import Evaluation, Problem
-from edrp.problems.enactment import ROUNDING, count_faults, fewest_instances, hosting_clashes
-from edrp.solution import Solution
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.enactment.containers import ContainerApplication, HostType, check_hosting, overfull
+from edrp.enactment.snapshot import ROUNDING, count_faults, fewest_instances, hosting_clashes
 
 MOST_PERIODS = 100_000
 """Periods that a forecast may have."""

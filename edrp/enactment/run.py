@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from edrp.documents.base import Document, Name, NonNegative
+from edrp.core.document import Document, Name, NonNegative
 
 Count = Annotated[int, Field(ge=0)]
 

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from edrp.documents.enactment import ContainerApplication, HostType, overfull
-from edrp.documents.enactment_run import EnactmentRun, InstanceRecord, LeaseRecord
+from edrp.enactment.containers import ContainerApplication, HostType, overfull
+from edrp.enactment.run import EnactmentRun, InstanceRecord, LeaseRecord
 
 LEVELS = ("real_time", "near_real_time", "relaxed")
 """Compliance levels, the strictest first (cost-efficient enactment, section "Metrics")."""

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Faults, Name, NonNegative, Positive
-from edrp.documents.enactment import ContainerApplication, HostType, check_hosting
-from edrp.documents.enactment_run import EnactmentRun
-from edrp.problems.base import Evaluation, Problem
-from edrp.problems.enactment_accounts import LEVELS, accounts, run_faults
-from edrp.solution import Solution
+from edrp.core.document import Faults, Name, NonNegative, Positive
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.enactment.containers import ContainerApplication, HostType, check_hosting
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.run_metrics import LEVELS, accounts, run_faults
 
 Level = Literal["real_time", "near_real_time", "relaxed"]
 

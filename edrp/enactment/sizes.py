@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, HostType
+from edrp.core.document import named_resources
+from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, HostType
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
-from edrp.documents.enactment import (
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.enactment.containers import (
     ContainerApplication,
     ContainerOperator,
     Host,
@@ -20,8 +22,6 @@ from edrp.documents.enactment import (
     overfull,
     used_resources,
 )
-from edrp.problems.base import Evaluation, Problem
-from edrp.solution import Solution
 
 ROUNDING = 1e-9
 """By how much, in instances or relative to the items, a load may exceed what is served: rounding of rates."""

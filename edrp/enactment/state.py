@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, HostType
+from edrp.core.document import named_resources
+from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, HostType
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import HostType
+from edrp.core.document import named_resources
+from edrp.core.errors import PolicyError
 from edrp.enactment.actions import Action, Lease, Migrate, Place, Release, Remove
+from edrp.enactment.containers import HostType
 from edrp.enactment.state import EnactmentState, has_room
-from edrp.errors import PolicyError
 
 
 class _DraftHost:
@@ -40,7 +40,7 @@ class Draft:
 
     Examples
     --------
-    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.containers import ContainerOperator
     >>> from edrp.enactment.state import OperatorState
     >>> work = ContainerOperator(name="work", processing_duration=0.5, resources={"cpu": 3})
     >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.mapping import PathMap, PathTask, ServerNetwork
+from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
 
 if TYPE_CHECKING:
-    from edrp.problems.mapping import MappingProblem
+    from edrp.mapping.path_mapping import MappingProblem
 
 Index = NDArray[np.int32]
 Values = NDArray[np.float64]
@@ -87,7 +87,7 @@ def mapping_tables(problem: MappingProblem) -> MappingTables:
 
     Examples
     --------
-    >>> from edrp.problems.mapping import MappingProblem
+    >>> from edrp.mapping.path_mapping import MappingProblem
     >>> problem = MappingProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0, "cost": 2.0}]},

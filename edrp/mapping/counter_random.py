@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.kernels import inner_loop
+from edrp.core.kernels import inner_loop
 
 
 @inner_loop

@@ -9,8 +9,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, duplicates
-from edrp.documents.network import LinkedNodes, LinkEnds, NamedNode
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, duplicates
+from edrp.placement.network import LinkedNodes, LinkEnds, NamedNode
 
 MOST_COMPONENTS = 64
 """Components that a task may have."""

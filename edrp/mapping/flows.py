@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.mapping.tables import Index, NetworkTables, Values
-from edrp.problems.link_allocation import SLACK, LinkAllocationProblem
+from edrp.mapping.arrays import Index, NetworkTables, Values
+from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowT
 
     Examples
     --------
-    >>> from edrp.mapping.tables import network_tables
+    >>> from edrp.mapping.arrays import network_tables
     >>> problem = LinkAllocationProblem(
     ...     network={"nodes": [{"name": name, "capacity": 0} for name in "abc"],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0},

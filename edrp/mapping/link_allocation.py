@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, Self
 import networkx as nx
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
-from edrp.documents.mapping import ServerNetwork
-from edrp.problems.base import Evaluation, Problem
-from edrp.solution import Solution
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.mapping.documents import ServerNetwork
 
 SLACK = 1e-9
 """Relative excess over a limit that counts as rounding."""

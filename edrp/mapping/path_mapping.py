@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Faults, Name, NonNegative
-from edrp.documents.mapping import PathMap, PathTask, ServerNetwork
+from edrp.core.document import Faults, Name, NonNegative
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.mapping.arrays import mapping_tables
 from edrp.mapping.costs import CostName, MapFacts, objective
+from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
 from edrp.mapping.shortage import shortage
-from edrp.mapping.tables import mapping_tables
-from edrp.problems.base import Evaluation, Problem
-from edrp.solution import Solution
 
 SLACK = 1e-9
 """Relative excess over a limit that counts as rounding."""

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative
+from edrp.core.document import Document, Faults, Name, NonNegative
 
 Count = Annotated[int, Field(ge=0)]
 

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive
-from edrp.documents.bimodal_run import BimodalRun
-from edrp.documents.mapping import MOST_COMPONENTS, Component, PathTask, ServerNetwork, Service
-from edrp.problems.base import Evaluation, Problem
-from edrp.problems.bimodal_accounts import accounts, is_whole, run_faults
-from edrp.solution import Solution
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.mapping.documents import MOST_COMPONENTS, Component, PathTask, ServerNetwork, Service
+from edrp.mapping.run import BimodalRun
+from edrp.mapping.run_metrics import accounts, is_whole, run_faults
 
 
 class BimodalTask(Document):

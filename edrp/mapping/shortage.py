@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.mapping.tables import MappingTables
+from edrp.mapping.arrays import MappingTables
 
 Mask = NDArray[np.bool_]
 
@@ -27,8 +27,8 @@ def shortage(tables: MappingTables) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from edrp.mapping.tables import mapping_tables
-    >>> from edrp.problems.mapping import MappingProblem
+    >>> from edrp.mapping.arrays import mapping_tables
+    >>> from edrp.mapping.path_mapping import MappingProblem
     >>> problem = MappingProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1, "services": []}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0}]},

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, NonNegative
+from edrp.core.document import Document, Faults, NonNegative
 
 Index = Annotated[int, Field(ge=0)]
 Interval = tuple[Index, Index]

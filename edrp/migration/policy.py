@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Faults, Name, NonNegative
-from edrp.documents.intervals import Assignment, Move, TaskIntervals, moves_between
-from edrp.problems.base import Evaluation, Problem
-from edrp.problems.migration import evaluate_migration, migration_clashes
-from edrp.problems.projected_costs import ProjectedCosts
-from edrp.solution import Solution
+from edrp.core.document import Faults, Name, NonNegative
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.migration.intervals import Assignment, Move, TaskIntervals, moves_between
+from edrp.migration.projected_costs import ProjectedCosts
+from edrp.migration.single_step import evaluate_migration, migration_clashes
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative
-from edrp.documents.intervals import Assignment, Index, Interval, Move, moves_between, uncovered_faults
-from edrp.problems.base import Evaluation, Problem
-from edrp.problems.migration import METRIC_UNITS, evaluate_migration, migration_clashes
-from edrp.solution import Solution
+from edrp.core.document import Document, Faults, Name, NonNegative
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.migration.intervals import Assignment, Index, Interval, Move, moves_between, uncovered_faults
+from edrp.migration.single_step import METRIC_UNITS, evaluate_migration, migration_clashes
 
 Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
 

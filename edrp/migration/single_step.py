@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from edrp.documents.base import Name, NonNegative
-from edrp.documents.intervals import Assignment, Interval, Move, TaskIntervals, load_limit, moves_between, uncovered
-from edrp.problems.base import Evaluation, Problem
-from edrp.solution import Solution
+from edrp.core.document import Name, NonNegative
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Solution
+from edrp.migration.intervals import Assignment, Interval, Move, TaskIntervals, load_limit, moves_between, uncovered
 
 METRIC_UNITS: dict[str, JsonValue] = {"unit": "moved_state B, others 1"}
 

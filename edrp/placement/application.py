@@ -8,9 +8,9 @@ from typing import Annotated, Any, Self
 import networkx as nx
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Resources, duplicates
-from edrp.documents.latency import LatencyModel
-from edrp.ordering import topological_layers
+from edrp.core.document import Document, Faults, Name, NonNegative, Resources, duplicates
+from edrp.placement.latency import LatencyModel
+from edrp.placement.ordering import topological_layers
 
 MOST_REPLICAS = 10_000
 """Replicas of one operator that tables by number of replicas, and deployments that name each one, can carry."""

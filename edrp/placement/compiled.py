@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.configurations import NO_NODE
-from edrp.documents import Deployment
-from edrp.documents.base import named_resources
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.link_tables import LinkTables
-from edrp.memory import refuse_beyond_memory
-from edrp.metrics import METRICS, SCORE_METRICS
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.problems.placement import PlacementProblem
+from edrp.core.document import named_resources
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.placement.configurations import NO_NODE
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.link_arrays import LinkTables
+from edrp.placement.metrics import METRICS, SCORE_METRICS
+from edrp.placement.problem import PlacementProblem
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

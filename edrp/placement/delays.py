@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edrp.documents import Link, Network
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.placement.network import Link, Network
 
 
 def with_delays(network: Network, delays: Mapping[tuple[str, str], float]) -> Network:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, RootModel, field_validator
 
-from edrp.documents.base import Name, _DocumentMeta
+from edrp.core.document import Name, _DocumentMeta
 
 ActionKind = Literal["migration", "scale-out", "scale-in"]
 

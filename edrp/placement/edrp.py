@@ -9,11 +9,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents import Application, Deployment, Network
-from edrp.documents.base import Document, Faults, NonNegative, Positive
-from edrp.metrics import METRICS, Metric
-from edrp.problems.edrp_solution import EdrpSolution
-from edrp.problems.placement import PlacementProblem, Term
+from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.placement.application import Application
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.metrics import METRICS, Metric
+from edrp.placement.network import Network
+from edrp.placement.problem import PlacementProblem, Term
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from edrp.documents import Action, Deployment
-from edrp.documents.base import Name
-from edrp.solution import Solution
+from edrp.core.document import Name
+from edrp.core.solution import Solution
+from edrp.placement.deployment import Action, Deployment
 
 
 class EdrpSolution(Solution):

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from edrp.documents import Deployment, Operator
-from edrp.documents.base import named_resources
-from edrp.errors import InvalidInstanceError, ProblemTooLargeError
-from edrp.methods import Options, methods
-from edrp.metrics import METRICS
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.edrp import EdrpProblem, Weights
+from edrp.core.document import named_resources
+from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError
+from edrp.core.methods import Options, methods
+from edrp.placement.application import Operator
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.metrics import METRICS
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 TIME_LIMIT = 20.0
 """Seconds that the whole explanation may take."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edrp.documents.base import Document, Faults, NonNegative, Positive
+from edrp.core.document import Document, Faults, NonNegative, Positive
 
 
 class Mm1Latency(Document):

@@ -7,12 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from edrp.documents import Action, Deployment, Network, Topology
-from edrp.documents.base import Document, Faults, Name, NonNegative, named_resources
-from edrp.metrics import SCORE_METRICS, Metric
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.placement import PlacementProblem, Term
-from edrp.solution import Solution
+from edrp.core.document import Document, Faults, Name, NonNegative, named_resources
+from edrp.core.solution import Solution
+from edrp.placement.application import Topology
+from edrp.placement.deployment import Action, Deployment
+from edrp.placement.metrics import SCORE_METRICS, Metric
+from edrp.placement.metrics.base import LIMIT_SLACK
+from edrp.placement.network import Network
+from edrp.placement.problem import PlacementProblem, Term
 
 UsableShare = Annotated[float, Field(gt=0, le=1)]
 

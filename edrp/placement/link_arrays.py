@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents import Network
+from edrp.placement.network import Network
 
 Values = NDArray[np.float64]
 

@@ -14,9 +14,9 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from edrp.documents.base import Document, Faults, Name, NonNegative, Positive, Probability, Resources
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.memory import refuse_beyond_memory
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.memory import refuse_beyond_memory
 
 BYTES_PER_LINK = 1200
 """Measured: a `Link` with its entry in the table by ends."""

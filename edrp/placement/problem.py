@@ -11,11 +11,13 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from edrp.documents import Deployment, Network, StreamGraph
-from edrp.documents.base import Faults, named_resources
-from edrp.metrics import Metric
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.base import Evaluation, Problem
+from edrp.core.document import Faults, named_resources
+from edrp.core.problem import Evaluation, Problem
+from edrp.placement.application import StreamGraph
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics import Metric
+from edrp.placement.metrics.base import LIMIT_SLACK
+from edrp.placement.network import Network
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Downtime of every configuration of an operator at once, as the solvers' tables need it.
 
-The plain face of the metric (`edrp.metrics.downtime`) is independent of this code and checks it.
+The plain face of the metric (`edrp.placement.metrics.downtime`) is independent of this code and checks it.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.configurations import NO_NODE
+from edrp.placement.compiled import Compiled
+from edrp.placement.configurations import NO_NODE
 
 Values = NDArray[np.float64]
 

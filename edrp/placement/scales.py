@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.compiled import Compiled
+from edrp.placement.compiled import Compiled
 
 
 def cost_scale(compiled: Compiled) -> float:
-    """Cost that `edrp.ties.TIE_COST` is for: the limit, or about the most that a deployment costs; 1 where nothing does."""
+    """Cost for which `TIE_COST` is made: the limit, or about the maximum cost of a deployment; 1 where nothing costs anything."""
     limit = compiled.limit["cost"]
     if np.isfinite(limit):
         return limit

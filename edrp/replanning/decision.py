@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from edrp.documents import Action, Deployment
-from edrp.problems.latency_aware import LatencyAwareSolution
+from edrp.placement.deployment import Action, Deployment
+from edrp.placement.latency_aware import LatencyAwareSolution
 
 Verdict = Literal["place", "keep", "move", "repair", "stuck"]
 

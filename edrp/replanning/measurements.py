@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from edrp.delays import with_delays
-from edrp.documents import Network, Topology
-from edrp.documents.base import Document
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.wording import suggestion
+from edrp.core.document import Document
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import suggestion
+from edrp.placement.application import Topology
+from edrp.placement.delays import with_delays
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.network import Network
 
 Amounts = float | Mapping[str, float]
 

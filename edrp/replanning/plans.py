@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from edrp.documents import Deployment, Network, Node, Topology
-from edrp.metrics.downtime import Downtime
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.placement.application import Topology
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.metrics.downtime import Downtime
+from edrp.placement.network import Network, Node
 
 MOST_PARTIAL = 16
 """Partial plans per plan; with more operators that change, they are put back several at a time."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled, compile_problem
-from edrp.documents import Deployment
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 Counts = NDArray[np.int64]
 Values = NDArray[np.float64]

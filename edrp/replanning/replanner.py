@@ -12,14 +12,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from edrp.documents import Deployment, Node
-from edrp.documents.base import Document, Name, NonNegative, Positive
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.core.document import Document, Name, NonNegative, Positive
+from edrp.core.solve import solve
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.network import Node
 from edrp.replanning.decision import ReplanningDecision, Verdict
 from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import Reconfiguration, plans_near, reconfiguration
 from edrp.replanning.repair import patched
-from edrp.solve import solve
 
 
 class ReplanningPolicy(Document):
@@ -85,7 +86,7 @@ class Replanner:
 
     Examples
     --------
-    >>> from edrp.problems.latency_aware import LatencyAwareProblem
+    >>> from edrp.placement.latency_aware import LatencyAwareProblem
     >>> nodes = [{"name": "a", "resources": {"cpu": 1.0}}, {"name": "b", "resources": {"cpu": 1.0}}]
     >>> problem = LatencyAwareProblem(
     ...     application={"operators": [{"name": "read", "resources": {"cpu": 0.2}}, {"name": "write", "resources": {"cpu": 0.2}}],

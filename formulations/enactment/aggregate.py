@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.core.program import Linear, Program
+from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Index
 from edrp.formulations.enactment.compositions import NEAR, Compositions, objective_of
 from edrp.formulations.enactment.packing import rewards
+from edrp.formulations.enactment.snapshot_arrays import EnactmentTables
 from edrp.formulations.enactment.swaps import pack_by_swaps
-from edrp.formulations.enactment.tables import EnactmentTables
-from edrp.program import Linear, Program
 
 SHARPENED = 4
 """Compositions, those of the least bounds, of which the best numbers of instances are looked for."""

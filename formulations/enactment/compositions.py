@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Index, Values
-from edrp.errors import UnsupportedProblemError
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
-from edrp.formulations.enactment.tables import EnactmentTables, enactment_tables
-from edrp.memory import refuse_beyond_memory
-from edrp.problems.enactment import EnactmentProblem
+from edrp.formulations.enactment.snapshot_arrays import EnactmentTables, enactment_tables
 
 MOST_PACKED = 50
 """Compositions that are packed by best fit in search of a good incumbent."""

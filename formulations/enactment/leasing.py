@@ -13,8 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.core.memory import refuse_beyond_memory
+from edrp.core.program import Program
+from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.enactment.sizes import Index, Values
+from edrp.formulations.enactment.leasing_arrays import LeasingTables, enough_hosts, leasing_tables
 from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
 from edrp.formulations.enactment.leasing_rows import (
     add_area_rows,
@@ -23,11 +27,7 @@ from edrp.formulations.enactment.leasing_rows import (
     covering,
     lease_objective,
 )
-from edrp.formulations.enactment.leasing_tables import LeasingTables, enough_hosts, leasing_tables
 from edrp.formulations.formulation import Formulation
-from edrp.memory import refuse_beyond_memory
-from edrp.problems.leasing import LeasingProblem, PlannedHost
-from edrp.program import Program
 
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
@@ -71,7 +71,7 @@ class LeasingFormulation(Formulation):
     ... )
     >>> formulation = formulate_leasing(problem)
     >>> from edrp.formulations.formulation import solve_formulation
-    >>> from edrp.program import Linear
+    >>> from edrp.core.program import Linear
     >>> formulation.program.add_row("not at once", Linear.of(formulation.program["bought"][:, 0]), upper=0)
     >>> solution = solve_formulation(formulation)
     >>> solution.objective, [(host.name, host.first, host.units) for host in solution.hosts]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.backends import solve_program
+from edrp.core.program import Program
+from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.sizes import Index, Values
+from edrp.formulations.enactment.leasing_arrays import leasing_tables
 from edrp.formulations.enactment.leasing_rows import add_area_rows, add_lease_columns, add_unserved_rows, lease_objective
-from edrp.formulations.enactment.leasing_tables import leasing_tables
-from edrp.problems.leasing import LeasingProblem
-from edrp.program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.sizes import Index, Sizes, Values
 from edrp.formulations.enactment.packing import pack_openly
-from edrp.problems.leasing import LeasingProblem
 
 
 @dataclass(frozen=True, slots=True)

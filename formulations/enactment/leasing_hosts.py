@@ -9,10 +9,10 @@ from itertools import count
 import numpy as np
 
 from edrp.enactment.leases import cheapest_leases
+from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
 from edrp.enactment.sizes import Index
-from edrp.formulations.enactment.leasing_tables import LeasingTables
+from edrp.formulations.enactment.leasing_arrays import LeasingTables
 from edrp.formulations.enactment.packing import Contents, pack_openly
-from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
 
 Arrangement = list[list[Contents]]
 """By host type, then by period: what the hosts hold."""

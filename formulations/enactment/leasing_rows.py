@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.core.program import Linear, Program
+from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Index
-from edrp.formulations.enactment.leasing_tables import LeasingTables
-from edrp.program import Linear, Program
+from edrp.formulations.enactment.leasing_arrays import LeasingTables
 
 
 def covering(unit: Index, periods: int) -> tuple[Index, Index]:

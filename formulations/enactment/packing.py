@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Sizes, Values
-from edrp.formulations.enactment.tables import EnactmentTables
+from edrp.formulations.enactment.snapshot_arrays import EnactmentTables
 
 Contents = NDArray[np.int64]
 """Shape (hosts, O): instances of each operator on each host."""

@@ -14,15 +14,15 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.enactment import AMOUNT_SLACK, Host
+from edrp.core.program import Linear, Program
+from edrp.enactment.containers import AMOUNT_SLACK, Host
 from edrp.enactment.sizes import Index, Values
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import late_items, sharpened
 from edrp.formulations.enactment.compositions import NEAR, Compositions, compositions, objective_of
 from edrp.formulations.enactment.packing import Contents
-from edrp.formulations.enactment.tables import EnactmentTables, enactment_tables
+from edrp.formulations.enactment.snapshot_arrays import EnactmentTables, enactment_tables
 from edrp.formulations.formulation import Formulation
-from edrp.problems.enactment import EnactmentProblem
-from edrp.program import Linear, Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.enactment.sizes import Index, Sizes, Values
-from edrp.problems.enactment import EnactmentProblem
+from edrp.enactment.snapshot import EnactmentProblem
 
 
 @dataclass(frozen=True, slots=True)

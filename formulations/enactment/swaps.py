@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Index, Sizes, Values
 from edrp.formulations.enactment.packing import Contents, order_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.path_mapping import MappingProblem
 
 
 def refusal(problem: MappingProblem) -> str | None:

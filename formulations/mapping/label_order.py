@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernels import inlined
 from edrp.formulations.mapping.labels import HEAP, Labels
-from edrp.kernels import inlined
 
 
 @inlined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernels import inlined, kernel
 from edrp.formulations.mapping.label_order import admitted, pop, push
 from edrp.formulations.mapping.label_room import room, rounded, take, within_limits
 from edrp.formulations.mapping.labels import (
@@ -22,7 +23,6 @@ from edrp.formulations.mapping.labels import (
 )
 from edrp.formulations.mapping.layers import Graph
 from edrp.formulations.mapping.moves import HOST
-from edrp.kernels import inlined, kernel
 
 FINISHED, PAUSED, FULL, WHOLE = range(4)
 """Why `search` came back: nothing below the cutoff is left, it looked at as many labels as it may, there is no room for more

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from edrp.core.memory import memory_limit
 from edrp.formulations.mapping.ascent import ascend, cheapest
 from edrp.formulations.mapping.guides import Priced, guide_of, tracked_of
 from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
@@ -25,7 +26,6 @@ from edrp.formulations.mapping.labels import (
 )
 from edrp.formulations.mapping.layers import Layers
 from edrp.formulations.mapping.moves import cost_and_use, overloaded
-from edrp.memory import memory_limit
 
 EASY, HARD = 1000, 5000
 """Labels that a round looks at before weights of resources, and before good maps, are looked for, which make it shorter."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.mapping.tables import MappingTables
-from edrp.memory import refuse_beyond_memory
+from edrp.core.memory import refuse_beyond_memory
+from edrp.mapping.arrays import MappingTables
 
 Index = NDArray[np.int32]
 Values = NDArray[np.float64]

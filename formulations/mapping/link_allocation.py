@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import shortest_path
 
+from edrp.core.memory import refuse_beyond_memory
+from edrp.core.program import Index, Linear, Program
 from edrp.formulations.formulation import Formulation, Values
+from edrp.mapping.arrays import NetworkTables, network_tables
 from edrp.mapping.flows import FlowTables, arc_numbers, flow_tables, most_links
-from edrp.mapping.tables import NetworkTables, network_tables
-from edrp.memory import refuse_beyond_memory
-from edrp.problems.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
-from edrp.program import Index, Linear, Program
+from edrp.mapping.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
 
 BYTES_PER_PAIR = 40
 """Memory of a flow and an arc while it is found out whether the one can take the other."""

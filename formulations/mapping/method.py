@@ -7,15 +7,15 @@ from time import perf_counter
 
 import numpy as np
 
+from edrp.core.methods import Options
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.mapping.costs import refusal
 from edrp.formulations.mapping.label_setting import ROUNDING, LabelSearch
 from edrp.formulations.mapping.layers import layers_of
 from edrp.formulations.mapping.moves import map_of, moves_of
-from edrp.mapping.tables import MappingTables, mapping_tables
-from edrp.methods import Options
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.mapping import MappingProblem
-from edrp.solution import Answer, StoppedBecause
+from edrp.mapping.arrays import MappingTables, mapping_tables
+from edrp.mapping.path_mapping import MappingProblem
 
 EXACT = 1e-9
 """Relative gap up to which the optimum itself is asked for."""

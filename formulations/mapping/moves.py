@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from edrp.documents.mapping import PathMap
 from edrp.formulations.mapping.layers import Layers, Values
-from edrp.mapping.tables import MappingTables, path_map
+from edrp.mapping.arrays import MappingTables, path_map
+from edrp.mapping.documents import PathMap
 
 HOST = -1
 """The move that puts the next component on the server where the map is. Other moves are arcs, and, from the number of arcs

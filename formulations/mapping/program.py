@@ -15,16 +15,16 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.mapping import PathMap
-from edrp.errors import UnsupportedProblemError
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.core.program import Index, Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.mapping.costs import refusal
 from edrp.formulations.mapping.layers import SLACK, Layers, Values, layers_of
 from edrp.formulations.mapping.moves import cost_and_use, moves_of
-from edrp.mapping.tables import MappingTables, mapping_tables, path_map
-from edrp.memory import refuse_beyond_memory
-from edrp.problems.mapping import MappingProblem
-from edrp.program import Index, Linear, Program
+from edrp.mapping.arrays import MappingTables, mapping_tables, path_map
+from edrp.mapping.documents import PathMap
+from edrp.mapping.path_mapping import MappingProblem
 
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernels import kernel
 from edrp.formulations.mapping.layers import Graph, Prices, ToGo
 from edrp.formulations.mapping.moves import HOST
-from edrp.kernels import kernel
 
 
 @kernel

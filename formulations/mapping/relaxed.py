@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from edrp.errors import UnsupportedProblemError
+from edrp.core.errors import UnsupportedProblemError
 from edrp.formulations.mapping.ascent import cheapest
 from edrp.formulations.mapping.guides import Priced
 from edrp.formulations.mapping.layers import layers_of
-from edrp.mapping.tables import mapping_tables
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.arrays import mapping_tables
+from edrp.mapping.path_mapping import MappingProblem
 
 
 def relaxed_bound(problem: MappingProblem) -> float:

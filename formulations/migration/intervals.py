@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.intervals import Assignment, Interval, give_out, load_limit
+from edrp.core.memory import refuse_beyond_memory
+from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation, Values
-from edrp.memory import refuse_beyond_memory
-from edrp.problems.migration import MigrationProblem
-from edrp.program import Linear, Program
+from edrp.migration.intervals import Assignment, Interval, give_out, load_limit
+from edrp.migration.single_step import MigrationProblem
 
 Index = NDArray[np.int64]
 

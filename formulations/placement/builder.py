@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.errors import ProblemTooLargeError
-from edrp.memory import amount
-from edrp.metrics.base import LIMIT_SLACK, Expressions
-from edrp.program import Linear, Program
+from edrp.core.errors import ProblemTooLargeError
+from edrp.core.memory import amount
+from edrp.core.program import Linear, Program
+from edrp.placement.compiled import Compiled
+from edrp.placement.metrics.base import LIMIT_SLACK, Expressions
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

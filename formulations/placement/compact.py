@@ -17,11 +17,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.formulations.compact_downtime import add_downtime_rows
-from edrp.formulations.compact_response import add_response_rows
-from edrp.formulations.compact_streams import PairSums
-from edrp.formulations.placement import (
+from edrp.core.memory import refuse_beyond_memory
+from edrp.core.program import Linear, Program
+from edrp.formulations.placement.builder import (
     Holdings,
     Index,
     PlacementExpressions,
@@ -30,8 +28,10 @@ from edrp.formulations.placement import (
     add_objective_and_limits,
     exceeds_capacity,
 )
-from edrp.memory import refuse_beyond_memory
-from edrp.program import Linear, Program
+from edrp.formulations.placement.compact_downtime import add_downtime_rows
+from edrp.formulations.placement.compact_response import add_response_rows
+from edrp.formulations.placement.compact_streams import PairSums
+from edrp.placement.compiled import Compiled
 
 BYTES_PER_COLUMN = 3000
 """Memory that a column and its coefficients take, most of it in the solver (measured with HiGHS)."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.program import Linear
-from edrp.reconfiguration import code_times, download_times, downtime_floor, upload_times
+from edrp.core.program import Linear
+from edrp.placement.reconfiguration import code_times, download_times, downtime_floor, upload_times
 
 if TYPE_CHECKING:
-    from edrp.formulations.compact import CompactExpressions, OperatorColumns
+    from edrp.formulations.placement.compact import CompactExpressions, OperatorColumns
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

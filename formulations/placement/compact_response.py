@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.program import Linear
+from edrp.core.program import Linear
 
 if TYPE_CHECKING:
-    from edrp.formulations.compact import CompactExpressions
+    from edrp.formulations.placement.compact import CompactExpressions
 
 Values = NDArray[np.float64]
 

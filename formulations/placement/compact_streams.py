@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.program import Linear, Program
+from edrp.core.program import Linear, Program
+from edrp.placement.compiled import Compiled
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 if TYPE_CHECKING:
-    from edrp.formulations.compact import OperatorColumns
+    from edrp.formulations.placement.compact import OperatorColumns
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.configurations import NO_NODE, degrees
-from edrp.reconfiguration import downtime_floor, is_current, operator_downtimes
+from edrp.placement.compiled import Compiled
+from edrp.placement.configurations import NO_NODE, degrees
+from edrp.placement.reconfiguration import downtime_floor, is_current, operator_downtimes
 
 Values = NDArray[np.float64]
 Members = NDArray[np.int32]

@@ -8,16 +8,16 @@ from time import perf_counter
 
 import numpy as np
 
-from edrp.compiled import Compiled, compile_problem
-from edrp.documents import Deployment
-from edrp.errors import EdrpError
-from edrp.formulations.compact import build_compact
+from edrp.core.errors import EdrpError
+from edrp.core.program import Linear
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.literal import build_literal
-from edrp.formulations.placement import PlacementExpressions, Values
-from edrp.formulations.restricted import build_restricted
-from edrp.problems.placement import PlacementProblem
-from edrp.program import Linear
+from edrp.formulations.placement.builder import PlacementExpressions, Values
+from edrp.formulations.placement.compact import build_compact
+from edrp.formulations.placement.literal import build_literal
+from edrp.formulations.placement.restricted import build_restricted
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.problem import PlacementProblem
 
 RESTRICTED_NOTE = (
     "the program 'restricted' looks at the neighbourhood of the current deployment only, so nothing is proven beyond it"
@@ -37,7 +37,7 @@ class PlacementFormulation(Formulation):
     --------
     Two operators that would share the cheap node, kept apart by a row:
 
-    >>> from edrp.problems.edrp import EdrpProblem
+    >>> from edrp.placement.edrp import EdrpProblem
     >>> problem = EdrpProblem(
     ...     application={
     ...         "operators": [{"name": "parser", "external_rate": 1.0}, {"name": "filter"}],

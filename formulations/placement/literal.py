@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.configurations import NO_NODE, count_configurations, degrees, multisets
-from edrp.errors import UnsupportedProblemError
-from edrp.formulations.configuration_tables import downtimes, latencies, longest_delays, mean_over_pairs
-from edrp.formulations.placement import (
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.core.program import Linear, Program
+from edrp.formulations.placement.builder import (
     Holdings,
     Index,
     PlacementExpressions,
@@ -25,8 +24,9 @@ from edrp.formulations.placement import (
     exceeds_capacity,
     refuse_too_large,
 )
-from edrp.memory import refuse_beyond_memory
-from edrp.program import Linear, Program
+from edrp.formulations.placement.configuration_arrays import downtimes, latencies, longest_delays, mean_over_pairs
+from edrp.placement.compiled import Compiled
+from edrp.placement.configurations import NO_NODE, count_configurations, degrees, multisets
 
 Members = NDArray[np.int32]
 

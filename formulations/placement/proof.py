@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.documents import Deployment
-from edrp.problems.placement import PlacementProblem
-from edrp.solution import Answer, StoppedBecause
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.placement.deployment import Deployment
+from edrp.placement.problem import PlacementProblem
 
 
 def answer_with_bound(

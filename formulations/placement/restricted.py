@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.configurations import NO_NODE
-from edrp.errors import UnsupportedProblemError
-from edrp.formulations.literal import LiteralExpressions, build_over
-from edrp.memory import refuse_beyond_memory
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.formulations.placement.literal import LiteralExpressions, build_over
+from edrp.placement.compiled import Compiled
+from edrp.placement.configurations import NO_NODE
 
 Members = NDArray[np.int32]
 

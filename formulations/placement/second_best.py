@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.compiled import compile_problem
-from edrp.documents import Action, Deployment
-from edrp.errors import ProblemTooLargeError
+from edrp.core.errors import ProblemTooLargeError
+from edrp.core.program import Linear
 from edrp.formulations.builders import formulate
-from edrp.formulations.placement_formulation import PlacementFormulation
-from edrp.problems.placement import PlacementProblem
-from edrp.program import Linear
+from edrp.formulations.placement.formulation import PlacementFormulation
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Action, Deployment
+from edrp.placement.problem import PlacementProblem
 
 MOST_PAIRS = 3_000_000
 """Pairs of nodes over all streams beyond which the compact program is not built for an explanation."""
@@ -65,7 +65,7 @@ def second_best(
 
     Examples
     --------
-    >>> from edrp.problems.edrp import EdrpProblem
+    >>> from edrp.placement.edrp import EdrpProblem
     >>> problem = EdrpProblem(
     ...     application={"operators": [{"name": "work", "cost": 1.0, "max_replicas": 2}]},
     ...     network={"nodes": [{"name": "a"}]},

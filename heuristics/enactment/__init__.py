@@ -5,7 +5,7 @@ operators and host types once, fill in what the monitoring system knows, and car
 
 Examples
 --------
->>> from edrp.documents.enactment import ContainerOperator, HostType
+>>> from edrp.enactment.containers import ContainerOperator, HostType
 >>> from edrp.enactment import EnactmentState, HostState, Lease, OperatorState, Place
 >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5, resources={"cpu": 660, "memory": 452e6})
 >>> large = HostType(name="large", resources={"cpu": 1024, "memory": 7e9}, price=6.0, billing_time=3600.0)

@@ -93,7 +93,7 @@ class BtuPolicy:
     --------
     The filter is late and 300 items wait; both instances it gets fit on the host that is there:
 
-    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment.containers import ContainerOperator, HostType
     >>> from edrp.enactment import HostState
     >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)
     >>> work = ContainerOperator(name="filter", processing_duration=0.5, resources={"cpu": 1})

@@ -44,7 +44,7 @@ class BusyEstimate:
 
     Examples
     --------
-    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.containers import ContainerOperator
     >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5)
     >>> estimate = BusyEstimate(1.5, prior_items=5, forgetting=0.95)
     >>> estimate.occupied
@@ -89,7 +89,7 @@ class QueueEstimate:
 
     Examples
     --------
-    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.containers import ContainerOperator
     >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5)
     >>> estimate = QueueEstimate(1.5, ease=0.01)
     >>> for _ in range(8):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from edrp.documents.enactment import ContainerOperator
 from edrp.enactment import Draft
+from edrp.enactment.containers import ContainerOperator
 
 Utilities = Callable[[Mapping[str, int]], dict[str, float]]
 """From instances of each operator to how well it could do with one less; only a positive value allows that."""

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from edrp.enactment import Action, Draft, EnactmentState
-from edrp.heuristics.ds2 import ROUNDING
 from edrp.heuristics.enactment.counts import Utilities, spare, staying
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
 from edrp.heuristics.enactment.release import LeaseEnds
 from edrp.heuristics.enactment.threshold import place_first_fit, release_empty, remove_loneliest
 from edrp.heuristics.enactment.upscaling import scale_up
+from edrp.heuristics.placement.ds2 import ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Ds2Policy:
     An instance took 100 items in 50 busy seconds: 2 items/s. 300 items arrived in a minute, 5 items/s, and instances are to
     be busy for 70 % of their time: 5 / 1.4, so four of them.
 
-    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment.containers import ContainerOperator, HostType
     >>> from edrp.enactment import HostState, OperatorState
     >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)
     >>> work = ContainerOperator(name="filter", processing_duration=0.5, resources={"cpu": 1})
@@ -121,7 +121,7 @@ def target_rates(state: EnactmentState) -> dict[str, float]:
     --------
     Of 120 items in a minute, the first operator got through 30 and sent one in two on:
 
-    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.containers import ContainerOperator
     >>> from edrp.enactment import OperatorState
     >>> first, second = (ContainerOperator(name=name, processing_duration=0.5, selectivity=0.5) for name in "ab")
     >>> seen = {"a": OperatorState(first, arrivals=120, begun=30), "b": OperatorState(second, arrivals=15, begun=15)}

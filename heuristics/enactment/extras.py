@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.enactment.sizes import UNNEEDED, fitting
+from edrp.enactment.snapshot import ROUNDING, EnactmentProblem
 from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes, Values
-from edrp.problems.enactment import ROUNDING, EnactmentProblem
 
 
 class Terms:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.enactment.sizes import UNNEEDED
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.extras import Terms, fill, lease_more
 from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
 from edrp.heuristics.enactment.placing import spread
 from edrp.heuristics.enactment.snapshot import SnapshotRule
-from edrp.problems.enactment import EnactmentProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class FirstFitDecreasing(SnapshotRule):
     ...         {"name": "filter", "processing_duration": 0.5, "external_rate": 6.0, "resources": {"cpu": 2}}]},
     ...     host_types=[{"name": "small", "resources": {"cpu": 4}, "price": 1.0, "billing_time": 600.0}],
     ... )
-    >>> from edrp.methods import Options
+    >>> from edrp.core.methods import Options
     >>> answer = FirstFitDecreasing().run(problem, Options())
     >>> answer.objective, [host.instances for host in answer.decision]
     (2.0, [{'filter': 2}, {'filter': 2}])

@@ -27,7 +27,7 @@ class DemandHistory:
 
     Examples
     --------
-    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.containers import ContainerOperator
     >>> from edrp.enactment.state import OperatorState
     >>> read = ContainerOperator(name="read", processing_duration=0.5, external_rate=4.0, selectivity=0.5)
     >>> write = ContainerOperator(name="write", processing_duration=0.2)

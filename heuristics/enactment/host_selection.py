@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK
+from edrp.core.document import named_resources
 from edrp.enactment import Draft
+from edrp.enactment.containers import AMOUNT_SLACK
 
 Values = NDArray[np.float64]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.extras import Terms, lease_more
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
 from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
 from edrp.heuristics.enactment.placing import place
 from edrp.heuristics.enactment.snapshot import SnapshotRule
-from edrp.problems.enactment import EnactmentProblem
 
 
 class HostSelection(SnapshotRule):
@@ -34,7 +34,7 @@ class HostSelection(SnapshotRule):
     ...     current=[{"name": "a", "type": "small", "instances": {"filter": 2}},
     ...              {"name": "b", "type": "small", "instances": {"filter": 1}}],
     ... )
-    >>> from edrp.methods import Options
+    >>> from edrp.core.methods import Options
     >>> [str(host.instances) for host in HostSelection().run(problem, Options()).decision]
     ["{'filter': 3}"]
     """

@@ -31,7 +31,7 @@ class OperatorSelection:
     --------
     Nothing waits at the second operator, which took 0.3 s of 0.5 s:
 
-    >>> from edrp.documents.enactment import ContainerOperator
+    >>> from edrp.enactment.containers import ContainerOperator
     >>> work = ContainerOperator(name="work", processing_duration=0.5)
     >>> states = {"a": OperatorState(work, queue=9, durations=(2.0,)), "b": OperatorState(work, durations=(0.3,))}
     >>> {name: round(value, 4) for name, value in OperatorSelection().utilities(states, {"a": 2, "b": 4}).items()}

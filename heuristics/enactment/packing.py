@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, Host, HostType
+from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, Host, HostType
 from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
-from edrp.heuristics.filling import filled
+from edrp.heuristics.placement.filling import filled
 
 Integers = NDArray[np.int64]
 Values = NDArray[np.float64]

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from edrp.documents.enactment import HostType, fits
 from edrp.enactment import Action, Draft, EnactmentState
+from edrp.enactment.containers import HostType, fits
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
 from edrp.heuristics.enactment.forecast import DemandHistory, Paths, PathSettings, paths
 from edrp.heuristics.enactment.predictive_filling import fill, supported
@@ -115,7 +115,7 @@ class PredictivePolicy:
 
     Examples
     --------
-    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment.containers import ContainerOperator, HostType
     >>> from edrp.enactment import HostState, OperatorState
     >>> work = ContainerOperator(name="work", processing_duration=0.5, external_rate=4.0, resources={"cpu": 1})
     >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK
-from edrp.enactment.draft import Draft
+from edrp.core.document import named_resources
+from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.enactment.tentative_state import Draft
 from edrp.heuristics.enactment.forecast import Vector
 from edrp.heuristics.enactment.predictive_targets import Flow
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.kernels import kernel
 from edrp.heuristics.enactment.forecast import Paths, Vector
-from edrp.kernels import kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import HostType, fits
-from edrp.enactment.draft import Draft
+from edrp.core.document import named_resources
+from edrp.enactment.containers import HostType, fits
 from edrp.enactment.state import EnactmentState
+from edrp.enactment.tentative_state import Draft
 from edrp.heuristics.enactment.forecast import DemandHistory, Vector
 from edrp.heuristics.enactment.predictive_targets import Flow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edrp.enactment.draft import Draft
+from edrp.enactment.tentative_state import Draft
 from edrp.heuristics.enactment.predictive_filling import coverage, make_room, spare, tightest
 
 

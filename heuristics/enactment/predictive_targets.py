@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.kernels import kernel
 from edrp.heuristics.enactment.forecast import Vector
-from edrp.kernels import kernel
 
 TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Multiples of the load for which instances stand by though nothing says that it will come to that."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edrp.documents.base import named_resources
+from edrp.core.document import named_resources
 from edrp.enactment import Draft, Migrate
 from edrp.heuristics.enactment.counts import Utilities, staying
 from edrp.heuristics.enactment.host_selection import best_host, usable

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from edrp.core.methods import Options
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.solution import Answer
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.packing import Packing
 from edrp.heuristics.notes import listed
-from edrp.methods import Options
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.enactment import EnactmentProblem
-from edrp.solution import Answer
 
 
 class SnapshotRule(ABC):

@@ -9,12 +9,12 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from edrp.documents.application import Stream
-from edrp.documents.enactment import ContainerApplication, Host
+from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.enactment import Action, Draft, EnactmentState
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.enactment.containers import ContainerApplication, Host
 from edrp.heuristics.enactment.leases import lease_type, sizes_of
 from edrp.heuristics.enactment.packing import Packing
+from edrp.placement.application import Stream
 
 ROUNDING = 1e-9
 """Instances by which a load may exceed what they serve: rounding of rates."""
@@ -58,7 +58,7 @@ class StaticPeakPolicy:
     --------
     At eight times 2 items/s, of which an instance serves two, and 20 % above:
 
-    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment.containers import ContainerOperator, HostType
     >>> from edrp.enactment import OperatorState
     >>> small = HostType(name="small", resources={"cpu": 16}, price=1, billing_time=600)
     >>> work = ContainerOperator(name="filter", processing_duration=0.5, external_rate=2.0, resources={"cpu": 1})

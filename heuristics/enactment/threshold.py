@@ -51,7 +51,7 @@ class ThresholdPolicy:
 
     Examples
     --------
-    >>> from edrp.documents.enactment import ContainerOperator, HostType
+    >>> from edrp.enactment.containers import ContainerOperator, HostType
     >>> from edrp.enactment import HostState, OperatorState
     >>> small = HostType(name="small", resources={"cpu": 2}, price=1, billing_time=600)
     >>> work = ContainerOperator(name="filter", processing_duration=0.5, resources={"cpu": 1})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from edrp.documents.base import named_resources
+from edrp.core.document import named_resources
 from edrp.enactment import Draft, OperatorState
 from edrp.enactment.state import has_room
 from edrp.heuristics.enactment.counts import Utilities, at_most, staying

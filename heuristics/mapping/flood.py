@@ -8,7 +8,9 @@ from time import perf_counter
 
 import numpy as np
 
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.parameters import read_parameters
+from edrp.core.wording import shown
 from edrp.heuristics.mapping.agents.rules import PruningName
 from edrp.heuristics.mapping.agents.rules import Rules as AgentRules
 from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
@@ -29,10 +31,8 @@ from edrp.heuristics.mapping.flood_memory import (
     roomy,
 )
 from edrp.heuristics.mapping.flood_result import FloodResult
+from edrp.mapping.arrays import NetworkTables, TaskTables
 from edrp.mapping.costs import COSTS, CostName, MapFacts
-from edrp.mapping.tables import NetworkTables, TaskTables
-from edrp.parameters import read_parameters
-from edrp.wording import shown
 
 PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 """In the order of the compiled code."""
@@ -79,8 +79,8 @@ class Flood:
 
     Examples
     --------
-    >>> from edrp.mapping.tables import mapping_tables
-    >>> from edrp.problems.mapping import MappingProblem
+    >>> from edrp.mapping.arrays import mapping_tables
+    >>> from edrp.mapping.path_mapping import MappingProblem
     >>> problem = MappingProblem(
     ...     network={
     ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 9}],

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.mapping.flood_memory import (
     ASKED,
     COMPLETE,
@@ -21,7 +22,6 @@ from edrp.heuristics.mapping.flood_memory import (
 )
 from edrp.heuristics.mapping.flood_queue import next_message
 from edrp.heuristics.mapping.flood_steps import SLACK, arrive, look_back, passes, place, send_on
-from edrp.kernels import inlined, inner_loop
 
 
 @inner_loop

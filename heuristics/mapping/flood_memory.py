@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.mapping.tables import NetworkTables, TaskTables
+from edrp.mapping.arrays import NetworkTables, TaskTables
 
 START, PUBLIC = -1, -2
 """In place of an arc: the map comes from the user's portal, or over the public network."""

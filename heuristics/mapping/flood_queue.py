@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edrp.core.kernels import inlined
 from edrp.heuristics.mapping.flood_memory import (
     CAPPED,
     HANDLED,
@@ -13,8 +14,7 @@ from edrp.heuristics.mapping.flood_memory import (
     NetworkArrays,
     Rules,
 )
-from edrp.kernels import inlined
-from edrp.mapping.draws import uniform
+from edrp.mapping.counter_random import uniform
 
 
 @inlined

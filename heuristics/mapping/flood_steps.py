@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import exp
 from typing import Any
 
+from edrp.core.kernels import inlined
 from edrp.heuristics.mapping.flood_memory import PUBLIC, START, Memory, NetworkArrays, Rules, TaskArrays
 from edrp.heuristics.mapping.flood_queue import send
-from edrp.kernels import inlined
-from edrp.mapping.draws import uniform
+from edrp.mapping.counter_random import uniform
 
 SLACK = 1.0 + 1e-9
 """Limits are kept up to rounding, as the problem evaluates them."""

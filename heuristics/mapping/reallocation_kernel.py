@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.kernels import inlined, kernel
+from edrp.core.kernels import inlined, kernel
 
 SLACK = 1e-9
 """Part of a rate that may be missing on an arc: what rounding makes of an exact fit."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.methods import Options
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.heuristics.notes import listed
+from edrp.mapping.arrays import NetworkTables, network_tables
 from edrp.mapping.flows import FlowTables, flow_tables, most_links, route_names
-from edrp.mapping.tables import NetworkTables, network_tables
-from edrp.methods import Options
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.link_allocation import SLACK, LinkAllocationProblem
-from edrp.solution import Answer
+from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
 
 
 class GreedyReallocation:

@@ -6,16 +6,16 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from edrp.documents.intervals import Assignment, Interval
+from edrp.core.methods import Options
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking
 from edrp.heuristics.migration.even_split import EvenSplit
 from edrp.heuristics.migration.ring import ring_assignment
 from edrp.heuristics.migration.rule import NEW, Change, Integers, Reassignment, Rule
 from edrp.heuristics.notes import listed
-from edrp.methods import Options
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.migration import MigrationProblem
-from edrp.solution import Answer
+from edrp.migration.intervals import Assignment, Interval
+from edrp.migration.single_step import MigrationProblem
 
 
 class MigrationRule(ABC):

@@ -6,8 +6,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from edrp.documents.intervals import Assignment, Interval
-from edrp.problems.migration import MigrationProblem
+from edrp.migration.intervals import Assignment, Interval
+from edrp.migration.single_step import MigrationProblem
 
 
 def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from edrp.documents.intervals import load_limit
+from edrp.migration.intervals import load_limit
 
 Integers = NDArray[np.int64]
 Values = NDArray[np.float64]

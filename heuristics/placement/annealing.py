@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled, compile_problem
-from edrp.heuristics.crowd_annealing import annealed_crowd, crowded, pairs_per_operator
-from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.moves import (
+from edrp.core.kernels import inlined, inner_loop
+from edrp.core.methods import Options
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.heuristics.placement.arrays import Tables, tables_of
+from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.count_annealing import annealed_crowd, crowded, pairs_per_operator
+from edrp.heuristics.placement.moves import (
     exchange_nodes,
     move,
     move_all,
@@ -21,8 +25,8 @@ from edrp.heuristics.moves import (
     settle_touched,
     swap,
 )
-from edrp.heuristics.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
-from edrp.heuristics.state import (
+from edrp.heuristics.placement.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
+from edrp.heuristics.placement.state import (
     BROKEN,
     State,
     copy_placement,
@@ -33,12 +37,8 @@ from edrp.heuristics.state import (
     refresh_all,
     settle,
 )
-from edrp.heuristics.tables import Tables, tables_of
-from edrp.kernels import inlined, inner_loop
-from edrp.methods import Options
-from edrp.parameters import read_parameters
-from edrp.problems.placement import PlacementProblem
-from edrp.solution import Answer, StoppedBecause
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.problem import PlacementProblem
 
 CHUNK = 10_000
 """Steps between two looks at the clock, where streams have few pairs of replicas."""

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.reconfiguration import downtime_floor
-from edrp.scales import cost_scale, largest_objective
-from edrp.ties import TIE_COST
+from edrp.placement.compiled import Compiled
+from edrp.placement.reconfiguration import downtime_floor
+from edrp.placement.scales import cost_scale, largest_objective
+from edrp.placement.ties import TIE_COST
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,14 +13,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.heuristics.crowd import BROKEN, Crowd, energy, excess, perform, refresh_all, room, undo
-from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.start import Placement, random_fit, stable_degrees
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined, inner_loop
-from edrp.methods import Options
-from edrp.solution import StoppedBecause
+from edrp.core.kernels import inlined, inner_loop
+from edrp.core.methods import Options
+from edrp.core.solution import StoppedBecause
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.counts import BROKEN, Crowd, energy, excess, perform, refresh_all, room, undo
+from edrp.heuristics.placement.start import Placement, random_fit, stable_degrees
+from edrp.placement.compiled import Compiled
 
 MANY_PAIRS = 1000
 """Pairs of replicas per operator, over its streams, from which counting them by node is worth while."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.state import BREACH, PENALTY
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.state import BREACH, PENALTY
 
 BROKEN = 5
 """Place in `Crowd.values` that is 1 where a limit or capacity is broken."""

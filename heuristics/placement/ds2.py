@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from edrp.compiled import Compiled
-from edrp.documents import Operator
-from edrp.documents.latency import Mm1Latency, PolynomialLatency
-from edrp.heuristics.filling import Filling, Integers, PlacementRule, dealt
-from edrp.heuristics.start import stable_degrees
+from edrp.heuristics.placement.filling import Filling, Integers, PlacementRule, dealt
+from edrp.heuristics.placement.start import stable_degrees
+from edrp.placement.application import Operator
+from edrp.placement.compiled import Compiled
+from edrp.placement.latency import Mm1Latency, PolynomialLatency
 
 ROUNDING = 1e-9
 """Relative: a load that needs no more than this beyond a whole number of replicas gets that number."""

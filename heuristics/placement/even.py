@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from edrp.compiled import Compiled
-from edrp.heuristics.filling import Filling, PlacementRule, dealt, least_stable
+from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt, least_stable
+from edrp.placement.compiled import Compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled, compile_problem
+from edrp.core.methods import Options
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.solution import Answer
 from edrp.heuristics.notes import listed, shortened
-from edrp.heuristics.start import overloaded, stable_degrees
-from edrp.methods import Options
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.placement import PlacementProblem
-from edrp.solution import Answer
+from edrp.heuristics.placement.start import overloaded, stable_degrees
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.metrics.base import LIMIT_SLACK
+from edrp.placement.problem import PlacementProblem
 
 Integers = NDArray[np.int64]
 Values = NDArray[np.float64]

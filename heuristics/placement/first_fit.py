@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edrp.compiled import Compiled
-from edrp.heuristics.filling import Filling, PlacementRule, filled, least_stable
+from edrp.heuristics.placement.filling import Filling, PlacementRule, filled, least_stable
+from edrp.placement.compiled import Compiled
 
 
 @dataclass(frozen=True, slots=True)

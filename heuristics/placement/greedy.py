@@ -10,15 +10,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from edrp.compiled import Compiled, compile_problem
-from edrp.documents import Deployment
+from edrp.core.methods import Options
+from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.problem import Evaluation
+from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.notes import listed
-from edrp.heuristics.start import first_fit, overloaded, random_fit
-from edrp.methods import Options
-from edrp.parameters import NoParameters, read_parameters
-from edrp.problems.base import Evaluation
-from edrp.problems.placement import PlacementProblem
-from edrp.solution import Answer, StoppedBecause
+from edrp.heuristics.placement.start import first_fit, overloaded, random_fit
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.problem import PlacementProblem
 
 Rank = tuple[int, float]
 """Number of broken limits, then the objective."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from edrp.compiled import Compiled
-from edrp.heuristics.filling import Filling, Integers, PlacementRule, Values, filled, least_stable
+from edrp.heuristics.placement.filling import Filling, Integers, PlacementRule, Values, filled, least_stable
+from edrp.placement.compiled import Compiled
 
 
 class LargestNode(PlacementRule):

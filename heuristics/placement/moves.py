@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.state import State, fits, occupy, refresh, settle
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.state import State, fits, occupy, refresh, settle
 
 
 @inlined

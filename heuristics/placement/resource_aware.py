@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from edrp.compiled import Compiled
-from edrp.heuristics.filling import Filling, PlacementRule, least_stable
-from edrp.heuristics.resource_aware_order import Components, by_connections, by_proximity
-from edrp.heuristics.resource_aware_search import DEEPEST, PLACED, STATES, UNFINISHED, Turns, place_on
-from edrp.methods import Options
-from edrp.parameters import read_parameters
-from edrp.problems.placement import PlacementProblem
-from edrp.solution import Answer
+from edrp.core.methods import Options
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer
+from edrp.heuristics.placement.filling import Filling, PlacementRule, least_stable
+from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
+from edrp.heuristics.placement.resource_aware_search import DEEPEST, PLACED, STATES, UNFINISHED, Turns, place_on
+from edrp.placement.compiled import Compiled
+from edrp.placement.problem import PlacementProblem
 
 STATES_AT_ONCE = 500
 """Executors placed between two looks at the clock."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
 
 Integers = NDArray[np.int64]
 Values = NDArray[np.float64]

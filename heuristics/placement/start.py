@@ -9,10 +9,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.documents import Deployment
+from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.notes import listed
-from edrp.solution import Answer, StoppedBecause
+from edrp.placement.compiled import Compiled
+from edrp.placement.deployment import Deployment
 
 Integers = NDArray[np.int64]
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.start import Placement
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined, inner_loop
-from edrp.ties import TIE_MOVE
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.start import Placement
+from edrp.placement.ties import TIE_MOVE
 
 PENALTY = 2.0
 """Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""

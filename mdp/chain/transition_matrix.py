@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain import markov_chains
 from edrp.mdp.chain.transition_counts import Counts, checked_transitions, count_transitions, faults_of_counts
 

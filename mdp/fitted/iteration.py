@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit

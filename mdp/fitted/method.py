@@ -9,6 +9,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from edrp.core.methods import Options
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer
 from edrp.mdp.fitted.guard import Guarded, guard
 from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
 from edrp.mdp.fitted.policies import Replies, SingleStep
@@ -16,10 +19,7 @@ from edrp.mdp.fitted.trajectories import draw_classes, follow
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
-from edrp.methods import Options
-from edrp.parameters import read_parameters
-from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision
-from edrp.solution import Answer
+from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
 RUNS = 200
 ESTIMATED = "the projected cost is estimated by simulation; the bound is what ssm moves in this step"

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.matching import gain_between

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inner_loop
-from edrp.mdp.best_reply import Workspace, from_the_right, weigh
+from edrp.core.kernels import inner_loop
+from edrp.mdp.best_response import Workspace, from_the_right, weigh
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.tasks import Boundaries, Values
 from edrp.mdp.trie import Trie

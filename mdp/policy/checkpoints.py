@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.errors import InvalidInstanceError
-from edrp.files import write_whole
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.files import write_whole
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.parameters import fingerprint, parameters_of
 from edrp.mdp.policy.pmc import Iteration

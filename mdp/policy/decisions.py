@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edrp.documents.intervals import Assignment, Interval
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.mdp.best_reply import best_replies
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.mdp.best_response import best_replies
 from edrp.mdp.matching import assign, match
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.mdp.trie import Lookahead, look_ahead
-from edrp.problems.migration_policy import PolicyDecision
-from edrp.problems.projected_costs import ProjectedCosts
+from edrp.migration.intervals import Assignment, Interval
+from edrp.migration.policy import PolicyDecision
+from edrp.migration.projected_costs import ProjectedCosts
 
 
 @dataclass(frozen=True)

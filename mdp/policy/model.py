@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.intervals import load_limit
-from edrp.mdp.best_reply import colexicographic
+from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions, partition_bytes
 from edrp.mdp.tasks import Tasks, Values
 from edrp.mdp.trie import Trie
+from edrp.migration.intervals import load_limit
 
 if TYPE_CHECKING:
-    from edrp.problems.migration_policy import MigrationPolicyProblem
+    from edrp.migration.policy import MigrationPolicyProblem
 
 Integers = NDArray[np.int64]
 

@@ -22,12 +22,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inner_loop
-from edrp.mdp.best_reply import best_replies
+from edrp.core.kernels import inner_loop
+from edrp.mdp.best_response import best_replies
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Values
 from edrp.mdp.trie import Lookahead, look_ahead
-from edrp.problems.projected_costs import ProjectedCosts
+from edrp.migration.projected_costs import ProjectedCosts
 
 Integers = NDArray[np.int64]
 ByClass = list[Values]

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
-from edrp.errors import BackendUnavailableError
+from edrp.core.errors import BackendUnavailableError
+from edrp.core.spark import cancelled_with_us
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.parameters import fingerprint, parameters_of
 from edrp.mdp.policy.pmc import CHUNK, ByClass, Integers, Sweep, empty_sweep, look_aheads, sweep_rows
 from edrp.mdp.trie import Lookahead
-from edrp.spark import cancelled_with_us
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

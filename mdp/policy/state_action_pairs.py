@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Values
-from edrp.memory import refuse_beyond_memory
 
 Integers = NDArray[np.int64]
 

@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.files import read_whole, write_whole
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole, write_whole
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.parameters import differences, fingerprint, model_of, parameters_of
 from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, iterate
 from edrp.mdp.policy.tables import lists_of, refuse_changed, rows_of, write_classes
-from edrp.problems.migration_policy import MigrationPolicyProblem
-from edrp.problems.projected_costs import ProjectedCosts
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.projected_costs import ProjectedCosts
 
 log = logging.getLogger("edrp.pmc")
 PARAMETERS, COSTS, MANIFEST, SWEEPS = "parameters.json", "costs.parquet", "manifest.json", "sweeps"

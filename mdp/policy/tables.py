@@ -13,7 +13,7 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 
 
 def lists_of(rows: NDArray[Any]) -> pyarrow.Array:

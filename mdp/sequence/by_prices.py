@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from edrp.mdp.best_reply import colexicographic
+from edrp.core.memory import memory_limit
+from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.heuristic import Pools, improved
 from edrp.mdp.sequence.prices import Relaxation
 from edrp.mdp.sequence.program import LastStep, OutOfTimeError, Stage, best_path, search_seconds
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered
-from edrp.memory import memory_limit
 
 LISTING_SECONDS = 5.0
 """Rough time that searching all partitions that are left may take, to end passes with it."""

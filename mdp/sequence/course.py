@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.intervals import Assignment, Interval, load_limit
-from edrp.mdp.best_reply import colexicographic
+from edrp.mdp.best_response import colexicographic
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import Layers, Partitions, enumerate_partitions, layers, paths_to_end
 from edrp.mdp.policy.decisions import in_place
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
 from edrp.mdp.trie import Trie
+from edrp.migration.intervals import Assignment, Interval, load_limit
 
 if TYPE_CHECKING:
-    from edrp.problems.migration_sequence import MigrationSequence
+    from edrp.migration.sequence import MigrationSequence
 
 Integers = NDArray[np.int64]
 Path = tuple[Boundaries, ...]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.program import LastStep, Stage, best_path, search_seconds
-from edrp.memory import refuse_beyond_memory
 
 
 def enumeration_needs(course: Course) -> tuple[float, int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from edrp.kernels import inner_loop
+from edrp.core.kernels import inner_loop
 from edrp.mdp.matching import gain_between
 from edrp.mdp.sequence.course import Course, Path, Step
 from edrp.mdp.single_step.ssm import ssm

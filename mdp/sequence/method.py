@@ -8,16 +8,16 @@ from itertools import pairwise
 from time import perf_counter
 from typing import Literal
 
+from edrp.core.memory import memory_limit
+from edrp.core.methods import Options
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer
 from edrp.mdp.sequence.by_prices import Ended, Search, search_by_prices
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.enumerated import enumerate_path, enumeration_needs
 from edrp.mdp.sequence.heuristic import Pools, search_path
 from edrp.mdp.sequence.program import OutOfTimeError
-from edrp.memory import memory_limit
-from edrp.methods import Options
-from edrp.parameters import read_parameters
-from edrp.problems.migration_sequence import MigrationSequence
-from edrp.solution import Answer
+from edrp.migration.sequence import MigrationSequence
 
 log = logging.getLogger("edrp.oms")
 

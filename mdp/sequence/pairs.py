@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.tasks import Values
 from edrp.mdp.trie import Trie
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.mdp.best_reply import best_replies
+from edrp.mdp.best_response import best_replies
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.sequence.course import Path

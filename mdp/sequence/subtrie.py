@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inner_loop
+from edrp.core.kernels import inner_loop
 from edrp.mdp.partitions import Partitions, boundary_type
 from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie, number

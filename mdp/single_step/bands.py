@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.kernels import inlined, inner_loop, kernel
+from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.tasks import Boundaries, Values
 
 

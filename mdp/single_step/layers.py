@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inlined, inner_loop, kernel
+from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.single_step.bands import Bands
 from edrp.mdp.tasks import Boundaries, Values
 

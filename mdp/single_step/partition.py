@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.kernels import inlined, inner_loop, kernel
+from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.single_step.bands import Bands, tighten, trim
 from edrp.mdp.single_step.layers import OPEN, TAKEN, Counts, Line, Room, set_layer
 from edrp.mdp.tasks import Boundaries, Values

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.documents.intervals import Assignment, load_limit
-from edrp.kernels import inner_loop, kernel
+from edrp.core.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
 from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import Counts, Line, Room, line_of, mirrored, room_for
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
+from edrp.migration.intervals import Assignment, load_limit
 
 EQUAL_LOADS = 1e-12
 """Loads that differ by less than this share of all work are equal."""

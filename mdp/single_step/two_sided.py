@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.kernels import inlined, inner_loop, kernel
+from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS
 from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, line_of

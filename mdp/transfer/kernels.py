@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
 
 Integers = NDArray[np.int64]
 

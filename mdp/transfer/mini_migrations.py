@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.kernels import kernel
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.kernels import kernel
 
 Integers = NDArray[np.int64]
 Values = NDArray[np.float64]

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edrp.documents.intervals import Interval, Move
 from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
 from edrp.mdp.transfer.roles import NodeRoles, nodes_of_tasks, roles, traffic_of
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+from edrp.migration.intervals import Interval, Move
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edrp.documents.intervals import Interval, Move, uncovered
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.migration.intervals import Interval, Move, uncovered
 
 Nodes = NDArray[np.int64]
 Values = NDArray[np.float64]

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.configurations import multisets
-from edrp.errors import InvalidInstanceError
-from edrp.second_best import second_best
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.formulations.placement.second_best import second_best
+from edrp.placement.configurations import multisets
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 
 def small(seed):

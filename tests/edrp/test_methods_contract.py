@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import edrp
-from edrp.methods import Options, methods
-from edrp.solution import Answer
+from edrp.core.methods import Options, methods
+from edrp.core.solution import Answer
 from edrp.testing import CHECKS, check_method
-from edrp.validation.contract_problems import CONTRACT_PROBLEMS
+from edrp.validation.oracles.all_check_problems import CONTRACT_PROBLEMS
 
 
 # The clauses of one method in one worker, which compiles its kernels once.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 
@@ -25,7 +25,7 @@ def wheel(tmp_path_factory):
     place = tmp_path_factory.mktemp("wheel")
     source = place / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "setup.py", "README.md"):
         shutil.copy(ROOT / name, source)
     for name in ("edrp", *ROOMS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -64,9 +64,7 @@ def python(site: Path, *arguments: str) -> str:
 
 
 def test_every_module_is_in_the_wheel(wheel):
-    mapped = SETTINGS["tool"]["setuptools"]["package-dir"]
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")}
-    assert set(mapped.values()) == set(ROOMS)
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "edrp").rglob("*.py")}
     expected |= {f"edrp/{path.relative_to(ROOT).as_posix()}" for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert inside == expected

@@ -19,7 +19,7 @@ from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.tasks import Boundaries, Tasks
-from edrp.problems.projected_costs import migration_costs
+from edrp.migration.projected_costs import migration_costs
 
 
 @cache

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
 from edrp.mdp.transfer.roles import roles, traffic_between
 from edrp.mdp.transfer.schedules import schedule_transfers

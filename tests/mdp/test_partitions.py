@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from edrp.documents.intervals import load_limit
-from edrp.errors import ProblemTooLargeError
-from edrp.mdp.best_reply import best_replies, colexicographic
+from edrp.core.errors import ProblemTooLargeError
+from edrp.mdp.best_response import best_replies, colexicographic
 from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered, without
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, arcs_of, look_ahead, rank_partitions
+from edrp.migration.intervals import load_limit
 
 SKEWS = ("uniform", "lognormal")
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, iterate, look_aheads, sweep_rows
 from edrp.mdp.tasks import Tasks
-from edrp.problems.projected_costs import migration_costs
-from edrp.validation.policy_brute_force import PolicyBruteForce
+from edrp.migration.projected_costs import migration_costs
+from edrp.validation.oracles.migration.policy_brute_force import PolicyBruteForce
 
 
 def small_problem(seed: int, **changes) -> edrp.MigrationPolicyProblem:

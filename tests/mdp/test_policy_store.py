@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel

@@ -6,8 +6,8 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from edrp.documents.intervals import load_limit
-from edrp.errors import ProblemTooLargeError
+from edrp.core.errors import ProblemTooLargeError
+from edrp.core.methods import Options
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import enumerate_partitions, sample_partitions
 from edrp.mdp.sequence import by_prices, method
@@ -20,9 +20,9 @@ from edrp.mdp.sequence.pairs import Choices, Pairs, Side, arc_minima, least_pair
 from edrp.mdp.sequence.prices import Relaxation
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, arcs_of
-from edrp.methods import Options
-from edrp.problems.migration_sequence import MigrationSequence
-from edrp.validation.sequence_brute_force import brute_force_sequence
+from edrp.migration.intervals import load_limit
+from edrp.migration.sequence import MigrationSequence
+from edrp.validation.oracles.migration.sequence_brute_force import brute_force_sequence
 
 WAYS = ("auto", "enumerated", "prices", "heuristic")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edrp.errors import BackendUnavailableError
+from edrp.core.errors import BackendUnavailableError
+from edrp.core.spark import spark_session
 from edrp.mdp.policy import spark as engine
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.spark import Spark
 from edrp.mdp.policy.store import load_policy, precompute_policy
 from edrp.mdp.tasks import Tasks
-from edrp.spark import spark_session
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from edrp.documents.intervals import load_limit
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
 from edrp.mdp.single_step.bands import room_for_bands, set_bands
 from edrp.mdp.single_step.layers import line_of, room_for
@@ -20,8 +19,9 @@ from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.single_step.two_sided import two_sided
 from edrp.mdp.tasks import OldNodes, Tasks
-from edrp.problems.migration import MigrationProblem
-from edrp.validation.migration_brute_force import brute_force_migration, enumerate_migrations
+from edrp.migration.intervals import load_limit
+from edrp.migration.single_step import MigrationProblem
+from edrp.validation.oracles.migration.single_step_brute_force import brute_force_migration, enumerate_migrations
 
 _spec = spec_from_file_location("printed_ssm", Path(__file__).with_name("printed_ssm.py"))
 printed = module_from_spec(_spec)

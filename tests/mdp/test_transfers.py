@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edrp.documents.intervals import moves_between
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+from edrp.migration.intervals import moves_between
 
 
 def random_traffic(generator: np.random.Generator) -> NDArray[np.float64]:

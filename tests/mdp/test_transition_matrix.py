@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.chain.transition_counts import count_transitions
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 

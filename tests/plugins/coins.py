@@ -5,8 +5,8 @@ import signal
 import time
 from typing import Literal
 
-from edrp.problems.base import Evaluation, Problem
-from edrp.solution import Answer, Solution
+from edrp.core.problem import Evaluation, Problem
+from edrp.core.solution import Answer, Solution
 
 
 def harm(side):

@@ -6,7 +6,7 @@ import os
 import platform
 from pathlib import Path
 
-from edrp.solution import installed_versions
+from edrp.core.solution import installed_versions
 
 
 def machine() -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from edrp.methods import methods
+from edrp.core.methods import methods
 from edrp.validation.benchmark.statistics import TIE, mean_interval
 
 OPTIMAL = 1e-6
@@ -95,7 +95,7 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gap(objective: pd.Series, reference: pd.Series) -> pd.Series:
-    """`edrp.solution.relative_gap` of columns; NaN where there is no objective."""
+    """`edrp.core.solution.relative_gap` of columns; NaN where there is no objective."""
     return ((objective - reference) / objective.abs().clip(lower=1e-12)).clip(lower=0.0)
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from edrp.datasets.debs2015 import debs2015
-from edrp.datasets.geometric import geometric
-from edrp.datasets.topologies import ansnet
+from edrp.core.problem import Problem
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.datasets.placement.topologies import ansnet
 from edrp.heuristics.migration import BalancedPacking
-from edrp.problems.base import Problem
-from edrp.problems.migration import MigrationProblem
-from edrp.validation.migration_series import departures
-from edrp.validation.scenario import WEIGHTINGS, first_deployment
-from edrp.validation.table_iv import MAX_REPLICAS, NETWORK_SEED, NODES, RATE
+from edrp.migration.single_step import MigrationProblem
+from edrp.validation.papers.edrp.scenario import WEIGHTINGS, first_deployment
+from edrp.validation.papers.edrp.table_iv import MAX_REPLICAS, NETWORK_SEED, NODES, RATE
+from edrp.validation.papers.state_migration.series import departures
 
 RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
 """Tuples/s, from the least to the greatest of EDRP, section 7.2."""

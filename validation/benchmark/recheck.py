@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import text_hash
-from edrp.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.instances import SOLUTION_KINDS, loads
-from edrp.problems.base import Problem
-from edrp.solution import Solution
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
+from edrp.core.instances import SOLUTION_KINDS, loads
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
 
 TOLERANCE = 1e-6
 """Relative: differences up to this are rounding."""

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task, choices_of, seeds_of
-from edrp.datasets.families import FAMILIES, generate
-from edrp.errors import BackendUnavailableError, Fault, InvalidInstanceError
-from edrp.files import write_whole
-from edrp.methods import methods
-from edrp.problems.base import Problem
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.files import write_whole
+from edrp.core.methods import methods
+from edrp.core.problem import Problem
+from edrp.datasets.families.registry import FAMILIES, generate
 from edrp.validation.benchmark.recheck import Alarm, alarms_of, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from edrp.methods import methods
+from edrp.core.methods import methods
 from edrp.validation.benchmark import charts, words
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.measures import by_instance, families_of, summary_of

@@ -9,27 +9,27 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, get_args
 
-from edrp.datasets.arrival_patterns import PATTERNS
-from edrp.datasets.containers import BILLING_TIMES
-from edrp.datasets.continuum import LOADS, OPERATIONS, paper_problem
-from edrp.datasets.debs2015 import debs2015
-from edrp.datasets.families import generate
-from edrp.datasets.geometric import geometric
-from edrp.datasets.layered import layered
-from edrp.datasets.manufacturing import manufacturing_scenario
-from edrp.datasets.mapping_networks import mapping_problem
-from edrp.datasets.platforms import RATE as TASK_RATE
-from edrp.datasets.platforms import Networks, bimodal_scenario
-from edrp.datasets.production import production_instances
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.plugins import added
-from edrp.problems.base import Problem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.plugins import added
+from edrp.core.problem import Problem
+from edrp.core.wording import suggestion
+from edrp.datasets.enactment.arrival_patterns import PATTERNS
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
+from edrp.datasets.families.enactment.containers import BILLING_TIMES
+from edrp.datasets.families.mapping.networks import mapping_problem
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.registry import generate
+from edrp.datasets.mapping.platforms import RATE as TASK_RATE
+from edrp.datasets.mapping.platforms import Networks, bimodal_scenario
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, paper_problem
+from edrp.datasets.placement.production import production_instances
 from edrp.validation.benchmark.paper import RATES, paper_instances
-from edrp.validation.bimodal.methods import METHODS as CHOICE_METHODS
-from edrp.validation.enactment.methods import METHODS as POLICY_METHODS
-from edrp.validation.scenario import WEIGHTINGS, first_deployment
-from edrp.validation.table_iv import NETWORK_SEED
-from edrp.wording import suggestion
+from edrp.validation.papers.edrp.scenario import WEIGHTINGS, first_deployment
+from edrp.validation.papers.edrp.table_iv import NETWORK_SEED
+from edrp.validation.simulation.enactment.methods import METHODS as POLICY_METHODS
+from edrp.validation.simulation.mapping.methods import METHODS as CHOICE_METHODS
 
 Instances = Iterable[tuple[str, Problem | str]]
 """Pairs of an id and a problem, or its JSON text. Ids that differ only in numbers are of one family: "diamond-000017"."""

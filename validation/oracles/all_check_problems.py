@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from edrp.datasets import layered
-from edrp.datasets.continuum import random_problem as continuum_problem
-from edrp.documents import Deployment
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
-from edrp.problems.migration import MigrationProblem
-from edrp.problems.migration_policy import MigrationPolicyProblem, PolicyDecision
-from edrp.problems.migration_sequence import MigrationSequence
-from edrp.validation.bimodal.contract import BimodalScenarioProblems
-from edrp.validation.brute_force import brute_force
-from edrp.validation.contract_base import ContractProblems
-from edrp.validation.enactment.contract import ScenarioProblems
-from edrp.validation.enactment_contract_problems import EnactmentProblems, LeasingProblems
-from edrp.validation.link_allocation_contract_problems import LinkAllocationProblems
-from edrp.validation.mapping_contract_problems import MappingProblems
-from edrp.validation.migration_brute_force import brute_force_migration
-from edrp.validation.policy_brute_force import PolicyBruteForce
-from edrp.validation.random_problems import random_problem
-from edrp.validation.random_score_problems import random_score_problem
-from edrp.validation.score_brute_force import brute_force_score
-from edrp.validation.sequence_brute_force import brute_force_sequence
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.placement.latency_aware_test_bed import random_problem as continuum_problem
+from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
+from edrp.migration.sequence import MigrationSequence
+from edrp.migration.single_step import MigrationProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+from edrp.validation.oracles.check_problems import ContractProblems
+from edrp.validation.oracles.enactment.check_problems import EnactmentProblems, LeasingProblems
+from edrp.validation.oracles.enactment.scenario_check_problems import ScenarioProblems
+from edrp.validation.oracles.mapping.link_allocation_check_problems import LinkAllocationProblems
+from edrp.validation.oracles.mapping.path_mapping_check_problems import MappingProblems
+from edrp.validation.oracles.mapping.scenario_check_problems import BimodalScenarioProblems
+from edrp.validation.oracles.migration.policy_brute_force import PolicyBruteForce
+from edrp.validation.oracles.migration.sequence_brute_force import brute_force_sequence
+from edrp.validation.oracles.migration.single_step_brute_force import brute_force_migration
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
 
 
 class DeploymentProblems(ContractProblems):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.errors import BackendUnavailableError
+from edrp.core.errors import BackendUnavailableError
 
 GRID = "#e6e6e6"
 

@@ -13,9 +13,9 @@ from joblib import Parallel, cpu_count, delayed
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from edrp.problems.edrp import Weights
-from edrp.validation.replay import Replay, StepProgress
-from edrp.validation.scenario import WEIGHTINGS
+from edrp.placement.edrp import Weights
+from edrp.validation.papers.edrp.scenario import WEIGHTINGS
+from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 Run = Callable[[Weights, StepProgress], Replay]
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from edrp.errors import BackendUnavailableError
+from edrp.core.errors import BackendUnavailableError
 from edrp.validation.benchmark.table import Table
 
 TEMPLATE, BENCHMARK_TEMPLATE = "page.html.jinja", "report.html.jinja"
@@ -71,7 +71,7 @@ def render(page: Page) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files("edrp.validation.reporting").joinpath(TEMPLATE).read_text(encoding="utf-8"))
+    template = environment.from_string(files("edrp.validation.report").joinpath(TEMPLATE).read_text(encoding="utf-8"))
     return template.render(page=page, style=Markup(_benchmark_style()))
 
 

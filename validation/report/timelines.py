@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.files import write_whole
+from edrp.core.files import write_whole
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 LONG, LONGER = 6 * HOUR, 2 * DAY

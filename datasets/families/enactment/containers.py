@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from edrp.datasets.families.placement.shapes import Shape
 from edrp.datasets.rounding import rounded
-from edrp.datasets.shapes import Shape
-from edrp.documents.enactment import ContainerApplication, Host, HostType, fits
 from edrp.enactment import Draft, EnactmentState, OperatorState
+from edrp.enactment.containers import ContainerApplication, Host, HostType, fits
 
 DURATIONS = (0.1, 3.0)
 """Seconds; the logarithm is uniform. The factory's lie between 0.5 and 1.5."""
@@ -92,7 +92,7 @@ def running_hosts(
 ) -> tuple[Host, ...]:
     """So many instances of each operator on leased hosts, operators in random order, each on the first host with room.
 
-    >>> from edrp.datasets.manufacturing import manufacturing_application, manufacturing_host
+    >>> from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_host
     >>> hosts = running_hosts(manufacturing_application(), (manufacturing_host(),),
     ...                       {"inform-user": 9, "parse-and-distribute-data": 6}, np.random.default_rng(0))
     >>> [host.instances for host in hosts]

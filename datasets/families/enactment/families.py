@@ -7,19 +7,19 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from edrp.datasets.arrival_patterns import PATTERNS, arrivals, random_walk
-from edrp.datasets.containers import BILLING_TIMES, container_application, host_types, running_hosts
-from edrp.datasets.departures import DAYS_OF_YEAR, YEAR, departure_machines
+from edrp.core.problem import Problem
+from edrp.datasets.enactment.arrival_patterns import PATTERNS, arrivals, random_walk
+from edrp.datasets.enactment.departures import DAYS_OF_YEAR, YEAR, departure_machines
+from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_host
+from edrp.datasets.families.enactment.containers import BILLING_TIMES, container_application, host_types, running_hosts
 from edrp.datasets.families.family import Family
-from edrp.datasets.flights import DAY
-from edrp.datasets.manufacturing import manufacturing_application, manufacturing_host
+from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
 from edrp.datasets.rounding import rounded
-from edrp.datasets.shapes import SHAPES, ShapeMaker
-from edrp.documents.enactment import ContainerApplication, HostType
-from edrp.problems.base import Problem
-from edrp.problems.enactment import EnactmentProblem, fewest_instances
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.problems.leasing import LeasingProblem
+from edrp.datasets.traces.flights import DAY
+from edrp.enactment.containers import ContainerApplication, HostType
+from edrp.enactment.leasing import LeasingProblem
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.snapshot import EnactmentProblem, fewest_instances
 
 World = tuple[ContainerApplication, tuple[HostType, ...]]
 WorldMaker = Callable[[np.random.Generator, float], World]

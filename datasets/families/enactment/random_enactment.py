@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.leasing import LeasingProblem
+from edrp.enactment.leasing import LeasingProblem
+from edrp.enactment.snapshot import EnactmentProblem
 
 Random = np.random.Generator
 

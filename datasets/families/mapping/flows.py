@@ -8,11 +8,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from edrp.datasets.platforms import LINKS, SERVERS, SHRINKAGE, SOURCE_RATE, bimodal_platform
+from edrp.datasets.mapping.platforms import LINKS, SERVERS, SHRINKAGE, SOURCE_RATE, bimodal_platform
 from edrp.datasets.random_streams import random_stream
 from edrp.datasets.rounding import rounded
-from edrp.documents.mapping import ServerNetwork
-from edrp.problems.link_allocation import Flow, LinkAllocationProblem, Route
+from edrp.mapping.documents import ServerNetwork
+from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 
 FLOWS = 150
 """About as many hops are there at a time under 60 tasks/h: 13 tasks of 11 hops each."""

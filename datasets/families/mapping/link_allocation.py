@@ -9,11 +9,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from edrp.datasets.bimodal_flows import bimodal_flows
+from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
+from edrp.datasets.families.mapping.flows import bimodal_flows
 from edrp.datasets.rounding import rounded
-from edrp.problems.base import Problem
-from edrp.problems.link_allocation import LinkAllocationProblem, Route
+from edrp.mapping.link_allocation import LinkAllocationProblem, Route
 
 DEFAULT_FLOWS, DEFAULT_MESH_FLOWS = 60, 12
 MOST_SEED = 2**31

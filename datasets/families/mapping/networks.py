@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from edrp.datasets.preferential import preferential_links
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.families.mapping.preferential import preferential_links
 from edrp.datasets.random_streams import random_stream
 from edrp.datasets.rounding import rounded
-from edrp.documents.mapping import Component, DataLink, PathTask, Server, ServerNetwork
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.documents import Component, DataLink, PathTask, Server, ServerNetwork
+from edrp.mapping.path_mapping import MappingProblem
 
 MEGABIT = 125_000.0
 """Bytes."""

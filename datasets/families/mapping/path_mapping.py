@@ -9,16 +9,16 @@ import networkx as nx
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from edrp.datasets.families.bimodal import scenario_families
+from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
-from edrp.datasets.mapping_networks import mapping_problem
-from edrp.datasets.platforms import SERVICES, SHRINKAGE, SOURCE_RATE, bimodal_platform
-from edrp.datasets.preferential import preferential_links
+from edrp.datasets.families.mapping.networks import mapping_problem
+from edrp.datasets.families.mapping.preferential import preferential_links
+from edrp.datasets.families.mapping.scenarios import scenario_families
+from edrp.datasets.mapping.platforms import SERVICES, SHRINKAGE, SOURCE_RATE, bimodal_platform
 from edrp.datasets.rounding import rounded
-from edrp.documents.mapping import ServerNetwork
 from edrp.mapping.costs import COSTS
-from edrp.problems.base import Problem
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.documents import ServerNetwork
+from edrp.mapping.path_mapping import MappingProblem
 
 Fields = dict[str, Any]
 

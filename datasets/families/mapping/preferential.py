@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 
 
 def preferential_links(servers: int, links: int, random: np.random.Generator, *, each: int = 1) -> list[tuple[int, int]]:

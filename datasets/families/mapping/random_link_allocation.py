@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from edrp.problems.link_allocation import LinkAllocationProblem, Route
+from edrp.mapping.link_allocation import LinkAllocationProblem, Route
 
 Random = np.random.Generator
 

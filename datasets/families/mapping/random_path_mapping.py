@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edrp.mapping.costs import CostName
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.path_mapping import MappingProblem
 
 SERVICES = ("decode", "filter", "join")
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
-from edrp.datasets.mapping_networks import MEGABIT
-from edrp.datasets.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
+from edrp.datasets.families.mapping.networks import MEGABIT
+from edrp.datasets.mapping.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
 from edrp.datasets.rounding import rounded
-from edrp.problems.base import Problem
-from edrp.problems.bimodal_scenario import BimodalScenario, BimodalTask
+from edrp.mapping.scenario import BimodalScenario, BimodalTask
 
 DEFAULT_TASKS = 20
 MOST_SEED = 2**31

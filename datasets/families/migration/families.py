@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.datasets.families.family import Family
+from edrp.datasets.migration.skew import WORK, WorkMaker, state_of
 from edrp.datasets.rounding import rounded
-from edrp.datasets.skew import WORK, WorkMaker, state_of
-from edrp.datasets.trace import even_intervals
-from edrp.problems.migration import MigrationProblem, migration_clashes
-from edrp.problems.migration_policy import MigrationPolicyProblem
-from edrp.problems.migration_sequence import MigrationSequence
+from edrp.datasets.traces.trace import even_intervals
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.sequence import MigrationSequence
+from edrp.migration.single_step import MigrationProblem, migration_clashes
 
 Floats = NDArray[np.float64]
 Fields = dict[str, Any]

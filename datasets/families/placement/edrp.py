@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from edrp.datasets import table_ii
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.running import near_fit, plain_amount, replicas_for
-from edrp.datasets.layered import mean_delay, unhurried
-from edrp.datasets.networks import NETWORKS, NetworkMaker
+from edrp.datasets.families.placement.layered import mean_delay, unhurried
+from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
+from edrp.datasets.families.placement.running import near_fit, plain_amount, replicas_for
+from edrp.datasets.families.placement.shapes import SHAPES, Shape, ShapeMaker
+from edrp.datasets.placement import table_ii
 from edrp.datasets.rounding import rounded
-from edrp.datasets.shapes import SHAPES, Shape, ShapeMaker
-from edrp.documents import Application, Network
-from edrp.problems.edrp import EdrpProblem
+from edrp.placement.application import Application
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.network import Network
 
 Fields = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from edrp.datasets.table_ii import BANDWIDTH, LINK_PRICE, MEAN_DELAY, NODE, NODE_RESOURCES, STORE
-from edrp.documents import Network
+from edrp.datasets.placement.table_ii import BANDWIDTH, LINK_PRICE, MEAN_DELAY, NODE, NODE_RESOURCES, STORE
+from edrp.placement.network import Network
 
 
 def geometric(nodes: int, seed: int, *, mean_delay: float = MEAN_DELAY, resources: float = NODE_RESOURCES) -> Network:

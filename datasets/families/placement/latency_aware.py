@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from edrp.datasets import continuum
-from edrp.datasets.continuum import CLOUD, DEVICE, EDGE_SERVER, stream_back
-from edrp.datasets.continuum_needs import CPU, MEGABYTE, MEMORY, described, packing
+from edrp.core.document import named_resources
 from edrp.datasets.families.family import Family
-from edrp.datasets.networks import NETWORKS, NetworkMaker
+from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, described, packing
+from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
+from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
+from edrp.datasets.placement import latency_aware_test_bed as continuum
+from edrp.datasets.placement.latency_aware_test_bed import CLOUD, DEVICE, EDGE_SERVER, stream_back
 from edrp.datasets.rounding import rounded
-from edrp.datasets.shapes import SHAPES, ShapeMaker
-from edrp.documents import Network, Topology
-from edrp.documents.base import named_resources
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.placement.application import Topology
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.network import Network
 
 Fields = dict[str, Any]
 

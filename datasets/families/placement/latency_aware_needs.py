@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.document import Resources, named_resources
+from edrp.datasets.families.placement.shapes import Shape
 from edrp.datasets.rounding import rounded
-from edrp.datasets.shapes import Shape
-from edrp.documents import Deployment, Network, Topology
-from edrp.documents.base import Resources, named_resources
+from edrp.placement.application import Topology
+from edrp.placement.deployment import Deployment
+from edrp.placement.network import Network
 
 Floats = NDArray[np.float64]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.datasets import table_ii
-from edrp.datasets.geometric import geometric
-from edrp.datasets.shapes import layered_shape
-from edrp.documents import Application, Network
-from edrp.problems.edrp import EdrpProblem, Limits, Weights
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.shapes import layered_shape
+from edrp.datasets.placement import table_ii
+from edrp.placement.application import Application
+from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.network import Network
 
 
 def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3, resources: float = 2.0) -> EdrpProblem:

@@ -9,10 +9,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from edrp.datasets.geometric import geometric
-from edrp.datasets.table_ii import MEAN_DELAY, NODE_RESOURCES, logical_network
-from edrp.datasets.topologies import ansnet, physical_graph
-from edrp.documents import Network
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.table_ii import MEAN_DELAY, NODE_RESOURCES, logical_network
+from edrp.datasets.placement.topologies import ansnet, physical_graph
+from edrp.placement.network import Network
 
 NetworkMaker = Callable[[int, np.random.Generator], Network]
 """Makes a network of a number of nodes, or of all it has if these are fewer."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from edrp.configurations import count_configurations
-from edrp.documents import Deployment
-from edrp.problems.edrp import EdrpProblem
+from edrp.placement.configurations import count_configurations
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
 
 Random = np.random.Generator
 Fields = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.placement.latency_aware import LatencyAwareProblem
 
 Random = np.random.Generator
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from edrp.documents import Application, Deployment, Network, Operator
+from edrp.placement.application import Application, Operator
+from edrp.placement.deployment import Deployment
+from edrp.placement.network import Network
 
 SPARE_SHARE = 0.3
 """How often an operator runs one replica more than it needs."""

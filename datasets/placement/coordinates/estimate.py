@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from edrp.datasets.coordinates_simulation import SpringParameters
-from edrp.datasets.coordinates_springs import random_directions, relax
-from edrp.delays import with_delays
-from edrp.documents import Network, Node
-from edrp.documents.network import BYTES_PER_LINK
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.memory import refuse_beyond_memory
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.datasets.placement.coordinates.simulation import SpringParameters
+from edrp.datasets.placement.coordinates.springs import random_directions, relax
+from edrp.placement.delays import with_delays
+from edrp.placement.network import BYTES_PER_LINK, Network, Node
 
 Values = NDArray[np.float64]
 
@@ -101,7 +100,7 @@ class LatencyEstimate:
 
         Examples
         --------
-        >>> from edrp.datasets.coordinates import estimate_latencies
+        >>> from edrp.datasets.placement.coordinates.latencies import estimate_latencies
         >>> estimate = estimate_latencies(["a", "b", "c"], {("a", "b"): 0.010, ("b", "c"): 0.020})
         >>> network = estimate.network()
         >>> network.delay("b", "a"), 0.0 < network.delay("a", "c") < 0.04

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.coordinates_estimate import LatencyEstimate
-from edrp.datasets.coordinates_input import (
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
+from edrp.datasets.placement.coordinates.measurements import (
     Pairs,
     Sampled,
     calling,
@@ -22,8 +23,7 @@ from edrp.datasets.coordinates_input import (
     enter_pairs,
     looking_up,
 )
-from edrp.datasets.coordinates_simulation import Measure, SpringParameters, Supervisors
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.datasets.placement.coordinates.simulation import Measure, SpringParameters, Supervisors
 
 Values = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.coordinates_simulation import Index, Measure
-from edrp.documents.base import duplicates
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.document import duplicates
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.placement.coordinates.simulation import Index, Measure
 
 Values = NDArray[np.float64]
 Pairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from edrp.datasets.coordinates_springs import random_directions, relax
-from edrp.documents.base import Document, Faults, NonNegative
+from edrp.core.document import Document, Faults, NonNegative
+from edrp.datasets.placement.coordinates.springs import random_directions, relax
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
 
 Values = NDArray[np.float64]
 

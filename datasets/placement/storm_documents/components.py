@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edrp.ordering import topological_layers
+from edrp.placement.ordering import topological_layers
 
 SPOUT_RATE = 1.0
 """Tuples/s that each executor of a spout brings where nothing says it. All rates scale with it."""

@@ -9,11 +9,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from edrp.datasets.storm_documents.components import MEBIBYTE
-from edrp.datasets.storm_documents.sources import yaml_of
-from edrp.documents import LinkClass, Network
-from edrp.documents.base import Document, Faults, Name, NonNegative
-from edrp.wording import invalid
+from edrp.core.document import Document, Faults, Name, NonNegative
+from edrp.core.wording import invalid
+from edrp.datasets.placement.storm_documents.components import MEBIBYTE
+from edrp.datasets.placement.storm_documents.sources import yaml_of
+from edrp.placement.network import LinkClass, Network
 
 WITHIN_RACK = 5e-5
 """One-way delay in seconds between hosts of one rack where nothing says it: a usual figure of data centres."""

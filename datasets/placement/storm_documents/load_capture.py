@@ -7,7 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
-from edrp.datasets.storm_documents.components import (
+from edrp.core.document import Document, Name, NonNegative
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import invalid, shown, suggestion
+from edrp.datasets.placement.storm_documents.components import (
     CPU_PERCENT,
     OFF_HEAP_MB,
     ON_HEAP_MB,
@@ -16,12 +19,8 @@ from edrp.datasets.storm_documents.components import (
     needs,
     topology_document,
 )
-from edrp.datasets.storm_documents.sources import yaml_of
-from edrp.documents import Topology
-from edrp.documents.application import MOST_REPLICAS
-from edrp.documents.base import Document, Name, NonNegative
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.wording import invalid, shown, suggestion
+from edrp.datasets.placement.storm_documents.sources import yaml_of
+from edrp.placement.application import MOST_REPLICAS, Topology
 
 
 class Foreign(Document):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from edrp.datasets.storm_documents.inventory import read_inventory
-from edrp.datasets.storm_documents.load_capture import read_load_capture
-from edrp.datasets.storm_documents.serialized import read_serialized
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.placement.storm_documents.inventory import read_inventory
+from edrp.datasets.placement.storm_documents.load_capture import read_load_capture
+from edrp.datasets.placement.storm_documents.serialized import read_serialized
+from edrp.placement.latency_aware import LatencyAwareProblem
 
 SERIALIZED = ".ser"
 

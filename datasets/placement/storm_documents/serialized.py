@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edrp.datasets.storm_documents.components import (
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import shown, suggestion
+from edrp.datasets.placement.storm_documents.components import (
     CPU_PERCENT,
     OFF_HEAP_MB,
     ON_HEAP_MB,
@@ -20,12 +22,9 @@ from edrp.datasets.storm_documents.components import (
     needs,
     topology_document,
 )
-from edrp.datasets.storm_documents.sources import content_of
-from edrp.datasets.storm_documents.thrift_structs import STORM_TOPOLOGY, read_struct
-from edrp.documents import Topology
-from edrp.documents.application import MOST_REPLICAS
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.wording import shown, suggestion
+from edrp.datasets.placement.storm_documents.sources import content_of
+from edrp.datasets.placement.storm_documents.thrift_structs import STORM_TOPOLOGY, read_struct
+from edrp.placement.application import MOST_REPLICAS, Topology
 
 GZIP, JAVA = b"\x1f\x8b", b"\xac\xed"
 """First bytes of compressed data, and of a serialized Java object."""

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from edrp.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 
 
 def content_of(path: str | Path) -> bytes:

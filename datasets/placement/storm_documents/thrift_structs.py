@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from edrp.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 
 BOOL, I32, STRING, STRUCT, MAP, LIST = 2, 8, 11, 12, 13, 15
 """Numbers of types in Thrift's binary protocol."""

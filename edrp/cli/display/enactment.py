@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from rich.table import Table
 
 from edrp.cli.terminal import table
-from edrp.documents.enactment import Host, used_resources
-from edrp.problems.enactment import EnactmentProblem, EnactmentSolution
-from edrp.problems.enactment_scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
-from edrp.problems.leasing import LeasingProblem, LeasingSolution
+from edrp.enactment.containers import Host, used_resources
+from edrp.enactment.leasing import LeasingProblem, LeasingSolution
+from edrp.enactment.scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
+from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
 
 SHOWN_HOSTS = 40
 """Hosts after which the rest are only counted; the solution document has them all."""

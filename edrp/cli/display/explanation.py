@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from edrp.cli.placement_tables import placement_table
+from edrp.cli.display.placement import placement_table
 from edrp.cli.terminal import say, table
 from edrp.explain import Explanation, Margin
-from edrp.problems.placement import PlacementProblem
+from edrp.placement.problem import PlacementProblem
 
 
 def print_explanation(console: Console, name: str, problem: PlacementProblem, explanation: Explanation) -> None:

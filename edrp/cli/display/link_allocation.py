@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from edrp.cli.terminal import table
-from edrp.problems.link_allocation import Flow, FlowAllocation, LinkAllocationProblem, LinkAllocationSolution, Route
+from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem, LinkAllocationSolution, Route
 
 SHOWN_FLOWS = 60
 """Flows after which the rest are only counted; the solution document has them all."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from edrp.cli.terminal import table
-from edrp.documents.intervals import Interval, Move, load_limit
-from edrp.problems.migration import MigrationProblem, MigrationSolution
-from edrp.problems.migration_policy import MigrationPolicyProblem, MigrationPolicySolution
-from edrp.problems.migration_sequence import MigrationSequence, MigrationSequenceSolution
+from edrp.migration.intervals import Interval, Move, load_limit
+from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
+from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
+from edrp.migration.single_step import MigrationProblem, MigrationSolution
 
 SHOWN_MOVES = 40
 """Moves after which the rest are only counted; the solution document has them all."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from edrp.cli.terminal import table
-from edrp.documents import Deployment
-from edrp.problems.edrp_solution import EdrpSolution
-from edrp.problems.latency_aware import LatencyAwareSolution
-from edrp.problems.placement import PlacementProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.latency_aware import LatencyAwareSolution
+from edrp.placement.problem import PlacementProblem
 
 
 def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> Iterator[Table | str]:

@@ -8,14 +8,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from edrp.cli.enactment_tables import leasing_parts, run_parts, snapshot_parts
-from edrp.cli.link_allocation_tables import allocation_parts
-from edrp.cli.mapping_tables import bimodal_parts, map_parts
-from edrp.cli.migration_tables import migration_parts, sequence_parts
-from edrp.cli.placement_tables import deployment_parts
+from edrp.cli.display.enactment import leasing_parts, run_parts, snapshot_parts
+from edrp.cli.display.link_allocation import allocation_parts
+from edrp.cli.display.mapping import bimodal_parts, map_parts
+from edrp.cli.display.migration import migration_parts, sequence_parts
+from edrp.cli.display.placement import deployment_parts
 from edrp.cli.terminal import say, table
-from edrp.problems.base import Problem
-from edrp.solution import Solution
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
 
 VERDICTS = {
     "optimal": "optimal: proven that nothing is better",

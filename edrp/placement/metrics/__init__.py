@@ -1,14 +1,14 @@
 """Metrics with two faces: `evaluate` a deployment in plain code, `linearise` the same quantity in a program."""
 
-from edrp.metrics.availability import Availability
-from edrp.metrics.base import Expressions, Metric
-from edrp.metrics.cost import Cost
-from edrp.metrics.downtime import Downtime
-from edrp.metrics.network_usage import NetworkUsage
-from edrp.metrics.path_latency import PathLatency
-from edrp.metrics.response_time import ResponseTime
-from edrp.metrics.separation import Colocation, Events
-from edrp.metrics.supervisors import Supervisors
+from edrp.placement.metrics.availability import Availability
+from edrp.placement.metrics.base import Expressions, Metric
+from edrp.placement.metrics.cost import Cost
+from edrp.placement.metrics.downtime import Downtime
+from edrp.placement.metrics.network_usage import NetworkUsage
+from edrp.placement.metrics.path_latency import PathLatency
+from edrp.placement.metrics.response_time import ResponseTime
+from edrp.placement.metrics.separation import Colocation, Events
+from edrp.placement.metrics.supervisors import Supervisors
 
 METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (ResponseTime(), Cost(), Downtime(), NetworkUsage(), Availability())

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edrp.metrics.base import Expressions
-from edrp.program import Linear
+from edrp.core.program import Linear
+from edrp.placement.metrics.base import Expressions
 
 if TYPE_CHECKING:
-    from edrp.documents import Deployment
-    from edrp.problems.edrp import EdrpProblem
+    from edrp.placement.deployment import Deployment
+    from edrp.placement.edrp import EdrpProblem
 
 
 class Availability:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.program import Linear, Program
+from edrp.core.program import Linear, Program
 
 if TYPE_CHECKING:
-    from edrp.compiled import Compiled
-    from edrp.documents import Deployment
+    from edrp.placement.compiled import Compiled
+    from edrp.placement.deployment import Deployment
 
 LIMIT_SLACK = 1e-9
 """Relative rounding slack when a value is compared with its limit."""

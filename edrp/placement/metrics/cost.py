@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edrp.metrics.base import Expressions, PlainMetric
-from edrp.program import Linear
+from edrp.core.program import Linear
+from edrp.placement.metrics.base import Expressions, PlainMetric
 
 if TYPE_CHECKING:
-    from edrp.documents import Deployment
-    from edrp.problems.edrp import EdrpProblem
+    from edrp.placement.deployment import Deployment
+    from edrp.placement.edrp import EdrpProblem
 
 
 class Cost(PlainMetric):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-from edrp.metrics.base import Expressions, PlainMetric
-from edrp.program import Linear
+from edrp.core.program import Linear
+from edrp.placement.metrics.base import Expressions, PlainMetric
 
 if TYPE_CHECKING:
-    from edrp.documents import Deployment, Network, StreamGraph
+    from edrp.placement.application import StreamGraph
+    from edrp.placement.deployment import Deployment
+    from edrp.placement.network import Network
 
 
 class Reconfigured(Protocol):

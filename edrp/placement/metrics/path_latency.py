@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from edrp.metrics.base import Expressions
-from edrp.metrics.response_time import ResponseTime
-from edrp.program import Linear
+from edrp.core.program import Linear
+from edrp.placement.metrics.base import Expressions
+from edrp.placement.metrics.response_time import ResponseTime
 
 if TYPE_CHECKING:
-    from edrp.documents import Deployment
+    from edrp.placement.deployment import Deployment
 
 MILLISECONDS = 1e3
 """In a second; the weight of this metric is per millisecond."""

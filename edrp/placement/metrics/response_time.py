@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from edrp.metrics.base import Expressions, PlainMetric
-from edrp.program import Linear
+from edrp.core.program import Linear
+from edrp.placement.metrics.base import Expressions, PlainMetric
 
 if TYPE_CHECKING:
-    from edrp.documents import Deployment
-    from edrp.problems.edrp import EdrpProblem
+    from edrp.placement.deployment import Deployment
+    from edrp.placement.edrp import EdrpProblem
 
 
 @dataclass(frozen=True, slots=True)

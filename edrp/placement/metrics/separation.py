@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edrp.metrics.base import Expressions, PlainMetric
-from edrp.program import Linear
+from edrp.core.program import Linear
+from edrp.placement.metrics.base import Expressions, PlainMetric
 
 if TYPE_CHECKING:
-    from edrp.documents import Deployment, StreamGraph
-    from edrp.problems.placement import PlacementProblem
+    from edrp.placement.application import StreamGraph
+    from edrp.placement.deployment import Deployment
+    from edrp.placement.problem import PlacementProblem
 
 
 class Separation(PlainMetric):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.windows import Window
+from edrp.formulations.placement.column_generation.windows import Window
 
 Values = NDArray[np.float64]
 

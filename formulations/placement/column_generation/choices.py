@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.model import Model
-from edrp.formulations.patterns.selection import Candidates
-from edrp.formulations.patterns.windows import Window
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
+from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.selection import Candidates
+from edrp.formulations.placement.column_generation.windows import Window
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.backends.base import FEASIBILITY_TOLERANCE, in_fresh_thread
-from edrp.formulations.patterns.model import Model
-from edrp.formulations.patterns.windows import Window
+from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.windows import Window
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

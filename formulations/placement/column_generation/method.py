@@ -9,15 +9,15 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled, compile_problem
-from edrp.formulations.patterns.model import Model, model_of
-from edrp.formulations.patterns.starts import first_fits
-from edrp.formulations.patterns.tree import Incumbent, Search
-from edrp.formulations.proof import answer_with_bound
-from edrp.methods import Method, Options, get_method
-from edrp.parameters import read_parameters
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.solution import Answer, StoppedBecause
+from edrp.core.methods import Method, Options, get_method
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.formulations.placement.column_generation.model import Model, model_of
+from edrp.formulations.placement.column_generation.starts import first_fits
+from edrp.formulations.placement.column_generation.tree import Incumbent, Search
+from edrp.formulations.placement.proof import answer_with_bound
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.latency_aware import LatencyAwareProblem
 
 KICKS = 1000
 """Of the search for a start: tenths of a second for 60 instances, where its answer is often the optimum."""

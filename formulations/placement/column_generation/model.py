@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.metrics.base import LIMIT_SLACK
+from edrp.placement.compiled import Compiled
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.grid import MOST_ENTRIES, MOST_UPDATES, grid_of
-from edrp.formulations.patterns.kernels import fill_bounds, search_patterns
-from edrp.formulations.patterns.model import Model, SupervisorClass
-from edrp.formulations.patterns.order import Order
+from edrp.formulations.placement.column_generation.grid import MOST_ENTRIES, MOST_UPDATES, grid_of
+from edrp.formulations.placement.column_generation.kernels import fill_bounds, search_patterns
+from edrp.formulations.placement.column_generation.model import Model, SupervisorClass
+from edrp.formulations.placement.column_generation.order import Order
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

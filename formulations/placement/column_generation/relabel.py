@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.model import Model
-from edrp.formulations.patterns.relabel_kernel import path_bound, search_labels
+from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.relabel_kernel import path_bound, search_labels
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
 
 
 @kernel

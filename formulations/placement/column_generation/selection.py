@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
-from edrp.formulations.patterns.model import Model
-from edrp.formulations.patterns.windows import Window
-from edrp.program import Linear, Program
+from edrp.core.program import Linear, Program
+from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.windows import Window
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]

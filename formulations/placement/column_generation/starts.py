@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.model import Model
+from edrp.formulations.placement.column_generation.model import Model
 
 Index = NDArray[np.int64]
 

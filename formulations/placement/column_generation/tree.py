@@ -10,15 +10,15 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.bounds import Certificate, certificate
-from edrp.formulations.patterns.choices import list_choices
-from edrp.formulations.patterns.master import Master, Pool, Relaxation
-from edrp.formulations.patterns.model import Model
-from edrp.formulations.patterns.order import order_of
-from edrp.formulations.patterns.pricing import Pricer
-from edrp.formulations.patterns.relabel import Relabelling
-from edrp.formulations.patterns.selection import Candidates, Selected, Selection
-from edrp.formulations.patterns.windows import WHOLE, Window, fewest_supervisors, split
+from edrp.formulations.placement.column_generation.bounds import Certificate, certificate
+from edrp.formulations.placement.column_generation.choices import list_choices
+from edrp.formulations.placement.column_generation.master import Master, Pool, Relaxation
+from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.order import order_of
+from edrp.formulations.placement.column_generation.pricing import Pricer
+from edrp.formulations.placement.column_generation.relabel import Relabelling
+from edrp.formulations.placement.column_generation.selection import Candidates, Selected, Selection
+from edrp.formulations.placement.column_generation.windows import WHOLE, Window, fewest_supervisors, split
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.patterns.model import Model
+from edrp.formulations.placement.column_generation.model import Model
 
 Values = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.box import Box, Prices, Relaxation
-from edrp.formulations.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of, relaxed_optimum
-from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.paths import (
+from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
+from edrp.formulations.placement.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of, relaxed_optimum
+from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.paths import (
     covering_paths,
     flow_paths,
     operator_flow,
@@ -18,7 +18,7 @@ from edrp.formulations.elimination.paths import (
     relaxed_usage,
     traced,
 )
-from edrp.formulations.elimination.seats import Candidates, stream_delays
+from edrp.formulations.placement.elimination.seats import Candidates, stream_delays
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.model import Model
+from edrp.formulations.placement.elimination.model import Model
 
 Floats = NDArray[np.float64]
 

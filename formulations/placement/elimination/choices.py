@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.configurations import NO_NODE, count_configurations, multisets
-from edrp.formulations.elimination.box import Box, Relaxation
-from edrp.formulations.elimination.frontier import Plan
-from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.paths import operator_flow
-from edrp.reconfiguration import downtime_floor, operator_downtimes
-from edrp.ties import TIE_MOVE
+from edrp.formulations.placement.elimination.box import Box, Relaxation
+from edrp.formulations.placement.elimination.frontier import Plan
+from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.paths import operator_flow
+from edrp.placement.configurations import NO_NODE, count_configurations, multisets
+from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
+from edrp.placement.ties import TIE_MOVE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

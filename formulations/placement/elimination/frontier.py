@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.box import Box, Relaxation
-from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.paths import stream_costs
-from edrp.formulations.elimination.seats import Candidates, candidates_of, grouped_unary, groups_of, seat_marginals
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.formulations.placement.elimination.box import Box, Relaxation
+from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.paths import stream_costs
+from edrp.formulations.placement.elimination.seats import Candidates, candidates_of, grouped_unary, groups_of, seat_marginals
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

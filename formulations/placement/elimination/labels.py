@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.beam import (
+from edrp.formulations.placement.elimination.beam import (
     DOWNTIME,
     FIXED,
     SINK,
@@ -24,11 +24,11 @@ from edrp.formulations.elimination.beam import (
     hash_labels,
     mark_dominated,
 )
-from edrp.formulations.elimination.box import Box, Relaxation
-from edrp.formulations.elimination.choices import Choices
-from edrp.formulations.elimination.frontier import Plan, Tables
-from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.paths import operator_flow
+from edrp.formulations.placement.elimination.box import Box, Relaxation
+from edrp.formulations.placement.elimination.choices import Choices
+from edrp.formulations.placement.elimination.frontier import Plan, Tables
+from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.paths import operator_flow
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

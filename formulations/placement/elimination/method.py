@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled, compile_problem
-from edrp.configurations import count_configurations
-from edrp.documents import Deployment
-from edrp.formulations.elimination.box import Box, Prices
-from edrp.formulations.elimination.model import Model, model_of
-from edrp.formulations.elimination.seats import seats_of
-from edrp.formulations.elimination.tree import EliminationParameters, Incumbent, Search
-from edrp.formulations.proof import answer_with_bound
-from edrp.memory import amount
-from edrp.methods import Method, Options, get_method
-from edrp.parameters import read_parameters
-from edrp.problems.placement import PlacementProblem
-from edrp.reconfiguration import downtime_floor
-from edrp.scales import largest_objective
-from edrp.solution import Answer, StoppedBecause
-from edrp.ties import TIE_MOVE
+from edrp.core.memory import amount
+from edrp.core.methods import Method, Options, get_method
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.formulations.placement.elimination.box import Box, Prices
+from edrp.formulations.placement.elimination.model import Model, model_of
+from edrp.formulations.placement.elimination.seats import seats_of
+from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
+from edrp.formulations.placement.proof import answer_with_bound
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.configurations import count_configurations
+from edrp.placement.deployment import Deployment
+from edrp.placement.problem import PlacementProblem
+from edrp.placement.reconfiguration import downtime_floor
+from edrp.placement.scales import largest_objective
+from edrp.placement.ties import TIE_MOVE
 
 MOST_CONFIGURATIONS = 10**12
 """Configurations of one operator beyond which the method is refused."""

@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.reconfiguration import downtime_floor
-from edrp.scales import cost_scale
-from edrp.ties import TIE_COST, TIE_NODE
+from edrp.placement.compiled import Compiled
+from edrp.placement.reconfiguration import downtime_floor
+from edrp.placement.scales import cost_scale
+from edrp.placement.ties import TIE_COST, TIE_NODE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.box import Box, Prices, Relaxation
-from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.seats import Candidates, candidates_of, grouped_unary, stream_delays
+from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
+from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.seats import Candidates, candidates_of, grouped_unary, stream_delays
 
 Floats = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.box import Box
-from edrp.formulations.elimination.model import Model
+from edrp.formulations.placement.elimination.box import Box
+from edrp.formulations.placement.elimination.model import Model
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.model import Model
+from edrp.formulations.placement.elimination.model import Model
 
 if TYPE_CHECKING:
-    from edrp.formulations.elimination.box import Box
+    from edrp.formulations.placement.elimination.box import Box
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

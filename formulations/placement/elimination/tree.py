@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.elimination.ascent import raise_bound
-from edrp.formulations.elimination.box import Box, Prices, Relaxation
-from edrp.formulations.elimination.choices import choices_of, too_many
-from edrp.formulations.elimination.frontier import OutOfTimeError, Plan, Tables, backward, min_marginals, plan_of
-from edrp.formulations.elimination.labels import Found, LabelSearch
-from edrp.formulations.elimination.model import Model
-from edrp.formulations.elimination.paths import (
+from edrp.formulations.placement.elimination.ascent import raise_bound
+from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
+from edrp.formulations.placement.elimination.choices import choices_of, too_many
+from edrp.formulations.placement.elimination.frontier import OutOfTimeError, Plan, Tables, backward, min_marginals, plan_of
+from edrp.formulations.placement.elimination.labels import Found, LabelSearch
+from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.paths import (
     covering_paths,
     eliminate_by_paths,
     flow_paths,
     operator_flow,
     path_flow,
 )
-from edrp.formulations.elimination.reach import eliminate_by_response, tails
+from edrp.formulations.placement.elimination.reach import eliminate_by_response, tails
 
 Floats = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ Examples
 Two agents in one process; a list stands for the network:
 
 >>> from dataclasses import replace
->>> from edrp.documents.mapping import PathTask, ServerNetwork
+>>> from edrp.mapping.documents import PathTask, ServerNetwork
 >>> network = ServerNetwork(
 ...     nodes=[{"name": "camera", "capacity": 0}, {"name": "office", "capacity": 2}],
 ...     links=[{"source": "camera", "target": "office", "bandwidth": 1e6}],

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from edrp.documents.mapping import DataLink, Server
 from edrp.heuristics.mapping.agents.directory import Directory
 from edrp.heuristics.mapping.agents.messages import (
     PORTAL,
@@ -27,6 +26,7 @@ from edrp.heuristics.mapping.agents.probing import Probing
 from edrp.heuristics.mapping.agents.pruning import PRUNINGS, Pruning
 from edrp.heuristics.mapping.agents.reservation import Ledger
 from edrp.heuristics.mapping.agents.rules import Specification, fits
+from edrp.mapping.documents import DataLink, Server
 
 UNLIMITED = sys.maxsize
 """Allowance of a mapping that may take any number of messages."""
@@ -81,7 +81,7 @@ class MapAgent:
 
     Examples
     --------
-    >>> from edrp.documents.mapping import PathTask
+    >>> from edrp.mapping.documents import PathTask
     >>> from edrp.heuristics.mapping.agents.rules import Rules
     >>> agent = MapAgent(
     ...     Server(name="a", capacity=1), {"b": DataLink(source="a", target="b", bandwidth=9)}, Directory({"a": None, "b": None})

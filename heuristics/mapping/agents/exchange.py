@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
-from edrp.documents.mapping import DataLink, PathTask, ServerNetwork
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import shown
 from edrp.heuristics.mapping.agents.agent import UNLIMITED, MapAgent
 from edrp.heuristics.mapping.agents.directory import Directory
 from edrp.heuristics.mapping.agents.messages import PORTAL, Ack, Ask, Begin, Confirm, End, Map, Message, Reject, Select, Spec
@@ -19,8 +19,8 @@ from edrp.heuristics.mapping.agents.reservation import Reservation
 from edrp.heuristics.mapping.agents.result import ProtocolResult
 from edrp.heuristics.mapping.agents.rules import Rules, Specification
 from edrp.mapping.costs import ranked
-from edrp.mapping.draws import uniform
-from edrp.wording import shown
+from edrp.mapping.counter_random import uniform
+from edrp.mapping.documents import DataLink, PathTask, ServerNetwork
 
 AT_ONCE, IN_TIME = 0, 1
 """Of messages that arrive at the same moment, those that take no time go first."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from edrp.documents.mapping import PathMap
 from edrp.mapping.costs import MapFacts
+from edrp.mapping.documents import PathMap
 
 
 @dataclass(frozen=True, slots=True)

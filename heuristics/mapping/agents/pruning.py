@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.rules import PruningName, Specification
 from edrp.mapping.costs import key
-from edrp.mapping.draws import uniform
+from edrp.mapping.counter_random import uniform
 
 Way = TypeVar("Way")
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from edrp.documents.mapping import DataLink, Server
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.rules import Specification, fits
+from edrp.mapping.documents import DataLink, Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Reservation:
 
         Examples
         --------
-        >>> from edrp.documents.mapping import PathTask
+        >>> from edrp.mapping.documents import PathTask
         >>> from edrp.heuristics.mapping.agents.rules import Rules
         >>> task = PathTask(source="a", delivery="b", components=[{"name": "f", "capacity": 2}], bandwidths=[5, 3])
         >>> found = PartialMap((("a",), ("a", "b")), ("a",), (False, False))

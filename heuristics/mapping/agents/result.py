@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from edrp.documents.mapping import PathMap
 from edrp.heuristics.mapping.agents.rules import Specification
 from edrp.mapping.costs import MapFacts
+from edrp.mapping.documents import PathMap
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from edrp.documents.mapping import PathTask
+from edrp.core.parameters import read_parameters
 from edrp.mapping.costs import CostName
-from edrp.parameters import read_parameters
+from edrp.mapping.documents import PathTask
 
 if TYPE_CHECKING:
-    from edrp.problems.mapping import MappingProblem
+    from edrp.mapping.path_mapping import MappingProblem
 
 PruningName = Literal["least-cost", "annealed", "random", "none"]
 SLACK = 1e-9
@@ -59,7 +59,7 @@ class Rules:
 
         Examples
         --------
-        >>> from edrp.problems.mapping import MappingProblem
+        >>> from edrp.mapping.path_mapping import MappingProblem
         >>> problem = MappingProblem(
         ...     network={"nodes": [{"name": "a", "capacity": 1}]}, max_empty_hops=1,
         ...     task={"source": "a", "delivery": "a", "components": [], "bandwidths": [1]},

@@ -6,7 +6,7 @@ from edrp.heuristics.mapping.agents.agent import MapAgent
 from edrp.heuristics.mapping.agents.exchange import Exchange
 from edrp.heuristics.mapping.agents.result import ProtocolResult
 from edrp.heuristics.mapping.agents.rules import PruningName, Rules
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.path_mapping import MappingProblem
 
 
 def run_protocol(

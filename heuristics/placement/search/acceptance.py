@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.kernels import inlined
+from edrp.core.kernels import inlined
 
 VIOLATIONS, OVERLOAD, OBJECTIVE = 0, 1, 2
 """Places in an array of a placement's value."""

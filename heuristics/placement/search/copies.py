@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.kernels import inlined
+from edrp.core.kernels import inlined
 
 
 @inlined

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.heuristics.search.count_paths import Paths
-from edrp.heuristics.tables import grouped as grouped
+from edrp.heuristics.placement.arrays import grouped as grouped
+from edrp.heuristics.placement.search.count_paths import Paths
+from edrp.placement.compiled import Compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

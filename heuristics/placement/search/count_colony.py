@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.search.count_filling import Taste
-from edrp.heuristics.search.count_tables import CountTables
-from edrp.heuristics.search.parameters import ColonyParameters
+from edrp.heuristics.placement.search.count_arrays import CountTables
+from edrp.heuristics.placement.search.count_filling import Taste
+from edrp.heuristics.placement.search.parameters import ColonyParameters
 
 LEAST_SCORE = 1e-6
 """Score below which an ant deposits no more than at it."""

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.heuristics.search.acceptance import OBJECTIVE
-from edrp.heuristics.search.count_colony import Trails
-from edrp.heuristics.search.count_filling import Taste
-from edrp.heuristics.search.count_kicks import BEST_CLOCK, CLIMBING, DONE, KEPT_CLOCK, Memory, build, keep, search_on
-from edrp.heuristics.search.count_moves import LEAST
-from edrp.heuristics.search.count_paths import paths_of
-from edrp.heuristics.search.count_state import Counts, add
-from edrp.heuristics.search.count_tables import count_tables
-from edrp.heuristics.search.engine import Value
-from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
-from edrp.heuristics.start import Placement
+from edrp.heuristics.placement.search.acceptance import OBJECTIVE
+from edrp.heuristics.placement.search.count_arrays import count_tables
+from edrp.heuristics.placement.search.count_colony import Trails
+from edrp.heuristics.placement.search.count_filling import Taste
+from edrp.heuristics.placement.search.count_kicks import BEST_CLOCK, CLIMBING, DONE, KEPT_CLOCK, Memory, build, keep, search_on
+from edrp.heuristics.placement.search.count_moves import LEAST
+from edrp.heuristics.placement.search.count_paths import paths_of
+from edrp.heuristics.placement.search.count_state import Counts, add
+from edrp.heuristics.placement.search.engine import Value
+from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.start import Placement
+from edrp.placement.compiled import Compiled
 
 WORK = 40_000
 """Places compared in one step; takes up to about 2 ms."""
@@ -38,8 +38,8 @@ def crowded(compiled: Compiled) -> bool:
 
     Examples
     --------
-    >>> from edrp.compiled import compile_problem
-    >>> from edrp.problems.latency_aware import LatencyAwareProblem
+    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.latency_aware import LatencyAwareProblem
     >>> racks = {"nodes": [{"name": f"host{u}", "zone": f"rack{u % 4}"} for u in range(80)]}
     >>> racks |= {"within_zone": {"delay": 5e-5}, "between_zones": {"delay": 2.5e-4}}
     >>> problem = LatencyAwareProblem(application={"operators": [{"name": "read", "instances": 3}]}, network=racks)

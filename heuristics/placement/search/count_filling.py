@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.draws import uniform
-from edrp.heuristics.search.count_state import OPEN, Counts, add, room, strain
-from edrp.heuristics.search.count_tables import CountTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.compiled_random import uniform
+from edrp.heuristics.placement.search.count_arrays import CountTables
+from edrp.heuristics.placement.search.count_state import OPEN, Counts, add, room, strain
 
 PARTS = 64
 """In how many parts an operator's instances are given out at least, so that operators mix on a node."""

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
-from edrp.heuristics.search.count_filling import Taste, empty_node, fill
-from edrp.heuristics.search.count_moves import climb
-from edrp.heuristics.search.count_paths import NOBODY, Paths, path_latency
-from edrp.heuristics.search.count_state import CLOCK, OPEN, WORK, Counts, add, refresh, score, strain
-from edrp.heuristics.search.count_tables import CountTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
+from edrp.heuristics.placement.search.count_arrays import CountTables
+from edrp.heuristics.placement.search.count_filling import Taste, empty_node, fill
+from edrp.heuristics.placement.search.count_moves import climb
+from edrp.heuristics.placement.search.count_paths import NOBODY, Paths, path_latency
+from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, WORK, Counts, add, refresh, score, strain
 
 DONE, CLIMBING, BEST_CLOCK, KEPT_CLOCK = range(4)
 """Places in `Memory.tally`: kicks done, whether one is being climbed from, and when each copy was made."""

@@ -7,10 +7,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.search.count_paths import EVERYBODY, NOBODY, Paths, path_latency
-from edrp.heuristics.search.count_state import BEGAN, CLOCK, CURSOR, OPEN, SLACK, SWEEP, TURN, WORK, Counts, add, room, strain
-from edrp.heuristics.search.count_tables import CountTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.search.count_arrays import CountTables
+from edrp.heuristics.placement.search.count_paths import EVERYBODY, NOBODY, Paths, path_latency
+from edrp.heuristics.placement.search.count_state import (
+    BEGAN,
+    CLOCK,
+    CURSOR,
+    OPEN,
+    SLACK,
+    SWEEP,
+    TURN,
+    WORK,
+    Counts,
+    add,
+    room,
+    strain,
+)
 
 LEAST = 1e-9
 """Gain, relative to the score of all instances apart, below which a change is not worth making."""

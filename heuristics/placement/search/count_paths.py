@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.placement.compiled import Compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

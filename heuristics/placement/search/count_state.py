@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.search.count_tables import CountTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.search.count_arrays import CountTables
 
 SLACK = 5e-10
 """Relative overload that rounding may leave; half of what the evaluation allows."""

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
-from edrp.heuristics.start import Placement
+from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.start import Placement
+from edrp.placement.compiled import Compiled
 
 LARGEST_SCAN = 1_000_000
 """Changes of single instances from which a look at all of them takes too long (several ms)."""
@@ -76,8 +76,8 @@ def engine_of(compiled: Compiled) -> Engine:
 
     Examples
     --------
-    >>> from edrp.compiled import compile_problem
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> engine = engine_of(compile_problem(paper_problem("T-R7", 0.7)))
     >>> engine.reset(None, np.random.default_rng(0))
     >>> opening = engine.value()
@@ -85,11 +85,11 @@ def engine_of(compiled: Compiled) -> Engine:
     True
     """
     if compiled.problem.kind == "edrp":
-        from edrp.heuristics.search.replica_engine import ReplicaEngine
+        from edrp.heuristics.placement.search.replica_engine import ReplicaEngine
 
         return ReplicaEngine(compiled)
-    from edrp.heuristics.search.count_engine import CountEngine, crowded
-    from edrp.heuristics.search.score_engine import ScoreEngine, scan_size
+    from edrp.heuristics.placement.search.count_engine import CountEngine, crowded
+    from edrp.heuristics.placement.search.score_engine import ScoreEngine, scan_size
 
     if crowded(compiled) or scan_size(compiled) > LARGEST_SCAN:
         return CountEngine(compiled)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from edrp.compiled import Compiled, compile_problem
-from edrp.heuristics.search.engine import Engine, Value, engine_of
-from edrp.heuristics.search.parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.start import Placement, overloaded, placement_of
-from edrp.methods import Options
-from edrp.parameters import read_parameters
-from edrp.solution import Answer, StoppedBecause
+from edrp.core.methods import Options
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.heuristics.placement.search.engine import Engine, Value, engine_of
+from edrp.heuristics.placement.search.parameters import ClimbingParameters, ColonyParameters, KickParameters
+from edrp.heuristics.placement.start import Placement, overloaded, placement_of
+from edrp.placement.compiled import Compiled, compile_problem
 
 
 class Run:
@@ -62,7 +62,7 @@ class Search(ABC):
         """Takes all problems but deployments of very many replicas."""
         if problem.kind != "edrp":
             return None
-        from edrp.heuristics.search.replica_engine import too_many_pairs
+        from edrp.heuristics.placement.search.replica_engine import too_many_pairs
 
         return too_many_pairs(compile_problem(problem))
 
@@ -90,7 +90,7 @@ def starts(compiled: Compiled, options: Options) -> list[Placement]:
 
     Examples
     --------
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> starts(compile_problem(paper_problem("T-M3", 0.2)), Options())
     []
     """
@@ -115,7 +115,7 @@ class HillClimbing(Search):
 
     Examples
     --------
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> HillClimbing().run(paper_problem("T-R7", 0.7), Options()).status
     'feasible'
     """
@@ -134,7 +134,7 @@ class AntSystem(Search):
 
     Examples
     --------
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> few = Options(parameters={"iterations": 20})
     >>> AntSystem().run(paper_problem("T-M3", 0.2), few).status
     'feasible'
@@ -154,7 +154,7 @@ class Hybrid(Search):
 
     Examples
     --------
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> problem, few = paper_problem("T-R7", 0.7), Options(parameters={"iterations": 20})
     >>> Hybrid().run(problem, few).objective <= AntSystem().run(problem, few).objective
     True
@@ -176,7 +176,7 @@ class IteratedLocalSearch(Search):
 
     Examples
     --------
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> problem = paper_problem("T-R7", 0.7)
     >>> IteratedLocalSearch().run(problem, Options()).objective < HillClimbing().run(problem, Options()).objective
     True

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS
-from edrp.heuristics.search.parameters import ColonyParameters
-from edrp.heuristics.search.replica_memory import Memory, stand
-from edrp.heuristics.state import BREACH, State, fits, occupy
-from edrp.heuristics.state import PENALTY as EXCESS
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS
+from edrp.heuristics.placement.search.parameters import ColonyParameters
+from edrp.heuristics.placement.search.replica_memory import Memory, stand
+from edrp.heuristics.placement.state import BREACH, State, fits, occupy
+from edrp.heuristics.placement.state import PENALTY as EXCESS
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2), by the printed rule: where all ants break a limit, none of them is worth following."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from edrp.heuristics.moves import may_replicate, may_retire, put, replicate, retire
-from edrp.heuristics.search.replica_memory import CRAMMED, STAMP, Memory
-from edrp.heuristics.state import State, fits
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.moves import may_replicate, may_retire, put, replicate, retire
+from edrp.heuristics.placement.search.replica_memory import CRAMMED, STAMP, Memory
+from edrp.heuristics.placement.state import State, fits
 
 MOVE, MOVE_ALL, REPLICATE, RETIRE, SWAP, MERGE, EXCHANGE = range(7)
 """Kinds of changes; the first four are of one operator, given with replica and node, SWAP with the other operator and its

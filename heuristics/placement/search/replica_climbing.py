@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.search.acceptance import better
-from edrp.heuristics.search.copies import copy_vector
-from edrp.heuristics.search.replica_changes import list_changes, make
-from edrp.heuristics.search.replica_kicks import kick
-from edrp.heuristics.search.replica_memory import (
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.search.acceptance import better
+from edrp.heuristics.placement.search.copies import copy_vector
+from edrp.heuristics.placement.search.replica_changes import list_changes, make
+from edrp.heuristics.placement.search.replica_kicks import kick
+from edrp.heuristics.placement.search.replica_memory import (
     CHOSEN,
     CRAMMED,
     CURSOR,
@@ -24,9 +26,7 @@ from edrp.heuristics.search.replica_memory import (
     keep_best,
     note_stray,
 )
-from edrp.heuristics.state import State, refresh, settle
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined, inner_loop
+from edrp.heuristics.placement.state import State, refresh, settle
 
 TIDE = 250
 """Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against a

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.errors import UnsupportedProblemError
-from edrp.heuristics.crowd_annealing import pairs_per_operator
-from edrp.heuristics.search.engine import Value
-from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
-from edrp.heuristics.search.replica_ants import Trails, deposit, march, refresh_trails
-from edrp.heuristics.search.replica_climbing import search
-from edrp.heuristics.search.replica_memory import WAITING, Memory, stand
-from edrp.heuristics.start import Placement, first_fit
-from edrp.heuristics.state import State
-from edrp.heuristics.tables import tables_of
+from edrp.core.errors import UnsupportedProblemError
+from edrp.heuristics.placement.arrays import tables_of
+from edrp.heuristics.placement.count_annealing import pairs_per_operator
+from edrp.heuristics.placement.search.engine import Value
+from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.search.replica_ants import Trails, deposit, march, refresh_trails
+from edrp.heuristics.placement.search.replica_climbing import search
+from edrp.heuristics.placement.search.replica_memory import WAITING, Memory, stand
+from edrp.heuristics.placement.start import Placement, first_fit
+from edrp.heuristics.placement.state import State
+from edrp.placement.compiled import Compiled
 
 WORK = 200_000
 """Operators, streams and pairs of replicas looked at between two looks at the clock: about 1 ms."""
@@ -51,7 +51,7 @@ class ReplicaEngine:
 
     Examples
     --------
-    >>> from edrp.compiled import compile_problem
+    >>> from edrp.placement.compiled import compile_problem
     >>> from edrp.datasets import layered
     >>> engine = ReplicaEngine(compile_problem(layered(6, seed=0)))
     >>> engine.reset(None, np.random.default_rng(0))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.moves import pick_node, put, replicate, retire
-from edrp.heuristics.search.acceptance import near
-from edrp.heuristics.search.replica_memory import CRAMMED, STRAYS, Memory
-from edrp.heuristics.state import State, fits, occupy
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.moves import pick_node, put, replicate, retire
+from edrp.heuristics.placement.search.acceptance import near
+from edrp.heuristics.placement.search.replica_memory import CRAMMED, STRAYS, Memory
+from edrp.heuristics.placement.state import State, fits, occupy
 
 TRIES = 6
 """Nodes drawn for one that has room."""

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
-from edrp.heuristics.search.copies import copy_vector
-from edrp.heuristics.state import State, copy_placement, measure, refresh_all
-from edrp.heuristics.tables import Tables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
+from edrp.heuristics.placement.search.copies import copy_vector
+from edrp.heuristics.placement.state import State, copy_placement, measure, refresh_all
 
 CHANGES = 4_096
 """Changes of one operator that are looked at together; on large networks, those listed last may be left out."""

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.heuristics.draws import below, uniform
-from edrp.heuristics.search.acceptance import NOISE, OBJECTIVE, VIOLATIONS
-from edrp.heuristics.search.copies import copy_vector
-from edrp.heuristics.search.parameters import ColonyParameters
-from edrp.heuristics.search.score_state import clear, fits, put, settle
-from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, VIOLATIONS
+from edrp.heuristics.placement.search.copies import copy_vector
+from edrp.heuristics.placement.search.parameters import ColonyParameters
+from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.score_state import clear, fits, put, settle
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2)."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.heuristics.search.acceptance import NOISE
-from edrp.metrics.base import LIMIT_SLACK
+from edrp.heuristics.placement.search.acceptance import NOISE
+from edrp.placement.compiled import Compiled
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

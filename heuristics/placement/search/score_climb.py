@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from edrp.heuristics.search.copies import copy_vector
-from edrp.heuristics.search.score_moves import NOTHING, consider_move, consider_move_all, consider_swap, perform
-from edrp.heuristics.search.score_state import excess
-from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.search.copies import copy_vector
+from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.score_moves import NOTHING, consider_move, consider_move_all, consider_swap, perform
+from edrp.heuristics.placement.search.score_state import excess
 
 
 @inner_loop

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
-from edrp.heuristics.search.engine import Value
-from edrp.heuristics.search.parameters import ColonyParameters, KickParameters, Rule
-from edrp.heuristics.search.score_ants import Pheromone, forage, mark
-from edrp.heuristics.search.score_climb import climb
-from edrp.heuristics.search.score_kicks import iterate
-from edrp.heuristics.search.score_opening import open_by_first_fit
-from edrp.heuristics.search.score_state import stand
-from edrp.heuristics.search.score_tables import ScoreState, score_tables
-from edrp.heuristics.start import Placement
+from edrp.heuristics.placement.search.engine import Value
+from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.search.score_ants import Pheromone, forage, mark
+from edrp.heuristics.placement.search.score_arrays import ScoreState, score_tables
+from edrp.heuristics.placement.search.score_climb import climb
+from edrp.heuristics.placement.search.score_kicks import iterate
+from edrp.heuristics.placement.search.score_opening import open_by_first_fit
+from edrp.heuristics.placement.search.score_state import stand
+from edrp.heuristics.placement.start import Placement
+from edrp.placement.compiled import Compiled
 
 WORK = 100_000
 """Changes looked at between two looks at the clock: below 1 ms."""
@@ -30,8 +30,8 @@ class ScoreEngine:
 
     Examples
     --------
-    >>> from edrp.compiled import compile_problem
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> engine = ScoreEngine(compile_problem(paper_problem("T-M3", 0.2)))
     >>> engine.reset(None, np.random.default_rng(0))
     >>> [*engine.kicks(KickParameters(kicks=10), seed=0)][-1].violations
@@ -121,8 +121,8 @@ def scan_size(compiled: Compiled) -> int:
 
     Examples
     --------
-    >>> from edrp.compiled import compile_problem
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> scan_size(compile_problem(paper_problem("T-R7", 0.7)))
     1465
     """

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS, strained_less
-from edrp.heuristics.search.copies import copy_vector
-from edrp.heuristics.search.score_state import excess, lift, longest_path, put
-from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS, strained_less
+from edrp.heuristics.placement.search.copies import copy_vector
+from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.score_state import excess, lift, longest_path, put
 
 NOTHING, MOVE, SWAP, MOVE_ALL = 0, 1, 2, 3
 """Kinds of a change (kind, a, b): instance a to node b; instances a and b; all on node a to node b."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edrp.heuristics.search.score_state import clear, excess, fits, put, settle
-from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.score_state import clear, excess, fits, put, settle
 
 
 @inner_loop

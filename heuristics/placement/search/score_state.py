@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS
-from edrp.heuristics.search.copies import copy_matrix, copy_vector
-from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS
+from edrp.heuristics.placement.search.copies import copy_matrix, copy_vector
+from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
 
 
 @inlined

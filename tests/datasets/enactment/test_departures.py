@@ -7,9 +7,10 @@ from datetime import date
 import numpy as np
 import pytest
 
-from edrp.datasets import flights, generate
-from edrp.datasets.departures import departure_machines, departures_scenario
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets import generate
+from edrp.datasets.enactment.departures import departure_machines, departures_scenario
+from edrp.datasets.traces.flights import flights
 
 DAY_STEPS = 288
 MONDAY = 188

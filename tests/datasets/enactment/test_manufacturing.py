@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.datasets.arrival_patterns import PATTERNS, arrivals
-from edrp.datasets.manufacturing import manufacturing_application, manufacturing_scenario, manufacturing_snapshot
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.enactment.arrival_patterns import PATTERNS, arrivals
+from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario, manufacturing_snapshot
 
 PER_TICK = {
     "parse-and-distribute-data": 1,

@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import edrp
-from edrp.datasets import FAMILIES, Family, generate, networks, save_instances
-from edrp.datasets.families import choose_families, registry, rounded
-from edrp.datasets.shapes import SHAPES, Shape
-from edrp.datasets.skew import WORK, state_of
-from edrp.errors import BackendUnavailableError, InvalidInstanceError
-from edrp.problems.migration import MigrationProblem
+from edrp.core.errors import BackendUnavailableError, InvalidInstanceError
+from edrp.datasets import FAMILIES, Family, generate, save_instances
+from edrp.datasets.families import registry
+from edrp.datasets.families.placement import networks
+from edrp.datasets.families.placement.shapes import SHAPES, Shape
+from edrp.datasets.families.registry import choose_families
+from edrp.datasets.migration.skew import WORK, state_of
+from edrp.datasets.rounding import rounded
+from edrp.migration.single_step import MigrationProblem
 
 FORMATS = ("set.parquet", "set.jsonl", "set")
 EVERY_FAMILY = [(kind, name) for kind, families in FAMILIES.items() for name in families]

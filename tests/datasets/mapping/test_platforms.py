@@ -8,10 +8,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from edrp.datasets.mapping_networks import MEGABIT, mapping_network, mapping_problem
-from edrp.datasets.platforms import bimodal_platform, bimodal_scenario
-from edrp.datasets.preferential import preferential_links
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.families.mapping.networks import MEGABIT, mapping_network, mapping_problem
+from edrp.datasets.families.mapping.preferential import preferential_links
+from edrp.datasets.mapping.platforms import bimodal_platform, bimodal_scenario
 
 
 def graph_of(network):

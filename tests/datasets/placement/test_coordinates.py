@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edrp.datasets.aws import AWS_FILE, aws_delays
-from edrp.datasets.coordinates import estimate_latencies, estimation_rounds
-from edrp.datasets.coordinates_simulation import SpringParameters
-from edrp.datasets.coordinates_springs import relax
-from edrp.datasets.geometric import geometric
-from edrp.documents import Network
-from edrp.errors import InvalidInstanceError
-from edrp.validation.coordinates_report import run
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.aws import AWS_FILE, aws_delays
+from edrp.datasets.placement.coordinates.latencies import estimate_latencies, estimation_rounds
+from edrp.datasets.placement.coordinates.simulation import SpringParameters
+from edrp.datasets.placement.coordinates.springs import relax
+from edrp.placement.network import Network
+from edrp.validation.papers.latency_aware.coordinates_report import run
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 LINE = {("a", "b"): 0.010, ("b", "c"): 0.020, ("a", "c"): 0.030, ("c", "d"): 0.010, ("b", "d"): 0.030}

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.core.errors import InvalidInstanceError
 from edrp.datasets import FAMILIES, generate
-from edrp.datasets.continuum import LOADS, continuum_network, paper_problem, random_problem
-from edrp.datasets.continuum_needs import packing
-from edrp.datasets.shapes import series_parallel
-from edrp.errors import InvalidInstanceError
+from edrp.datasets.families.placement.latency_aware_needs import packing
+from edrp.datasets.families.placement.shapes import series_parallel
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, continuum_network, paper_problem, random_problem
 
 TABLE_1 = {
     "T-M1": (6, 6),

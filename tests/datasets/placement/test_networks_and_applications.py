@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp import datasets
-from edrp.datasets.debs2015 import ANSNET_PINS
-from edrp.datasets.rates import TAXI_FILE
-from edrp.datasets.storm import HIGHEST_RATE, measured_latency
-from edrp.documents import Deployment
-from edrp.errors import BackendUnavailableError, InvalidInstanceError
-from edrp.validation.days import real_day
+from edrp.core.errors import BackendUnavailableError, InvalidInstanceError
+from edrp.datasets.placement.debs2015 import ANSNET_PINS
+from edrp.datasets.placement.storm import HIGHEST_RATE, measured_latency
+from edrp.datasets.traces.days import real_day
+from edrp.datasets.traces.rates import TAXI_FILE
+from edrp.placement.deployment import Deployment
 
 
 def mean_delay(network):

@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.datasets.production import (
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.instances import loads
+from edrp.core.methods import Options
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.placement.production import (
     BETWEEN_RACKS,
     CLUSTERS,
     FILE,
@@ -22,19 +25,16 @@ from edrp.datasets.production import (
     latency_aware_document,
     production_instances,
 )
-from edrp.documents import Deployment
-from edrp.errors import InvalidInstanceError
-from edrp.heuristics.annealing import AnnealingParameters
-from edrp.heuristics.crowd import Crowd
-from edrp.heuristics.crowd_annealing import Best, anneal_crowd, annealed_crowd, crowded
-from edrp.heuristics.start import first_fit, random_fit, zone_fits
-from edrp.heuristics.tables import tables_of
-from edrp.instances import loads
-from edrp.methods import Options
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.heuristics.placement.annealing import AnnealingParameters
+from edrp.heuristics.placement.arrays import tables_of
+from edrp.heuristics.placement.count_annealing import Best, anneal_crowd, annealed_crowd, crowded
+from edrp.heuristics.placement.counts import Crowd
+from edrp.heuristics.placement.start import first_fit, random_fit, zone_fits
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 SHUFFLE, ALL = [2], [3]
 

@@ -12,7 +12,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
 import edrp
-from edrp.datasets.storm_documents import (
+from edrp.core.errors import BackendUnavailableError, InvalidInstanceError
+from edrp.datasets.placement.storm_documents import (
     decode_conf,
     decode_topology,
     read_inventory,
@@ -20,7 +21,6 @@ from edrp.datasets.storm_documents import (
     read_serialized,
     storm_problem,
 )
-from edrp.errors import BackendUnavailableError, InvalidInstanceError
 
 BOOL, I32, I64, STRING, STRUCT, MAP, SET, LIST = 2, 8, 10, 11, 12, 13, 14, 15
 WRITERS = {BOOL: "writeBool", I32: "writeI32", I64: "writeI64"}

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edrp.datasets.events import refuse_unreadable
-from edrp.datasets.flights import flights
-from edrp.datasets.node_counts import NodeRule, TransitionCounts
-from edrp.datasets.series import LoadSeries, taxi_series, twitter_series
-from edrp.datasets.trace import Trace, TraceSettings, even_intervals
-from edrp.datasets.trace_files import load_trace, save_trace
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.migration.node_counts import NodeRule, TransitionCounts
+from edrp.datasets.traces.events import refuse_unreadable
+from edrp.datasets.traces.flights import flights
+from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
+from edrp.datasets.traces.trace import Trace, TraceSettings, even_intervals
+from edrp.datasets.traces.trace_files import load_trace, save_trace
 from edrp.mdp.chain.transition_counts import count_transitions
 
 LOADS = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1e6))

@@ -14,16 +14,16 @@ import pytest
 from pyarrow import parquet
 
 import edrp
-from edrp import spark as sessions
-from edrp.datasets.event_input import EventColumns, keyed_events, read_events
-from edrp.datasets.event_tables import task_of_key
-from edrp.datasets.events import prepare_trace
-from edrp.datasets.flights import flight_events, flight_table
-from edrp.datasets.series import LoadSeries
-from edrp.datasets.trace import TraceSettings
-from edrp.datasets.trace_files import load_trace
-from edrp.datasets.zipf_stream import zipf_events
-from edrp.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
+from edrp.core import spark as sessions
+from edrp.core.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
+from edrp.datasets.traces.event_aggregates import task_of_key
+from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
+from edrp.datasets.traces.events import prepare_trace
+from edrp.datasets.traces.flights import flight_events, flight_table
+from edrp.datasets.traces.series import LoadSeries
+from edrp.datasets.traces.trace import TraceSettings
+from edrp.datasets.traces.trace_files import load_trace
+from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_counts import count_transitions
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
@@ -274,7 +274,7 @@ def test_impossible_traces_are_refused(spark, log, tmp_path, monkeypatch):
     (tmp_path / "broken.parquet").write_text("hello, I am no Parquet file at all")
     with pytest.raises(InvalidInstanceError, match="cannot be read"):
         read_events(spark, tmp_path / "broken.parquet")
-    monkeypatch.setattr("edrp.memory.memory_limit", lambda: 1.0)
+    monkeypatch.setattr("edrp.core.memory.memory_limit", lambda: 1.0)
     with pytest.raises(ProblemTooLargeError, match="lengthen the interval"):
         prepare_trace(log(LOG), keep_loads=True)
 

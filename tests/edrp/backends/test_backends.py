@@ -13,11 +13,11 @@ import edrp
 from edrp.backends import BACKENDS, available_backends, get_backend, solve_program
 from edrp.backends.base import finite_or_none
 from edrp.backends.highs import STOPPED
-from edrp.errors import BackendUnavailableError, EdrpError
-from edrp.methods import Options
-from edrp.program import Linear, Program
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.core.errors import BackendUnavailableError, EdrpError
+from edrp.core.methods import Options
+from edrp.core.program import Linear, Program
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 ALL = sorted(BACKENDS)
 

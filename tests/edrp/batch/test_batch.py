@@ -24,7 +24,7 @@ from edrp.batch.folder import Fingerprint, ResultFolder
 from edrp.batch.journal import Journal
 from edrp.batch.source import fingerprint_of, read_instances
 from edrp.batch.tasks import Choice, Instance, Task, choices_of, seed_of
-from edrp.errors import EdrpError, InvalidInstanceError
+from edrp.core.errors import EdrpError, InvalidInstanceError
 
 
 def coin(side: str) -> str:
@@ -164,7 +164,7 @@ def test_a_method_of_the_users_own_session_travels_to_the_workers(tmp_path, exam
     script = tmp_path / "session.py"
     script.write_text(f'''
 import edrp
-from edrp.heuristics.greedy import Greedy
+from edrp.heuristics.placement.greedy import Greedy
 
 class Mine(Greedy):
     name = "mine"

@@ -12,8 +12,8 @@ import pytest
 import edrp
 from edrp.batch import RESULT_SCHEMA, read_rows
 from edrp.batch.rows import TIMING
-from edrp.errors import InvalidInstanceError
-from edrp.spark import spark_session
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.spark import spark_session
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 

@@ -15,10 +15,10 @@ import pytest
 
 import edrp
 from edrp.cli.exit import ExitCode
-from edrp.errors import BackendUnavailableError, VerificationError
-from edrp.methods import methods
-from edrp.solution import Answer
-from edrp.solve import solve
+from edrp.core.errors import BackendUnavailableError, VerificationError
+from edrp.core.methods import methods
+from edrp.core.solution import Answer
+from edrp.core.solve import solve
 
 
 @pytest.fixture
@@ -305,7 +305,7 @@ def test_help_lists_commands_and_exit_codes(run):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_ctrl_c_ends_a_solve_with_the_incumbent(tmp_path):
-    from edrp.datasets import layered
+    from edrp.datasets.families.placement.layered import layered
 
     edrp.save(layered(10, 0), tmp_path / "large.json")
     code = "from edrp.cli import main; print('ready', flush=True); main()"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.mdp import nodes_of_tasks, plan_migration
-from edrp.validation.contract_problems import random_migration
+from edrp.validation.oracles.all_check_problems import random_migration
 
 
 @given(st.integers(0, 500), st.sampled_from([None, 1, 2]))

@@ -12,11 +12,11 @@ import pytest
 from rich.console import Console
 
 import edrp
-from edrp.datasets.departures import departures_scenario
-from edrp.datasets.manufacturing import manufacturing_scenario
-from edrp.errors import EdrpError, InvalidInstanceError
-from edrp.validation.enactment import week
-from edrp.validation.enactment.timeline import timeline
+from edrp.core.errors import EdrpError, InvalidInstanceError
+from edrp.datasets.enactment.departures import departures_scenario
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
+from edrp.validation.papers.enactment import week
+from edrp.validation.simulation.enactment.timeline import timeline
 
 SHORT = ("--duration", 1200)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.datasets.platforms import bimodal_scenario
-from edrp.errors import EdrpError
-from edrp.validation.bimodal.timeline import timeline
+from edrp.core.errors import EdrpError
+from edrp.datasets.mapping.platforms import bimodal_scenario
+from edrp.validation.simulation.mapping.timeline import timeline
 
 SMALL = {"rate": 60.0, "servers": 20, "links": 12, "services": 6, "tasks": 30, "flow": "expected"}
 OPTIONS = [word for name, value in SMALL.items() for word in (f"--{name}", value)]
@@ -38,7 +38,7 @@ def asked(monkeypatch):
         noted.append((scenario, method, seed, parameters))
         raise EdrpError("enough")
 
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_bimodal"], "solve", refused)
+    monkeypatch.setattr(sys.modules["edrp.cli.simulate_mapping"], "solve", refused)
     return noted
 
 
@@ -140,7 +140,7 @@ def test_links_make_a_tree_unless_said(run, asked):
     ],
 )
 def test_what_cannot_be_is_refused_before_the_run(arguments, place, why, run, monkeypatch):
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_bimodal"], "solve", None)
+    monkeypatch.setattr(sys.modules["edrp.cli.simulate_mapping"], "solve", None)
     result = run("simulate", "bimodal", *arguments)
     assert result.code == 2
     assert place in result.err

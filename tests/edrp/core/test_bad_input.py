@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.instances import loads
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.instances import loads
 
 
 def operator(document: dict[str, Any], index: int = 1) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.errors import Fault, InvalidInstanceError
-from edrp.files import write_whole
-from edrp.instances import KINDS, SOLUTION_KINDS, load, load_solution, loads, save, schema
-from edrp.validation.random_problems import random_problem
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import write_whole
+from edrp.core.instances import KINDS, SOLUTION_KINDS, load, load_solution, loads, save, schema
+from edrp.datasets.families.placement.random_edrp import random_problem
 
 
 @settings(deadline=None, max_examples=60)

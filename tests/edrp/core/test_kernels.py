@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 HELPER = """
-from edrp.kernels import inlined
+from edrp.core.kernels import inlined
 
 @inlined
 def step(x):
     return x + {step}
 """
 KERNEL = """
-from edrp.kernels import kernel
+from edrp.core.kernels import kernel
 from pack.helper import step
 
 @kernel
@@ -22,9 +22,9 @@ def twice(x):
     return step(step(x))
 """
 MAIN = """
-import edrp.kernels
-edrp.kernels.ROOMS += ("pack",)
-edrp.kernels._fingerprint.cache_clear()
+import edrp.core.kernels
+edrp.core.kernels.ROOMS += ("pack",)
+edrp.core.kernels._fingerprint.cache_clear()
 from pack.main import twice
 print(int(twice(0)), sum(twice.stats.cache_hits.values()))
 """

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edrp.program import Linear, Program
+from edrp.core.program import Linear, Program
 
 numbers = st.floats(-100, 100, allow_nan=False)
 expressions = st.builds(

@@ -7,14 +7,14 @@ import pickle
 import pytest
 
 import edrp
-from edrp.documents.enactment import Host
-from edrp.documents.enactment_run import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord
+from edrp.core.errors import InvalidInstanceError, PolicyError
 from edrp.enactment import Draft, EnactmentState, HostState, Lease, Migrate, OperatorState, Place, Release, Remove
-from edrp.errors import InvalidInstanceError, PolicyError
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.enactment_accounts import units_paid
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.problems.leasing import LeasingProblem, PaidHost, PlannedHost
+from edrp.enactment.containers import Host
+from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
+from edrp.enactment.run import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord
+from edrp.enactment.run_metrics import units_paid
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.snapshot import EnactmentProblem
 
 FILTER = {
     "name": "filter",

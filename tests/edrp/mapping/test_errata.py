@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from edrp.documents.mapping import DataLink, PathTask, Server
 from edrp.heuristics.mapping.agents import Directory, Exchange, Map, MapAgent, ProtocolResult, Rules, Specification, run_protocol
 from edrp.heuristics.mapping.agents.agent import MappingState, Way
 from edrp.heuristics.mapping.agents.messages import Ack, Ask, Message, Spec
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.pruning import PRUNINGS, LeastCost
 from edrp.mapping.costs import SAME_LOAD, MapFacts
-from edrp.problems.mapping import MappingProblem
+from edrp.mapping.documents import DataLink, PathTask, Server
+from edrp.mapping.path_mapping import MappingProblem
 
 
 def problem(

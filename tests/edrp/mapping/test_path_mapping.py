@@ -7,7 +7,7 @@ import pytest
 
 import edrp
 from edrp import MappingProblem, PathMap
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
 
 NODES = [
     {"name": "a", "capacity": 0.0},

@@ -3,8 +3,8 @@
 import pytest
 
 from edrp import BimodalScenario
-from edrp.documents.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
+from edrp.mapping.run import AllocationChanges, BimodalRun, TaskRecord
 
 NODES = [
     {"name": "a", "capacity": 2.0, "uplink": 100.0},

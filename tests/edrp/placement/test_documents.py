@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import edrp
-from edrp.errors import InvalidInstanceError, ProblemTooLargeError
-from edrp.validation.random_problems import random_problem
+from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError
+from edrp.datasets.families.placement.random_edrp import random_problem
 
 
 def test_a_document_cannot_be_changed_in_place(word_count):

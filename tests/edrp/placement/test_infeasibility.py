@@ -3,10 +3,10 @@
 import pytest
 
 import edrp
-from edrp.infeasibility import clashing_demands, explain_infeasibility
-from edrp.problems.edrp import EdrpProblem
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.infeasibility import clashing_demands, explain_infeasibility
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 CLASHING = [seed for seed in range(60) if brute_force(random_problem(seed, combinations_limit=5e3))[0] is None][:8]
 

@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.backends import solve_program
-from edrp.compiled import compile_problem
-from edrp.documents import Deployment, Topology
-from edrp.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.instances import loads
+from edrp.datasets.families.placement.random_latency_aware import random_score_problem
 from edrp.formulations.builders import formulate
-from edrp.instances import loads
-from edrp.metrics import SCORE_METRICS
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation.random_score_problems import random_score_problem
-from edrp.validation.score_brute_force import brute_force_score
+from edrp.placement.application import Topology
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.metrics import SCORE_METRICS
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "edge_to_cloud.json"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "edge_to_cloud.json"
 
 
 @pytest.fixture

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.documents import Deployment, LinkClass, Network
-from edrp.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.instances import loads, schema
+from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.builders import formulate
-from edrp.formulations.compact import estimated_columns
-from edrp.infeasibility import explain_infeasibility
-from edrp.instances import loads, schema
-from edrp.problems.edrp import EdrpProblem
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.formulations.placement.compact import estimated_columns
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.infeasibility import explain_infeasibility
+from edrp.placement.network import LinkClass, Network
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 ZONED = {
     "nodes": [

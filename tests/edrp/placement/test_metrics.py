@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from edrp.documents import Deployment
-from edrp.metrics import METRICS, Cost, Downtime, ResponseTime
-from edrp.problems.edrp import EdrpProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metrics import METRICS, Cost, Downtime, ResponseTime
 
 
 @pytest.fixture

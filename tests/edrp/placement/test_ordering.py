@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrp.ordering import topological_layers
+from edrp.placement.ordering import topological_layers
 
 Edges = list[tuple[str, str]]
 

@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edrp.datasets.continuum import paper_problem
-from edrp.datasets.coordinates import estimate_latencies
-from edrp.delays import with_delays
-from edrp.documents import Deployment, Network
-from edrp.errors import InvalidInstanceError
-from edrp.metrics import METRICS
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.placement.coordinates.latencies import estimate_latencies
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+from edrp.placement.delays import with_delays
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.metrics import METRICS
+from edrp.placement.network import Network
 from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import plans_near, reconfiguration, relabelled
 from edrp.replanning.repair import patched
 from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
-from edrp.validation.replanning_day import BROKEN, EVERY, NEVER, PAYING, run_day, strategies
-from edrp.validation.replanning_report import outcome_table, replanning_claims
-from edrp.validation.replanning_world import AWAY, daily_curve, loads, moments
+from edrp.validation.papers.latency_aware.replanning_report import outcome_table, replanning_claims
+from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, run_day, strategies
+from edrp.validation.simulation.placement.replanning_world import AWAY, daily_curve, loads, moments
 
 STATE = 10e6
 EXACT = ReplanningPolicy(method="highs", hysteresis=0.0, synchronisation_time=1.0)

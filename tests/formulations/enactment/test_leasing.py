@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.backends import solve_program
+from edrp.core.program import Linear, Program
+from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
 from edrp.enactment.leases import cheapest_leases, hosts_needed, plan_leases
+from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
 from edrp.formulations.formulation import solve_formulation
-from edrp.problems.leasing import LeasingProblem, PlannedHost
-from edrp.program import Linear, Program
-from edrp.validation.enactment_contract_problems import LeasingProblems
-from edrp.validation.leasing_brute_force import brute_force_leasing
-from edrp.validation.random_enactment_problems import random_leasing_problem
+from edrp.validation.oracles.enactment.check_problems import LeasingProblems
+from edrp.validation.oracles.enactment.leasing_brute_force import brute_force_leasing
 
 
 def peak(**fields) -> LeasingProblem:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edrp.documents.enactment import ContainerOperator, Host, HostType
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.enactment.containers import ContainerOperator, Host, HostType
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.methods import METHODS
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.methods import Method, Options
-from edrp.problems.enactment import EnactmentProblem
-from edrp.solution import Answer
-from edrp.validation.enactment_brute_force import brute_force_enactment
-from edrp.validation.random_enactment_problems import random_enactment_problem
+from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 FIRST_FIT, SELECTION = METHODS
 SMALL = {"name": "small", "resources": {"cpu": 4, "memory": 8}, "price": 1.0, "billing_time": 600.0}

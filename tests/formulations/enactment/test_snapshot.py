@@ -5,20 +5,20 @@ import math
 import numpy as np
 import pytest
 
-from edrp.datasets.manufacturing import manufacturing_snapshot
-from edrp.documents.enactment import Host
-from edrp.errors import ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.program import Linear
+from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
+from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.enactment.containers import Host
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.compositions import area_bound, compositions
 from edrp.formulations.enactment.packing import pack
-from edrp.formulations.enactment.program import formulate_enactment
+from edrp.formulations.enactment.snapshot import formulate_enactment
+from edrp.formulations.enactment.snapshot_arrays import enactment_tables
 from edrp.formulations.enactment.swaps import pack_by_swaps
-from edrp.formulations.enactment.tables import enactment_tables
 from edrp.formulations.formulation import solve_formulation
-from edrp.problems.enactment import EnactmentProblem
-from edrp.program import Linear
-from edrp.validation.enactment_brute_force import brute_force_enactment
-from edrp.validation.enactment_contract_problems import EnactmentProblems
-from edrp.validation.random_enactment_problems import random_enactment_problem
+from edrp.validation.oracles.enactment.check_problems import EnactmentProblems
+from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 
 def two_sizes(**fields) -> EnactmentProblem:

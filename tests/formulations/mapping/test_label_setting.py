@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edrp.datasets.platforms import mapping_problem
-from edrp.documents.mapping import PathMap
-from edrp.errors import UnsupportedProblemError
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.methods import Options
+from edrp.core.program import Linear
+from edrp.core.solution import Answer
+from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
+from edrp.datasets.mapping.platforms import mapping_problem
 from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.mapping import METHODS, label_setting
 from edrp.formulations.mapping.program import formulate_mapping
 from edrp.formulations.mapping.relaxed import relaxed_bound
-from edrp.methods import Options
-from edrp.problems.mapping import MappingProblem
-from edrp.program import Linear
-from edrp.solution import Answer
-from edrp.validation.mapping_brute_force import brute_force_mapping
-from edrp.validation.random_mapping_problems import random_mapping_problem
+from edrp.mapping.documents import PathMap
+from edrp.mapping.path_mapping import MappingProblem
+from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 
 (LABELS,) = METHODS
 

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edrp.cli.link_allocation_tables import allocation_parts
-from edrp.datasets.bimodal_flows import bimodal_flows
-from edrp.documents.mapping import ServerNetwork
-from edrp.errors import InvalidInstanceError
+from edrp.cli.display.link_allocation import allocation_parts
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.methods import Options
+from edrp.core.program import Linear
+from edrp.datasets.families.mapping.flows import bimodal_flows
+from edrp.datasets.families.mapping.random_link_allocation import random_link_allocation_problem
 from edrp.formulations.formulation import solve_formulation
-from edrp.formulations.link_allocation import formulate_link_allocation
+from edrp.formulations.mapping.link_allocation import formulate_link_allocation
 from edrp.heuristics.mapping.reallocation import FlowTables, reallocate
 from edrp.heuristics.mapping.reallocation_method import GreedyReallocation
-from edrp.mapping.tables import NetworkTables, network_tables
-from edrp.methods import Options
-from edrp.problems.link_allocation import FlowAllocation, LinkAllocationProblem
-from edrp.program import Linear
-from edrp.validation.link_allocation_brute_force import brute_force_link_allocation
-from edrp.validation.link_allocation_contract_problems import LinkAllocationProblems
-from edrp.validation.random_link_allocation_problems import random_link_allocation_problem
+from edrp.mapping.arrays import NetworkTables, network_tables
+from edrp.mapping.documents import ServerNetwork
+from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
+from edrp.validation.oracles.mapping.link_allocation_brute_force import brute_force_link_allocation
+from edrp.validation.oracles.mapping.link_allocation_check_problems import LinkAllocationProblems
 
 SQUARE = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"), ("a", "c")]
 """Four servers in a ring, and a link across."""

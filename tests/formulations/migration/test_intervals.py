@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.documents.intervals import moves_between
+from edrp.core.program import Linear
 from edrp.formulations.formulation import solve_formulation
-from edrp.formulations.migration import NOBODY, OPEN, formulate_matching, formulate_migration
+from edrp.formulations.migration.intervals import NOBODY, OPEN, formulate_matching, formulate_migration
 from edrp.mdp.matching import match
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
-from edrp.problems.migration import MigrationProblem
-from edrp.program import Linear
+from edrp.migration.intervals import moves_between
+from edrp.migration.single_step import MigrationProblem
 
 
 def random_migration(seed: int, tasks: int = 60) -> MigrationProblem:

@@ -6,11 +6,11 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import edrp
-from edrp.methods import Options
-from edrp.problems.edrp import EdrpProblem
-from edrp.solve import checked
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.core.methods import Options
+from edrp.core.solve import checked
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.placement.edrp import EdrpProblem
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 INSTANCES, QUICK = 300, 180
 """Random instances; those from `QUICK` on are for `pytest -m slow`."""

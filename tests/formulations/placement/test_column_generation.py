@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.datasets.continuum import paper_problem, random_problem
-from edrp.formulations.patterns import order as ordering
-from edrp.formulations.patterns.bounds import certificate
-from edrp.formulations.patterns.grid import common_divisor, grid_of
-from edrp.formulations.patterns.method import ColumnGeneration
-from edrp.formulations.patterns.model import model_of
-from edrp.formulations.patterns.order import order_of
-from edrp.formulations.patterns.pricing import Pricer
-from edrp.formulations.patterns.relabel import Relabelling
-from edrp.formulations.patterns.tree import Search
-from edrp.formulations.patterns.windows import Window
-from edrp.methods import Options
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.solve import checked
-from edrp.validation.latency_aware_optima import latency_aware_optima
-from edrp.validation.random_score_problems import random_score_problem
-from edrp.validation.score_brute_force import brute_force_score
+from edrp.core.methods import Options
+from edrp.core.solve import checked
+from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
+from edrp.formulations.placement.column_generation import order as ordering
+from edrp.formulations.placement.column_generation.bounds import certificate
+from edrp.formulations.placement.column_generation.grid import common_divisor, grid_of
+from edrp.formulations.placement.column_generation.method import ColumnGeneration
+from edrp.formulations.placement.column_generation.model import model_of
+from edrp.formulations.placement.column_generation.order import order_of
+from edrp.formulations.placement.column_generation.pricing import Pricer
+from edrp.formulations.placement.column_generation.relabel import Relabelling
+from edrp.formulations.placement.column_generation.tree import Search
+from edrp.formulations.placement.column_generation.windows import Window
+from edrp.placement.compiled import compile_problem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
 
 METHOD = ColumnGeneration()
 
@@ -218,7 +218,7 @@ def test_labels_are_the_best_of_all_permutations():
 
 def test_no_start_is_needed(monkeypatch):
     """Without first fits, and from the worst placement as a start."""
-    monkeypatch.setattr("edrp.formulations.patterns.method.first_fits", lambda model: [])
+    monkeypatch.setattr("edrp.formulations.placement.column_generation.method.first_fits", lambda model: [])
     for seed in (3, 5, 9):
         agrees_with_brute_force(random_score_problem(seed))
     problem = paper_problem("T-R2", 0.4)

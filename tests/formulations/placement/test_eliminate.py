@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.datasets import debs2015, geometric, layered
-from edrp.documents import Deployment
-from edrp.errors import UnsupportedProblemError
-from edrp.formulations.elimination.box import Box, Prices
-from edrp.formulations.elimination.model import model_of
-from edrp.formulations.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
-from edrp.formulations.elimination.seats import seats_of
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.core.errors import UnsupportedProblemError
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.formulations.placement.elimination.box import Box, Prices
+from edrp.formulations.placement.elimination.model import model_of
+from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
+from edrp.formulations.placement.elimination.seats import seats_of
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 SUPPORTED = [seed for seed in range(60) if edrp.methods()["eliminate"].refusal(random_problem(seed)) is None]
 

@@ -7,21 +7,24 @@ import pytest
 
 import edrp
 from edrp.backends import solve_program
-from edrp.compiled import compile_problem
-from edrp.configurations import NO_NODE
-from edrp.datasets import debs2015, geometric
-from edrp.documents import Application, Deployment, Network, Operator, Stream
-from edrp.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.program import Linear
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.builders import formulate
-from edrp.formulations.compact import SPLIT_LIMIT
 from edrp.formulations.formulation import solve_formulation
-from edrp.formulations.literal import literal_blocks
-from edrp.formulations.restricted import neighbourhood
-from edrp.metrics import METRICS
-from edrp.problems.edrp import EdrpProblem, Limits, Weights
-from edrp.program import Linear
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.formulations.placement.compact import SPLIT_LIMIT
+from edrp.formulations.placement.literal import literal_blocks
+from edrp.formulations.placement.restricted import neighbourhood
+from edrp.placement.application import Application, Operator, Stream
+from edrp.placement.compiled import compile_problem
+from edrp.placement.configurations import NO_NODE
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.metrics import METRICS
+from edrp.placement.network import Network
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 
 def unlimited(problem: EdrpProblem) -> EdrpProblem:

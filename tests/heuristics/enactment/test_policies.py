@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edrp.documents.enactment import ContainerOperator, HostType
+from edrp.core.errors import InvalidInstanceError
 from edrp.enactment import (
     Action,
     Draft,
@@ -24,7 +24,7 @@ from edrp.enactment import (
     Release,
     Remove,
 )
-from edrp.errors import InvalidInstanceError
+from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.heuristics.enactment import (
     POLICIES,
     BtuParameters,

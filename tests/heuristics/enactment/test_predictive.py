@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edrp.datasets.manufacturing import manufacturing_application, manufacturing_scenario
-from edrp.documents.enactment import ContainerOperator, HostType
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.parameters import read_parameters
+from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario
 from edrp.enactment import Action, Draft, EnactmentState, HostState, Lease, OperatorState, Place
-from edrp.errors import InvalidInstanceError
+from edrp.enactment.containers import ContainerOperator, HostType
+from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import BtuParameters, BtuPolicy
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
 from edrp.heuristics.enactment.forecast import DemandHistory, PathSettings, paths
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
 from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
 from edrp.heuristics.enactment.predictive_targets import Flow, targets
-from edrp.parameters import read_parameters
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.simulator import simulate
+from edrp.validation.simulation.enactment.simulator import simulate
 
 SMALL = HostType(name="small", resources={"slots": 4}, price=1.0, billing_time=600.0)
 

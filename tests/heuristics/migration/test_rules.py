@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from edrp.documents.intervals import Assignment, load_limit
+from edrp.core.methods import Options
+from edrp.core.solve import checked
 from edrp.heuristics.migration import (
     METHODS,
     BalancedPacking,
@@ -26,9 +27,8 @@ from edrp.heuristics.migration.balanced_packing import least_largest_load
 from edrp.heuristics.migration.ring import point_of, ring_assignment
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
-from edrp.methods import Options
-from edrp.problems.migration import MigrationProblem
-from edrp.solve import checked
+from edrp.migration.intervals import Assignment, load_limit
+from edrp.migration.single_step import MigrationProblem
 
 RULES: tuple[Rule, ...] = (
     ConsistentHashing(),

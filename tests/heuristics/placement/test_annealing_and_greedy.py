@@ -6,15 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.datasets import debs2015, geometric, layered
-from edrp.documents import Deployment
-from edrp.heuristics import greedy
-from edrp.heuristics.annealing import AnnealingParameters, energies
-from edrp.heuristics.start import random_fit
-from edrp.methods import Options, methods
-from edrp.metrics import METRICS
-from edrp.validation.random_problems import random_problem
+from edrp.core.methods import Options, methods
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.heuristics.placement import greedy
+from edrp.heuristics.placement.annealing import AnnealingParameters, energies
+from edrp.heuristics.placement.start import random_fit
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics import METRICS
 
 
 @settings(max_examples=60, deadline=None)

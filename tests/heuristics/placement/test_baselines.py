@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.documents import Operator
-from edrp.errors import InvalidInstanceError
-from edrp.heuristics.ds2 import true_rate
-from edrp.heuristics.filling import dealt, filled, least_stable
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.methods import Options, methods
+from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.heuristics.notes import listed
-from edrp.methods import Options, methods
-from edrp.validation.random_problems import random_problem
+from edrp.heuristics.placement.ds2 import true_rate
+from edrp.heuristics.placement.filling import dealt, filled, least_stable
+from edrp.placement.application import Operator
+from edrp.placement.compiled import compile_problem
 
 RULES = ("ds2", "even", "first-fit", "largest-node")
 CAREFUL = (("ds2", {}), ("even", {"skip_full": True}), ("first-fit", {}), ("first-fit", {"by": "demand"}), ("largest-node", {}))

@@ -10,19 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.datasets import debs2015, geometric, layered
-from edrp.documents import Deployment
-from edrp.errors import UnsupportedProblemError
-from edrp.heuristics.search import replica_engine
-from edrp.heuristics.search.parameters import ColonyParameters, KickParameters
-from edrp.heuristics.search.replica_ants import size_prior
-from edrp.heuristics.search.replica_engine import ReplicaEngine
-from edrp.heuristics.start import overloaded, random_fit
-from edrp.heuristics.state import State, refresh_all
-from edrp.heuristics.tables import tables_of
-from edrp.validation.brute_force import brute_force
-from edrp.validation.random_problems import random_problem
+from edrp.core.errors import UnsupportedProblemError
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.heuristics.placement.arrays import tables_of
+from edrp.heuristics.placement.search import replica_engine
+from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.replica_ants import size_prior
+from edrp.heuristics.placement.search.replica_engine import ReplicaEngine
+from edrp.heuristics.placement.start import overloaded, random_fit
+from edrp.heuristics.placement.state import State, refresh_all
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 METHODS = ("hill-climbing", "ant-system", "hybrid", "iterated-local-search")
 SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp import solve
-from edrp.compiled import Compiled, compile_problem
-from edrp.heuristics.filling import least_stable
-from edrp.heuristics.resource_aware import ResourceAware, ResourceAwareParameters
-from edrp.heuristics.resource_aware_order import Components, by_connections, by_proximity
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.heuristics.placement.filling import least_stable
+from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
+from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
+from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency_aware import LatencyAwareProblem
 
 Fields = dict[str, Any]
 

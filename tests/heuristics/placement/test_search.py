@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import edrp
-from edrp.compiled import compile_problem
-from edrp.datasets.continuum import paper_problem, random_problem
-from edrp.documents import Deployment
-from edrp.errors import InvalidInstanceError
-from edrp.heuristics.search import score_ants
-from edrp.heuristics.search.acceptance import better, near
-from edrp.heuristics.search.parameters import ColonyParameters, KickParameters
-from edrp.heuristics.search.score_ants import Pheromone
-from edrp.heuristics.search.score_climb import climb, prepare
-from edrp.heuristics.search.score_engine import ScoreEngine
-from edrp.heuristics.search.score_moves import (
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.kernels import inner_loop
+from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
+from edrp.heuristics.placement.search import score_ants
+from edrp.heuristics.placement.search.acceptance import better, near
+from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.score_ants import Pheromone
+from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.score_climb import climb, prepare
+from edrp.heuristics.placement.search.score_engine import ScoreEngine
+from edrp.heuristics.placement.search.score_moves import (
     MOVE,
     MOVE_ALL,
     NOTHING,
@@ -33,15 +34,14 @@ from edrp.heuristics.search.score_moves import (
     consider_swap,
     perform,
 )
-from edrp.heuristics.search.score_state import lift, settle, stand
-from edrp.heuristics.search.score_tables import ScoreState, ScoreTables
-from edrp.heuristics.start import Placement, first_fit
-from edrp.kernels import inner_loop
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation import table_4
-from edrp.validation.plain_climbing import PlainClimbing
-from edrp.validation.random_score_problems import random_score_problem
-from edrp.validation.score_brute_force import brute_force_score
+from edrp.heuristics.placement.search.score_state import lift, settle, stand
+from edrp.heuristics.placement.start import Placement, first_fit
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
+from edrp.validation.papers.latency_aware import table_4
 
 METHODS = ("hill-climbing", "ant-system", "hybrid", "iterated-local-search")
 FEW = {"ant-system": {"iterations": 20}, "hybrid": {"iterations": 20}, "iterated-local-search": {"kicks": 50}}

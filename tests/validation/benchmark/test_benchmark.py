@@ -22,13 +22,13 @@ from edrp.batch import rows as results
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Instance, Task, choices_of
 from edrp.cli import benchmark as command
-from edrp.datasets import layered
-from edrp.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
-from edrp.heuristics.greedy import Greedy
-from edrp.instances import KINDS
-from edrp.methods import methods
-from edrp.solution import Answer, relative_gap
-from edrp.spark import spark_session
+from edrp.core.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
+from edrp.core.instances import KINDS
+from edrp.core.methods import methods
+from edrp.core.solution import Answer, relative_gap
+from edrp.core.spark import spark_session
+from edrp.datasets.families.placement.layered import layered
+from edrp.heuristics.placement.greedy import Greedy
 from edrp.validation.benchmark import run as running
 from edrp.validation.benchmark import suites as registry
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, performance_profiles, time_profiles
@@ -38,7 +38,7 @@ from edrp.validation.benchmark.report import reason_tables
 from edrp.validation.benchmark.run import run_benchmark, write_benchmark
 from edrp.validation.benchmark.statistics import holm, mean_interval, paired_tests
 from edrp.validation.benchmark.suites import SUITES, Suite
-from edrp.validation.contract_problems import random_migration
+from edrp.validation.oracles.all_check_problems import random_migration
 
 NAMES = ("layered-1", "layered-2", "layered-3", "migration-1")
 METHODS = ("eliminate", "greedy", "random", "ssm", "balanced")
@@ -469,7 +469,7 @@ class Liar(Greedy):
 
 
 def test_command_ends_with_1_when_a_proven_optimum_is_beaten(monkeypatch, run, tmp_path):
-    monkeypatch.setitem(edrp.methods.__globals__["_REGISTRY"], "liar", Liar())
+    monkeypatch.setitem(edrp.core.methods.__globals__["_REGISTRY"], "liar", Liar())
     problems = {f"layered-{seed}": application(seed) for seed in (1, 2)}
     suite = Suite("lies", "two applications", lambda data: problems.items(), ("liar", "highs"))
     monkeypatch.setattr(registry, "SUITES", (suite,))
@@ -482,7 +482,7 @@ def test_command_ends_with_1_when_a_proven_optimum_is_beaten(monkeypatch, run, t
 
 PLUGIN = """
 from edrp.datasets import layered
-from edrp.heuristics.greedy import Greedy
+from edrp.heuristics.placement.greedy import Greedy
 from edrp.validation.benchmark.suites import Suite
 
 class Lazy(Greedy):

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.backends import solve_program
+from edrp.core.program import Linear, Program
+from edrp.enactment.run_metrics import LEVELS
+from edrp.enactment.scenario import EnactmentScenario, Level
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.leasing_rows import covering
-from edrp.problems.enactment_accounts import LEVELS
-from edrp.problems.enactment_scenario import EnactmentScenario, Level
-from edrp.program import Linear, Program
 
 Values = NDArray[np.float64]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from edrp.documents.enactment import Host
-from edrp.problems.enactment import EnactmentProblem
-from edrp.problems.leasing import LeasingProblem, PlannedHost
-from edrp.validation.contract_base import ContractProblems
-from edrp.validation.enactment_brute_force import brute_force_enactment
-from edrp.validation.leasing_brute_force import brute_force_leasing
-from edrp.validation.random_enactment_problems import random_enactment_problem, random_leasing_problem
+from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
+from edrp.enactment.containers import Host
+from edrp.enactment.leasing import LeasingProblem, PlannedHost
+from edrp.enactment.snapshot import EnactmentProblem
+from edrp.validation.oracles.check_problems import ContractProblems
+from edrp.validation.oracles.enactment.leasing_brute_force import brute_force_leasing
+from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 Fields = dict[str, Any]
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from edrp.problems.leasing import LeasingProblem, PlannedHost
-from edrp.validation.enactment_brute_force import contents_of
+from edrp.enactment.leasing import LeasingProblem, PlannedHost
+from edrp.validation.oracles.enactment.snapshot_brute_force import contents_of
 
 Counts = tuple[int, ...]
 """Instances of each operator."""

@@ -9,9 +9,9 @@ from math import exp, sqrt
 from typing import Any
 
 from edrp.enactment import Action, EnactmentState
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.simulator import simulate
-from edrp.validation.queueing_formulas import mg1_wait, mmc_wait
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.oracles.enactment.queueing_formulas import mg1_wait, mmc_wait
+from edrp.validation.simulation.enactment.simulator import simulate
 
 ITEMS = 3_000_000
 """Items of each check: mean waits then vary by up to one per cent from seed to seed."""

@@ -1,7 +1,7 @@
 """The simulation once more, to be read: every item is a process of SimPy that waits, is served, and moves on.
 
-It shares with `edrp.validation.enactment.simulator` documents, draws and the times of rounds, and nothing that moves an item,
-starts an instance or keeps a host. Both give the same log of events.
+It shares documents, random numbers and the times of rounds with `edrp.validation.simulation.enactment.simulator`, and nothing
+that moves an item, starts an instance or keeps a host. Both give the same log of events.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from edrp.documents.enactment_run import EnactmentRun
 from edrp.enactment import Action, Draft, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.draws import Stall
-from edrp.validation.enactment.events import EventLog
-from edrp.validation.enactment.reference_hosts import ReferenceHost, ReferenceInstance
-from edrp.validation.enactment.reference_queues import ReferenceQueue
-from edrp.validation.enactment.reference_stage import Stage
-from edrp.validation.enactment.rounds import rounds
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.oracles.enactment.reference_hosts import ReferenceHost, ReferenceInstance
+from edrp.validation.oracles.enactment.reference_queues import ReferenceQueue
+from edrp.validation.oracles.enactment.reference_stage import Stage
+from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.random_streams import Stall
+from edrp.validation.simulation.enactment.rounds import rounds
 
 
 def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun:
@@ -26,7 +26,7 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
     Parameters
     ----------
     scenario, policy, seed, record
-        As for `edrp.validation.enactment.simulator.simulate`; what the policy wants is not checked.
+        As for `edrp.validation.simulation.enactment.simulator.simulate`; what the policy wants is not checked.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
     ...     name = "idle"
     ...     def observe(self, state):
     ...         return ()
-    >>> from edrp.validation.enactment.simulator import simulate
+    >>> from edrp.validation.simulation.enactment.simulator import simulate
     >>> simulate_reference(scenario, Idle(), seed=1) == simulate(scenario, Idle(), seed=1)
     True
     """

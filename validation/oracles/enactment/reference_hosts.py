@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from edrp.documents.enactment import HostType
-from edrp.documents.enactment_run import InstanceRecord, LeaseRecord
 from edrp.enactment import HostState
-from edrp.problems.enactment_accounts import units_paid
-from edrp.validation.enactment.reference_stage import Stage
+from edrp.enactment.containers import HostType
+from edrp.enactment.run import InstanceRecord, LeaseRecord
+from edrp.enactment.run_metrics import units_paid
+from edrp.validation.oracles.enactment.reference_stage import Stage
 
 if TYPE_CHECKING:
-    from edrp.validation.enactment.reference_queues import ReferenceQueue
+    from edrp.validation.oracles.enactment.reference_queues import ReferenceQueue
 
 
 class ReferenceHost:

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from edrp.documents.enactment import ContainerOperator
-from edrp.documents.enactment_run import OperatorRecord
 from edrp.enactment import OperatorState
-from edrp.problems.enactment_scenario import LEVELS
-from edrp.validation.enactment.reference_hosts import ReferenceInstance
-from edrp.validation.enactment.reference_stage import Stage
+from edrp.enactment.containers import ContainerOperator
+from edrp.enactment.run import OperatorRecord
+from edrp.enactment.scenario import LEVELS
+from edrp.validation.oracles.enactment.reference_hosts import ReferenceInstance
+from edrp.validation.oracles.enactment.reference_stage import Stage
 
 ROUNDING = 1e-9
 """Added before items due are rounded down."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edrp.errors import BackendUnavailableError
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.draws import Draws
-from edrp.validation.enactment.events import EventLog
+from edrp.core.errors import BackendUnavailableError
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.random_streams import Draws
 
 
 class Stage:

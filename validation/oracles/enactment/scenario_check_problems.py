@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.datasets.manufacturing import PATTERNS, manufacturing_scenario
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.contract_base import ContractProblems
+from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.oracles.check_problems import ContractProblems
 
 
 class ScenarioProblems(ContractProblems):

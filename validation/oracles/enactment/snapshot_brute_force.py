@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from edrp.documents.base import named_resources
-from edrp.documents.enactment import AMOUNT_SLACK, ContainerOperator, Host, HostType
-from edrp.problems.enactment import EnactmentProblem
+from edrp.core.document import named_resources
+from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, Host, HostType
+from edrp.enactment.snapshot import EnactmentProblem
 
 State = tuple[tuple[int, ...], tuple[int, ...]]
 """Hosts of each type, and instances of each operator on all of them."""

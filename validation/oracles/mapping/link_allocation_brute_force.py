@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 from scipy.optimize import linprog
 
-from edrp.problems.link_allocation import Flow, LinkAllocationProblem, Route
+from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 
 
 def brute_force_link_allocation(problem: LinkAllocationProblem) -> float | None:

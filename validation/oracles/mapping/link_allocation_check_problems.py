@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from edrp.datasets.bimodal_flows import bimodal_flows
-from edrp.problems.link_allocation import LinkAllocationProblem
-from edrp.validation.contract_base import ContractProblems
-from edrp.validation.link_allocation_brute_force import brute_force_link_allocation
-from edrp.validation.random_link_allocation_problems import random_link_allocation_problem
+from edrp.datasets.families.mapping.flows import bimodal_flows
+from edrp.datasets.families.mapping.random_link_allocation import random_link_allocation_problem
+from edrp.mapping.link_allocation import LinkAllocationProblem
+from edrp.validation.oracles.check_problems import ContractProblems
+from edrp.validation.oracles.mapping.link_allocation_brute_force import brute_force_link_allocation
 
 
 class LinkAllocationProblems(ContractProblems):

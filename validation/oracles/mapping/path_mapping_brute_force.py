@@ -10,8 +10,8 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.mapping import PathMap
-from edrp.problems.mapping import SLACK, MappingProblem
+from edrp.mapping.documents import PathMap
+from edrp.mapping.path_mapping import SLACK, MappingProblem
 
 MOST_PLACEMENTS = 3_000_000
 """Beyond, a problem is not small."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from edrp.datasets.platforms import mapping_problem
-from edrp.documents.mapping import PathMap
-from edrp.problems.mapping import MappingProblem
-from edrp.validation.contract_base import ContractProblems
-from edrp.validation.mapping_brute_force import brute_force_mapping
-from edrp.validation.random_mapping_problems import random_mapping_problem
+from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
+from edrp.datasets.mapping.platforms import mapping_problem
+from edrp.mapping.documents import PathMap
+from edrp.mapping.path_mapping import MappingProblem
+from edrp.validation.oracles.check_problems import ContractProblems
+from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 
 Fields = dict[str, Any]
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from edrp.documents.mapping import PathMap, PathTask, ServerNetwork
 from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Reservation
+from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
 
 Resource = tuple[str, ...]
 """Kind of resource, and the servers that it belongs to."""

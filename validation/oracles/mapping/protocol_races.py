@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from edrp.documents.mapping import PathTask, ServerNetwork
 from edrp.heuristics.mapping.agents import Exchange, Map, Rules
 from edrp.heuristics.mapping.agents.messages import Ack
 from edrp.mapping.costs import COSTS
-from edrp.validation.mapping_audit import audit, audit_reservations
+from edrp.mapping.documents import PathTask, ServerNetwork
+from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations
 
 Random = np.random.Generator
 

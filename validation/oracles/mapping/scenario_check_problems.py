@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.datasets.platforms import bimodal_scenario
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.validation.contract_base import ContractProblems
+from edrp.datasets.mapping.platforms import bimodal_scenario
+from edrp.mapping.scenario import BimodalScenario
+from edrp.validation.oracles.check_problems import ContractProblems
 
 
 class BimodalScenarioProblems(ContractProblems):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.problems.migration_policy import MigrationPolicyProblem
-from edrp.validation.plain_partitions import Partition, all_partitions, least_cost, partition_of
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.validation.oracles.migration.plain_partitions import Partition, all_partitions, least_cost, partition_of
 
 
 class PolicyBruteForce:

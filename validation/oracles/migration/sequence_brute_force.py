@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edrp.problems.migration_sequence import MigrationSequence
-from edrp.validation.plain_partitions import Partition, all_partitions, least_cost, partition_of
+from edrp.migration.sequence import MigrationSequence
+from edrp.validation.oracles.migration.plain_partitions import Partition, all_partitions, least_cost, partition_of
 
 
 def brute_force_sequence(problem: MigrationSequence) -> float | None:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from edrp.kernels import kernel
-from edrp.problems.migration import MigrationProblem
+from edrp.core.kernels import kernel
+from edrp.migration.single_step import MigrationProblem
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -1,6 +1,6 @@
 """Brute force: every deployment of a small problem, evaluated from the documents alone.
 
-It shares no table and no algorithm with the methods that it checks (`edrp.compiled` is not used).
+It shares no table and no algorithm with the methods that it checks (`edrp.placement.compiled` is not used).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents import Deployment
-from edrp.documents.base import named_resources
-from edrp.metrics import METRICS, ResponseTime
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.edrp import EdrpProblem
+from edrp.core.document import named_resources
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metrics import METRICS, ResponseTime
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 Values = NDArray[np.float64]
 Index = NDArray[np.int64]

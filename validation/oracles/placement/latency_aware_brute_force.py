@@ -1,6 +1,6 @@
 """Brute force for latency-aware placement: every placement of a small problem, scored from the documents alone.
 
-It shares no table and no algorithm with the methods that it checks (`edrp.compiled` is not used).
+It shares no table and no algorithm with the methods that it checks (`edrp.placement.compiled` is not used).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from typing import Any
 
-from edrp.documents import Deployment
-from edrp.documents.base import named_resources
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.core.document import named_resources
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 TIE = 1e-12
 """Scores closer than this count as equal."""

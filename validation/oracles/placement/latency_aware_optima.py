@@ -11,16 +11,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from edrp.datasets.continuum import paper_problem, random_problem
-from edrp.documents import Deployment
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
 
 NAME = "latency_aware_optima.json"
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceOptimum:
-    """A problem that `edrp.datasets.continuum` makes, its least score, and a placement that reaches it.
+    """A problem that `edrp.datasets.placement.latency_aware_test_bed` makes, its least score, and a placement that reaches it.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
     >>> known["T-R7", 0.7].operators
     42
     """
-    text = files("edrp.datasets").joinpath("reference", NAME).read_text(encoding="utf-8")
+    text = files("edrp.datasets.placement").joinpath("reference", NAME).read_text(encoding="utf-8")
     return tuple(_read(entry) for entry in json.loads(text)["optima"])
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from edrp.documents import Deployment
-from edrp.documents.base import named_resources
-from edrp.metrics.base import LIMIT_SLACK
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.core.document import named_resources
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 Places = list[int]
 """Node of each instance, operator by operator."""
@@ -38,7 +38,7 @@ class PlainClimbing:
 
     Examples
     --------
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> plain = PlainClimbing(paper_problem("T-M3", 0.7))
     >>> steps = list(plain.climb([0, 0, 0]))
     >>> plain.rank(steps[-1]) < plain.rank([0, 0, 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.compiled import Compiled
+from edrp.placement.compiled import Compiled
 
 SLACK = 1e-9
 """Relative difference of resources that is rounding."""
@@ -19,8 +19,8 @@ def fewest_nodes(compiled: Compiled) -> int:
 
     Examples
     --------
-    >>> from edrp.compiled import compile_problem
-    >>> from edrp.problems.latency_aware import LatencyAwareProblem
+    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.latency_aware import LatencyAwareProblem
     >>> hosts = [{"name": name, "resources": {"cpu": cores}} for name, cores in (("a", 8), ("b", 4), ("c", 4))]
     >>> operators = [{"name": "small", "instances": 9, "resources": {"cpu": 1}}]
     >>> problem = LatencyAwareProblem(
@@ -50,8 +50,8 @@ def least_cut(compiled: Compiled) -> float:
 
     Examples
     --------
-    >>> from edrp.compiled import compile_problem
-    >>> from edrp.problems.latency_aware import LatencyAwareProblem
+    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.latency_aware import LatencyAwareProblem
     >>> operators = [{"name": name, "instances": 3, "resources": {"cpu": 1}} for name in ("read", "write")]
     >>> problem = LatencyAwareProblem(
     ...     application={"operators": operators, "streams": [{"source": "read", "target": "write", "rate": 6.0}]},

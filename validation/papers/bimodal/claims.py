@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from edrp.validation.bimodal.report_findings import FACTOR, LINKS, POINTS, SHARE, THROUGHPUT, Finding, Statement
-from edrp.validation.bimodal.report_plan import (
+from edrp.validation.papers.bimodal.findings import FACTOR, LINKS, POINTS, SHARE, THROUGHPUT, Finding, Statement
+from edrp.validation.papers.bimodal.plan import (
     CHOSEN,
     FIXED,
     FURTHER,
@@ -21,10 +21,10 @@ from edrp.validation.bimodal.report_plan import (
     RATE,
     SPANNING,
 )
-from edrp.validation.bimodal.report_runs import Samples, Values
-from edrp.validation.bimodal.report_statistics import crossing_interval, crossing_ratio
-from edrp.validation.bimodal.report_sweep import Sweep
-from edrp.validation.reporting.intervals import interval
+from edrp.validation.papers.bimodal.runs import Samples, Values
+from edrp.validation.papers.bimodal.statistics import crossing_interval, crossing_ratio
+from edrp.validation.papers.bimodal.sweep import Sweep
+from edrp.validation.report.intervals import interval
 
 HALF = 0.5
 """Of the tasks: the acceptance at which numbers of links are compared."""

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edrp.validation.bimodal.report_mapping import HEURISTICS, MappedBySize
-from edrp.validation.bimodal.report_plan import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
-from edrp.validation.bimodal.report_runs import Values
-from edrp.validation.bimodal.report_statistics import share_interval
-from edrp.validation.bimodal.report_sweep import Sweep
-from edrp.validation.bimodal.report_words import MEASURES
-from edrp.validation.canvas import blank_figure, quiet
-from edrp.validation.reporting.intervals import Interval, interval
+from edrp.validation.papers.bimodal.formatting import MEASURES
+from edrp.validation.papers.bimodal.mapping import HEURISTICS, MappedBySize
+from edrp.validation.papers.bimodal.plan import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
+from edrp.validation.papers.bimodal.runs import Values
+from edrp.validation.papers.bimodal.statistics import share_interval
+from edrp.validation.papers.bimodal.sweep import Sweep
+from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.report.intervals import Interval, interval
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 """Of Okabe and Ito's palette, told apart by colour-blind eyes."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from edrp.validation.reporting.intervals import Interval, Verdict, gravest
+from edrp.validation.report.intervals import Interval, Verdict, gravest
 
 
 def _per_cent(value: float) -> str:

@@ -10,12 +10,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from edrp.datasets.platforms import mapping_problem
-from edrp.errors import EdrpError
+from edrp.core.errors import EdrpError
+from edrp.datasets.mapping.platforms import mapping_problem
 from edrp.formulations.mapping.relaxed import relaxed_bound
-from edrp.problems.mapping import MappingProblem
-from edrp.validation.bimodal.report_plan import Extent
-from edrp.validation.bimodal.report_runs import Values, batch_rows
+from edrp.mapping.path_mapping import MappingProblem
+from edrp.validation.papers.bimodal.plan import Extent
+from edrp.validation.papers.bimodal.runs import Values, batch_rows
 
 EXACT = "label-setting"
 LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"

@@ -7,10 +7,10 @@ from itertools import product
 
 import numpy as np
 
-from edrp.validation.bimodal.report_findings import FACTOR, NUMBER, POINTS, SHARE, Finding, Statement
-from edrp.validation.bimodal.report_mapping import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
-from edrp.validation.bimodal.report_statistics import Values, growth_exponent, share_interval
-from edrp.validation.reporting.intervals import Interval, interval
+from edrp.validation.papers.bimodal.findings import FACTOR, NUMBER, POINTS, SHARE, Finding, Statement
+from edrp.validation.papers.bimodal.mapping import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
+from edrp.validation.papers.bimodal.statistics import Values, growth_exponent, share_interval
+from edrp.validation.report.intervals import Interval, interval
 
 CLOSE, FAIRLY_CLOSE = 1.03, 1.5
 """Factors of the optimum and of the bound that are "very close" and "fairly close"; the paper has no numbers."""

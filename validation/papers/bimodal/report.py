@@ -11,16 +11,16 @@ from typing import Any
 from rich.console import Console
 
 from edrp.batch.progress import Report
-from edrp.files import write_whole
-from edrp.validation.bimodal.report_claims import statements
-from edrp.validation.bimodal.report_mapping import HEURISTICS, map_all
-from edrp.validation.bimodal.report_mapping_claims import mapping_statements
-from edrp.validation.bimodal.report_plan import NETWORKS, Extent, groups
-from edrp.validation.bimodal.report_progress import Overall
-from edrp.validation.bimodal.report_runs import Samples, observe
-from edrp.validation.bimodal.report_sections import Found, sections, verdicts
-from edrp.validation.bimodal.report_sensitivity import VARIANTS, sensitivity
-from edrp.validation.bimodal.report_tables import (
+from edrp.core.files import write_whole
+from edrp.validation.papers.bimodal.claims import statements
+from edrp.validation.papers.bimodal.mapping import HEURISTICS, map_all
+from edrp.validation.papers.bimodal.mapping_claims import mapping_statements
+from edrp.validation.papers.bimodal.plan import NETWORKS, Extent, groups
+from edrp.validation.papers.bimodal.progress import Overall
+from edrp.validation.papers.bimodal.runs import Samples, observe
+from edrp.validation.papers.bimodal.sections import Found, sections, verdicts
+from edrp.validation.papers.bimodal.sensitivity import VARIANTS, sensitivity
+from edrp.validation.papers.bimodal.tables import (
     choice_tables,
     mapping_table,
     network_tables,
@@ -31,9 +31,9 @@ from edrp.validation.bimodal.report_tables import (
     statement_in_words,
     statement_table,
 )
-from edrp.validation.reporting.intervals import interval
-from edrp.validation.reporting.page import Page, render, require_page_packages
-from edrp.validation.reporting.printing import console_table, csv_text, markdown_table
+from edrp.validation.report.intervals import interval
+from edrp.validation.report.page import Page, render, require_page_packages
+from edrp.validation.report.printing import console_table, csv_text, markdown_table
 
 ROWS, REPORT, TABLES = "rows", "report.html", "tables.md"
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from edrp.batch import read_rows, solve_batch
-from edrp.datasets.platforms import bimodal_scenario
-from edrp.errors import EdrpError
-from edrp.problems.base import Problem
-from edrp.validation.bimodal.report_plan import Cell, Extent, Group, groups
-from edrp.validation.bimodal.report_progress import Overall
+from edrp.core.errors import EdrpError
+from edrp.core.problem import Problem
+from edrp.datasets.mapping.platforms import bimodal_scenario
+from edrp.validation.papers.bimodal.plan import Cell, Extent, Group, groups
+from edrp.validation.papers.bimodal.progress import Overall
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

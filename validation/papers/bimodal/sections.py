@@ -11,15 +11,15 @@ import numpy as np
 
 from edrp.validation.benchmark.machine import machine, versions
 from edrp.validation.benchmark.table import Table, facts_table
-from edrp.validation.bimodal.report_figures import draw_mapping, draw_networks, draw_reallocation
-from edrp.validation.bimodal.report_findings import Statement
-from edrp.validation.bimodal.report_mapping import MOST_MESSAGES, MappedBySize
-from edrp.validation.bimodal.report_plan import Extent
-from edrp.validation.bimodal.report_runs import Samples
-from edrp.validation.bimodal.report_sensitivity import DOCUMENTED
-from edrp.validation.bimodal.report_setting import MENDED, setting_tables
-from edrp.validation.bimodal.report_sweep import Sweep
-from edrp.validation.bimodal.report_tables import (
+from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation
+from edrp.validation.papers.bimodal.findings import Statement
+from edrp.validation.papers.bimodal.mapping import MOST_MESSAGES, MappedBySize
+from edrp.validation.papers.bimodal.plan import Extent
+from edrp.validation.papers.bimodal.runs import Samples
+from edrp.validation.papers.bimodal.sensitivity import DOCUMENTED
+from edrp.validation.papers.bimodal.setting import MENDED, setting_tables
+from edrp.validation.papers.bimodal.sweep import Sweep
+from edrp.validation.papers.bimodal.tables import (
     choice_tables,
     exponent_table,
     finding_table,
@@ -31,7 +31,7 @@ from edrp.validation.bimodal.report_tables import (
     sensitivity_table,
     statement_table,
 )
-from edrp.validation.reporting.page import Section, image_address
+from edrp.validation.report.page import Section, image_address
 
 AIM = "aim"
 """Section of a statement that is not the paper's."""

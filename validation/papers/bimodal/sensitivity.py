@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edrp.datasets.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.validation.bimodal.report_plan import CHOSEN, NETWORKS, RATE, SPANNING, Extent, Group
-from edrp.validation.bimodal.report_runs import Samples, run_group
+from edrp.datasets.mapping.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
+from edrp.mapping.scenario import BimodalScenario
+from edrp.validation.papers.bimodal.plan import CHOSEN, NETWORKS, RATE, SPANNING, Extent, Group
+from edrp.validation.papers.bimodal.runs import Samples, run_group
 
 DOCUMENTED = "as documented"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from edrp.datasets import platforms
-from edrp.datasets.mapping_networks import MEGABIT
-from edrp.problems.bimodal_scenario import BimodalScenario
+from edrp.datasets.families.mapping.networks import MEGABIT
+from edrp.datasets.mapping import platforms
+from edrp.mapping.scenario import BimodalScenario
 from edrp.validation.benchmark.table import Table
-from edrp.validation.reporting.constants import unit_of, value_in_words
+from edrp.validation.report.constants import unit_of, value_in_words
 
 PAPER, OURS = "paper", "ours"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edrp.validation.reporting.intervals import CONFIDENCE, Interval
+from edrp.validation.report.intervals import CONFIDENCE, Interval
 
 RESAMPLES = 2000
 LEAST_RESAMPLED = 8

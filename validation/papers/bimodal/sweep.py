@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from edrp.validation.bimodal.report_plan import CHOSEN, RATE, SPANNING, Cell
-from edrp.validation.bimodal.report_runs import Samples, Values
+from edrp.validation.papers.bimodal.plan import CHOSEN, RATE, SPANNING, Cell
+from edrp.validation.papers.bimodal.runs import Samples, Values
 
 COARSE = 25
 """Least distance between numbers of links whose values are compared: close points differ by less than networks do."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from edrp.validation.benchmark.table import Table
-from edrp.validation.bimodal.report_findings import FACTOR, NUMBER, Statement, in_words
-from edrp.validation.bimodal.report_mapping import HEURISTICS, RANDOM_2, Mapped, MappedBySize
-from edrp.validation.bimodal.report_mapping_claims import messages_per_server
-from edrp.validation.bimodal.report_plan import (
+from edrp.validation.papers.bimodal.findings import FACTOR, NUMBER, Statement, in_words
+from edrp.validation.papers.bimodal.formatting import MEASURES, Measure
+from edrp.validation.papers.bimodal.mapping import HEURISTICS, RANDOM_2, Mapped, MappedBySize
+from edrp.validation.papers.bimodal.mapping_claims import messages_per_server
+from edrp.validation.papers.bimodal.plan import (
     CHOICES,
     CHOSEN,
     FIXED,
@@ -20,11 +21,10 @@ from edrp.validation.bimodal.report_plan import (
     WAYS,
     Cell,
 )
-from edrp.validation.bimodal.report_runs import Samples, Values
-from edrp.validation.bimodal.report_statistics import growth_exponent, share_interval
-from edrp.validation.bimodal.report_sweep import Sweep
-from edrp.validation.bimodal.report_words import MEASURES, Measure
-from edrp.validation.reporting.intervals import GRAVITY, Interval, interval
+from edrp.validation.papers.bimodal.runs import Samples, Values
+from edrp.validation.papers.bimodal.statistics import growth_exponent, share_interval
+from edrp.validation.papers.bimodal.sweep import Sweep
+from edrp.validation.report.intervals import GRAVITY, Interval, interval
 
 NONE = "–"
 COMPARED = ("acceptance", "deviation", "elongation", "link_utilisation", "server_work", "messages")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from edrp.validation.replay import Replay
-from edrp.validation.scenario import outcome
-from edrp.validation.storm_day import TABLE_V, storm_outcome
+from edrp.validation.papers.edrp.scenario import outcome
+from edrp.validation.papers.edrp.storm_day import TABLE_V, storm_outcome
+from edrp.validation.simulation.placement.replay import Replay
 
 PAPER_MINUTES = (8, 27, 46)
 """When the balanced objective reconfigures (section 7.2)."""
@@ -31,7 +31,7 @@ def claims(hours: Mapping[str, Replay]) -> tuple[Claim, ...]:
     Parameters
     ----------
     hours
-        By the names of `edrp.validation.scenario.WEIGHTINGS`.
+        By the names of `edrp.validation.papers.edrp.scenario.WEIGHTINGS`.
     """
     balanced = hours["Balanced"]
     minutes = tuple(step.number for step in balanced.reconfigurations)
@@ -59,7 +59,7 @@ def storm_claims(days: Mapping[str, Replay]) -> tuple[Claim, ...]:
     Parameters
     ----------
     days
-        By the names of `edrp.validation.scenario.WEIGHTINGS`.
+        By the names of `edrp.validation.papers.edrp.scenario.WEIGHTINGS`.
     """
     share = {name: storm_outcome(day).downtime_share for name, day in days.items()}
     theirs = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime_share)

@@ -8,14 +8,14 @@ from time import perf_counter
 from rich.console import Console
 
 from edrp.datasets import ansnet
-from edrp.problems.edrp import Weights
-from edrp.validation import scenario_report
-from edrp.validation.days import Day, real_day
-from edrp.validation.figures import draw_hours
-from edrp.validation.live import in_all_objectives
-from edrp.validation.replay import Replay, StepProgress
-from edrp.validation.scenario import first_deployment, run_hour
-from edrp.validation.tables import table_iii
+from edrp.datasets.traces.days import Day, real_day
+from edrp.placement.edrp import Weights
+from edrp.validation.papers.edrp import scenario_report
+from edrp.validation.papers.edrp.figures import draw_hours
+from edrp.validation.papers.edrp.printed_tables import table_iii
+from edrp.validation.papers.edrp.scenario import first_deployment, run_hour
+from edrp.validation.report.live import in_all_objectives
+from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 LOW, HIGH = 70.0, 220.0
 """Tuples/s that the application can take on ANSNET within its limits."""

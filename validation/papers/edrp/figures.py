@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edrp.validation.canvas import blank_figure, quiet
-from edrp.validation.replay import Replay
+from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.simulation.placement.replay import Replay
 
 RESPONSE, RATE, REPLICAS, CHANGE, LIMIT = "#1f4e79", "#8a8a8a", "#c55a11", "#9dc3e6", "#b00020"
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from edrp.validation.claims import Claim
-from edrp.validation.replay import Replay
-from edrp.validation.scenario import TABLE_III, WEIGHTINGS, outcome
-from edrp.validation.storm_day import TABLE_V, storm_outcome
+from edrp.validation.papers.edrp.claims import Claim
+from edrp.validation.papers.edrp.scenario import TABLE_III, WEIGHTINGS, outcome
+from edrp.validation.papers.edrp.storm_day import TABLE_V, storm_outcome
+from edrp.validation.simulation.placement.replay import Replay
 
 
 def table_iii(hours: Mapping[str, Replay], *, paper: bool = True) -> Table:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edrp.datasets import ansnet, debs2015, ramp
-from edrp.documents import Deployment, Network
-from edrp.problems.edrp import EdrpProblem, Weights
-from edrp.validation.replay import Replay, Solver, Step, StepProgress, place_first, replay, solver
+from edrp.datasets import ansnet, ramp
+from edrp.datasets.placement.debs2015 import debs2015
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.network import Network
+from edrp.validation.simulation.placement.replay import Replay, Solver, Step, StepProgress, place_first, replay, solver
 
 WEIGHTINGS = {
     "Baseline": Weights(response_time=0.5, cost=0.5),

@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 
 from edrp.datasets import ansnet, ramp
-from edrp.problems.edrp import Weights
-from edrp.validation.claims import claims
-from edrp.validation.figures import draw_hours
-from edrp.validation.live import in_all_objectives
-from edrp.validation.replay import Replay, StepProgress, solver
-from edrp.validation.scenario import WEIGHTINGS, first_deployment, restricted_gaps, run_hour
-from edrp.validation.tables import claim_in_words, table_iii
+from edrp.placement.edrp import Weights
+from edrp.validation.papers.edrp.claims import claims
+from edrp.validation.papers.edrp.figures import draw_hours
+from edrp.validation.papers.edrp.printed_tables import claim_in_words, table_iii
+from edrp.validation.papers.edrp.scenario import WEIGHTINGS, first_deployment, restricted_gaps, run_hour
+from edrp.validation.report.live import in_all_objectives
+from edrp.validation.simulation.placement.replay import Replay, StepProgress, solver
 
 FIGURE = "fig5-one-hour.png"
 SHOWN_EVENTS = 8

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edrp.datasets import debs2015_storm, storm_cluster
-from edrp.documents import Deployment
-from edrp.problems.edrp import EdrpProblem, Weights
-from edrp.validation.replay import Replay, StepProgress, place_first, replay, solver
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.validation.simulation.placement.replay import Replay, StepProgress, place_first, replay, solver
 
 ROUND = 60.0
 """Seconds between two decisions. Replayed 60 times faster, a round is an hour of the original day."""

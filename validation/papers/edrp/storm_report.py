@@ -6,14 +6,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edrp.problems.edrp import Weights
-from edrp.validation.claims import storm_claims
-from edrp.validation.days import real_day
-from edrp.validation.figures import draw_hours
-from edrp.validation.live import in_all_objectives
-from edrp.validation.replay import Replay, StepProgress
-from edrp.validation.storm_day import ROUND, run_storm_day
-from edrp.validation.tables import claim_in_words, table_v
+from edrp.datasets.traces.days import real_day
+from edrp.placement.edrp import Weights
+from edrp.validation.papers.edrp.claims import storm_claims
+from edrp.validation.papers.edrp.figures import draw_hours
+from edrp.validation.papers.edrp.printed_tables import claim_in_words, table_v
+from edrp.validation.papers.edrp.storm_day import ROUND, run_storm_day
+from edrp.validation.report.live import in_all_objectives
+from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 LOW, HIGH = 20.0, 300.0
 """Tuples/s, the range that section 7.3 prints."""

@@ -11,15 +11,16 @@ from rich.table import Table
 
 import edrp
 from edrp.backends import solve_program
-from edrp.compiled import compile_problem
-from edrp.datasets.debs2015 import debs2015
-from edrp.datasets.geometric import geometric
-from edrp.documents import Deployment, Operator, Stream
+from edrp.core.methods import Options, get_method
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.builders import formulate
-from edrp.formulations.literal import literal_blocks
-from edrp.formulations.placement_formulation import PlacementFormulation
-from edrp.methods import Options, get_method
-from edrp.problems.edrp import EdrpProblem
+from edrp.formulations.placement.formulation import PlacementFormulation
+from edrp.formulations.placement.literal import literal_blocks
+from edrp.placement.application import Operator, Stream
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
 
 NODES = (8, 12, 16, 20, 24)
 MAX_REPLICAS = (2, 3, 4)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.paper_tables import PATTERNS, UNITS
-from edrp.validation.enactment.report_runs import Setting
-from edrp.validation.enactment_bounds import clairvoyant_bound
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
+from edrp.validation.papers.enactment.printed_tables import PATTERNS, UNITS
+from edrp.validation.papers.enactment.runs import Setting
 
 SECONDS = 10.0
 """For each bound, which holds whenever it is stopped; nearly all are proven tight in their model within three."""

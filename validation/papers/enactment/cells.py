@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.validation.enactment.paper_tables import (
+from edrp.validation.papers.enactment.printed_tables import (
     BTU,
     COMPLIANCES,
     PAPER,
@@ -20,7 +20,7 @@ from edrp.validation.enactment.paper_tables import (
     Column,
     Printed,
 )
-from edrp.validation.enactment.report_runs import Enacted, Samples, samples_of
+from edrp.validation.papers.enactment.runs import Enacted, Samples, samples_of
 
 
 class Cell(NamedTuple):

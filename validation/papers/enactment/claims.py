@@ -11,7 +11,8 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from edrp.validation.enactment.paper_tables import (
+from edrp.validation.papers.enactment.cells import paper_samples
+from edrp.validation.papers.enactment.printed_tables import (
     BTU,
     COMPLIANCES,
     PATTERNS,
@@ -22,10 +23,9 @@ from edrp.validation.enactment.paper_tables import (
     WORDS,
     Column,
 )
-from edrp.validation.enactment.report_cells import paper_samples
-from edrp.validation.enactment.report_runs import Samples, Values
-from edrp.validation.enactment.report_verdicts import Comparison, Statement
-from edrp.validation.reporting.intervals import interval
+from edrp.validation.papers.enactment.runs import Samples, Values
+from edrp.validation.papers.enactment.verdicts import Comparison, Statement
+from edrp.validation.report.intervals import interval
 
 MOST_DEVIATION = 0.03
 """Between patterns: "a maximum deviation of 3%"."""

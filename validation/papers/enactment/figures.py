@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from edrp.validation.enactment.paper_tables import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
-from edrp.validation.enactment.report_runs import Enacted, Setting
-from edrp.validation.enactment.timeline import timeline, timeline_figure
+from edrp.validation.papers.enactment.printed_tables import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
+from edrp.validation.papers.enactment.runs import Enacted, Setting
+from edrp.validation.simulation.enactment.timeline import timeline, timeline_figure
 
 PANELS = {
     **{Column(BTU, unit): f"BTU policy, unit of {unit} min" for unit in UNITS},

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edrp.validation.enactment.paper_tables import TABLE_NUMBERS
-from edrp.validation.enactment.report_cells import Cell
-from edrp.validation.enactment.report_runs import Samples
-from edrp.validation.enactment.report_verdicts import Statement
+from edrp.validation.papers.enactment.cells import Cell
+from edrp.validation.papers.enactment.printed_tables import TABLE_NUMBERS
+from edrp.validation.papers.enactment.runs import Samples
+from edrp.validation.papers.enactment.verdicts import Statement
 
 
 def cell_records(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:

@@ -10,18 +10,18 @@ from typing import Any
 
 from rich.console import Console
 
-from edrp.files import write_whole
+from edrp.core.files import write_whole
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
-from edrp.validation.enactment.claims import statements
-from edrp.validation.enactment.paper_tables import PATTERNS, POLICIES
-from edrp.validation.enactment.queueing_check import queueing_check
-from edrp.validation.enactment.report_bounds import bounds_of
-from edrp.validation.enactment.report_cells import cells_of, error_of
-from edrp.validation.enactment.report_print import cell_records, comparison_records, metric_records
-from edrp.validation.enactment.report_runs import Setting, enact, samples_of
-from edrp.validation.enactment.report_sections import Found, sections, verdicts
-from edrp.validation.enactment.report_sensitivity import sensitivity
-from edrp.validation.enactment.report_tables import (
+from edrp.validation.oracles.enactment.queueing_check import queueing_check
+from edrp.validation.papers.enactment.bounds import bounds_of
+from edrp.validation.papers.enactment.cells import cells_of, error_of
+from edrp.validation.papers.enactment.claims import statements
+from edrp.validation.papers.enactment.print import cell_records, comparison_records, metric_records
+from edrp.validation.papers.enactment.printed_tables import PATTERNS, POLICIES
+from edrp.validation.papers.enactment.runs import Setting, enact, samples_of
+from edrp.validation.papers.enactment.sections import Found, sections, verdicts
+from edrp.validation.papers.enactment.sensitivity import sensitivity
+from edrp.validation.papers.enactment.tables import (
     against_btu,
     check_table,
     error_table,
@@ -30,8 +30,8 @@ from edrp.validation.enactment.report_tables import (
     statement_in_words,
     statement_table,
 )
-from edrp.validation.reporting.page import Page, render, require_page_packages
-from edrp.validation.reporting.printing import console_table, csv_text, markdown_table
+from edrp.validation.report.page import Page, render, require_page_packages
+from edrp.validation.report.printing import console_table, csv_text, markdown_table
 
 ROWS, REPORT, TABLES = "rows", "report.html", "tables.md"
 SENSITIVITY_SEEDS = 2

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.progress import Report
-from edrp.datasets.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
-from edrp.documents.enactment_run import EnactmentRun
-from edrp.errors import EdrpError
-from edrp.problems.enactment_accounts import accounts
-from edrp.problems.enactment_scenario import EnactmentScenario, EnactmentScenarioSolution
-from edrp.validation.enactment.billing import billed
-from edrp.validation.enactment.methods import SUFFIX
-from edrp.validation.enactment.paper_tables import PATTERNS, UNITS, Column
-from edrp.validation.enactment.timeline import timeline
+from edrp.core.errors import EdrpError
+from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.run_metrics import accounts
+from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.validation.papers.enactment.printed_tables import PATTERNS, UNITS, Column
+from edrp.validation.simulation.enactment.billing import billed
+from edrp.validation.simulation.enactment.methods import SUFFIX
+from edrp.validation.simulation.enactment.timeline import timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

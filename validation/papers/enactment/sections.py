@@ -9,15 +9,15 @@ from pathlib import Path
 
 from edrp.validation.benchmark.machine import machine, versions
 from edrp.validation.benchmark.table import Table, facts_table
-from edrp.validation.enactment.figures import draw_pattern
-from edrp.validation.enactment.paper_tables import ERRATA, FIGURE_NUMBERS, PATTERNS, TABLE_NUMBERS
-from edrp.validation.enactment.queueing_check import QueueingCheck
-from edrp.validation.enactment.report_bounds import Bounds
-from edrp.validation.enactment.report_cells import Cell, SettingError
-from edrp.validation.enactment.report_runs import BLIND, Enacted, Samples, Setting
-from edrp.validation.enactment.report_sensitivity import DOCUMENTED
-from edrp.validation.enactment.report_setting import FITTED_ON, FITTED_ON_ALL, setting_tables
-from edrp.validation.enactment.report_tables import (
+from edrp.validation.oracles.enactment.queueing_check import QueueingCheck
+from edrp.validation.papers.enactment.bounds import Bounds
+from edrp.validation.papers.enactment.cells import Cell, SettingError
+from edrp.validation.papers.enactment.figures import draw_pattern
+from edrp.validation.papers.enactment.printed_tables import ERRATA, FIGURE_NUMBERS, PATTERNS, TABLE_NUMBERS
+from edrp.validation.papers.enactment.runs import BLIND, Enacted, Samples, Setting
+from edrp.validation.papers.enactment.sensitivity import DOCUMENTED
+from edrp.validation.papers.enactment.setting import FITTED_ON, FITTED_ON_ALL, setting_tables
+from edrp.validation.papers.enactment.tables import (
     activity_table,
     against_btu,
     check_table,
@@ -27,8 +27,8 @@ from edrp.validation.enactment.report_tables import (
     side_by_side,
     statement_table,
 )
-from edrp.validation.enactment.report_verdicts import Statement
-from edrp.validation.reporting.page import Section, image_address
+from edrp.validation.papers.enactment.verdicts import Statement
+from edrp.validation.report.page import Section, image_address
 
 TARGETS = {"mean compliance": ("compliance", 0.035), "BTU cells": ("worst_btu", 0.08), "resource cost": ("resource_cost", 0.18)}
 """Errors within which a setting counts as one that reproduces the tables."""

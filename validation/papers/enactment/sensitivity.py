@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edrp.validation.enactment.paper_tables import POLICIES
-from edrp.validation.enactment.report_cells import SettingError, setting_error
-from edrp.validation.enactment.report_runs import Setting, enact
+from edrp.validation.papers.enactment.cells import SettingError, setting_error
+from edrp.validation.papers.enactment.printed_tables import POLICIES
+from edrp.validation.papers.enactment.runs import Setting, enact
 
 DOCUMENTED = "as documented"
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
+from edrp.core.parameters import read_parameters
+from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
-from edrp.parameters import read_parameters
-from edrp.problems.enactment_scenario import EnactmentScenario
 from edrp.validation.benchmark.table import Table
-from edrp.validation.enactment.paper_tables import PATTERNS, UNITS
-from edrp.validation.enactment.report_runs import Setting
-from edrp.validation.reporting.constants import unit_of, value_in_words
+from edrp.validation.papers.enactment.printed_tables import PATTERNS, UNITS
+from edrp.validation.papers.enactment.runs import Setting
+from edrp.validation.report.constants import unit_of, value_in_words
 
 FITTED_ON = ("stepwise", "two-level")
 FITTED = f"fitted on {' and '.join(FITTED_ON)}"

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from edrp.validation.benchmark.table import Table
-from edrp.validation.enactment.paper_tables import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
-from edrp.validation.enactment.queueing_check import QueueingCheck
-from edrp.validation.enactment.report_bounds import Bounds
-from edrp.validation.enactment.report_cells import Cell, SettingError
-from edrp.validation.enactment.report_runs import Samples
-from edrp.validation.enactment.report_verdicts import Comparison, Statement
-from edrp.validation.reporting.intervals import GRAVITY, Interval, interval
+from edrp.validation.oracles.enactment.queueing_check import QueueingCheck
+from edrp.validation.papers.enactment.bounds import Bounds
+from edrp.validation.papers.enactment.cells import Cell, SettingError
+from edrp.validation.papers.enactment.printed_tables import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
+from edrp.validation.papers.enactment.runs import Samples
+from edrp.validation.papers.enactment.verdicts import Comparison, Statement
+from edrp.validation.report.intervals import GRAVITY, Interval, interval
 
 NONE = "–"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from edrp.validation.reporting.intervals import Interval, Verdict, gravest
+from edrp.validation.report.intervals import Interval, Verdict, gravest
 
 ROUNDING = 1e-9
 """The paper's figures have two digits; a margin of 0 is none against it."""

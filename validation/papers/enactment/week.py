@@ -11,16 +11,16 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edrp.datasets.departures import FIRST_DAY, departures_scenario
-from edrp.documents.enactment_run import EnactmentRun
+from edrp.core.solve import solve
+from edrp.datasets.enactment.departures import FIRST_DAY, departures_scenario
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
-from edrp.problems.enactment_scenario import LEVELS, EnactmentScenario
-from edrp.solve import solve
-from edrp.validation.enactment.billing import billed
-from edrp.validation.enactment.methods import SUFFIX
-from edrp.validation.enactment.report_runs import BLIND
-from edrp.validation.enactment.timeline import timeline, timeline_figure
-from edrp.validation.enactment_bounds import ClairvoyantBound, clairvoyant_bound
+from edrp.validation.oracles.enactment.bounds import ClairvoyantBound, clairvoyant_bound
+from edrp.validation.papers.enactment.runs import BLIND
+from edrp.validation.simulation.enactment.billing import billed
+from edrp.validation.simulation.enactment.methods import SUFFIX
+from edrp.validation.simulation.enactment.timeline import timeline, timeline_figure
 
 UNITS = (600.0, 3600.0)
 """Seconds of the billing time units (BTU) compared."""
@@ -73,7 +73,7 @@ def follow_week(
     Parameters
     ----------
     first_day, days
-        As of `edrp.datasets.departures.departures_scenario`.
+        As of `edrp.datasets.enactment.departures.departures_scenario`.
     policies
         Names in `POLICIES`, with their defaults.
     units

@@ -10,12 +10,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edrp.datasets.aws import aws_delays
-from edrp.datasets.coordinates import estimation_rounds
-from edrp.datasets.coordinates_simulation import SpringParameters
-from edrp.datasets.geometric import geometric
-from edrp.validation.claims import Claim
-from edrp.validation.tables import claim_in_words
+from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.placement.aws import aws_delays
+from edrp.datasets.placement.coordinates.latencies import estimation_rounds
+from edrp.datasets.placement.coordinates.simulation import SpringParameters
+from edrp.validation.papers.edrp.claims import Claim
+from edrp.validation.papers.edrp.printed_tables import claim_in_words
 
 Values = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from edrp.validation.canvas import blank_figure, quiet
-from edrp.validation.schedulers import EVEN, METHODS, Placed
+from edrp.validation.papers.latency_aware.schedulers import EVEN, METHODS, Placed
+from edrp.validation.report.canvas import blank_figure, quiet
 
 COLOURS = {
     "hill-climbing": "#1b9e77",

@@ -14,15 +14,15 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edrp.compiled import compile_problem
-from edrp.datasets.production import production_instances
-from edrp.errors import InvalidInstanceError
-from edrp.instances import loads
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.solve import solve
-from edrp.validation.claims import Claim
-from edrp.validation.production_bounds import fewest_nodes, least_cut
-from edrp.validation.tables import claim_in_words
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.instances import loads
+from edrp.core.solve import solve
+from edrp.datasets.placement.production import production_instances
+from edrp.placement.compiled import compile_problem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.production_bounds import fewest_nodes, least_cut
+from edrp.validation.papers.edrp.claims import Claim
+from edrp.validation.papers.edrp.printed_tables import claim_in_words
 
 TIME_LIMIT = 0.5
 """Seconds for each method and topology."""

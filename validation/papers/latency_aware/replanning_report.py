@@ -10,10 +10,19 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.replanning.replanner import ReplanningPolicy
-from edrp.validation.claims import Claim
-from edrp.validation.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
-from edrp.validation.replanning_world import AWAY, AWAY_FROM, AWAY_UNTIL, MINUTES, PEAK, TOPOLOGY, loads, moments
-from edrp.validation.tables import claim_in_words
+from edrp.validation.papers.edrp.claims import Claim
+from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
+from edrp.validation.simulation.placement.replanning_world import (
+    AWAY,
+    AWAY_FROM,
+    AWAY_UNTIL,
+    MINUTES,
+    PEAK,
+    TOPOLOGY,
+    loads,
+    moments,
+)
 
 
 def run(

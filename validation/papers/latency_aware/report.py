@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edrp.validation.latency_figures import draw_scatter
-from edrp.validation.schedulers import LOADS, TOPOLOGIES, Placed, placements
-from edrp.validation.tables import claim_in_words
-from edrp.validation.throughput_tables import table_2, table_3, throughput_claims
+from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.papers.latency_aware.figures import draw_scatter
+from edrp.validation.papers.latency_aware.schedulers import LOADS, TOPOLOGIES, Placed, placements
+from edrp.validation.papers.latency_aware.throughput_tables import table_2, table_3, throughput_claims
 
 FIGURES = {
     "fig6-throughput-t-r3.png": ("T-R3", "throughput"),

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.compiled import compile_problem
-from edrp.datasets.continuum import paper_problem
-from edrp.documents import Deployment
-from edrp.heuristics.even import Even, EvenParameters
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.solve import solve
-from edrp.validation.queueing import end_to_end_latencies
-from edrp.validation.throughput import TRANSFER, carried
+from edrp.core.solve import solve
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+from edrp.heuristics.placement.even import Even, EvenParameters
+from edrp.placement.compiled import compile_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.simulation.placement.queueing import end_to_end_latencies
+from edrp.validation.simulation.placement.throughput import TRANSFER, carried
 
 TOPOLOGIES = ("T-M1", "T-M2", "T-M3", "T-R1", "T-R2", "T-R3", "T-R4", "T-R5", "T-R6", "T-R7")
 """Those of Tables 2 and 3; the paper compares no cyclic ones either."""

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.continuum import LOADS, paper_problem, random_problem
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation.claims import Claim
-from edrp.validation.latency_aware_optima import latency_aware_optima
-from edrp.validation.tables import claim_in_words
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
+from edrp.validation.papers.edrp.claims import Claim
+from edrp.validation.papers.edrp.printed_tables import claim_in_words
 
 HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE = "hill-climbing", "ant-system", "hybrid", "resource-aware"
 RECOMMENDED = "iterated-local-search"

@@ -8,8 +8,8 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from edrp.validation.claims import Claim
-from edrp.validation.schedulers import EVEN, METHODS, RESOURCE_AWARE, SEARCHES, TOPOLOGIES, Placed, factors
+from edrp.validation.papers.edrp.claims import Claim
+from edrp.validation.papers.latency_aware.schedulers import EVEN, METHODS, RESOURCE_AWARE, SEARCHES, TOPOLOGIES, Placed, factors
 
 Factors = dict[str, dict[str, float | None]]
 """Of throughput, by topology and method."""

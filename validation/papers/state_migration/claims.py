@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from edrp.validation.claims import Claim
-from edrp.validation.migration_experiments import TOLERANCE, Row
-from edrp.validation.migration_policies import MTM, OMS, SINGLE_STEP
-from edrp.validation.migration_runs import Estimate
+from edrp.validation.papers.edrp.claims import Claim
+from edrp.validation.papers.state_migration.experiments import TOLERANCE, Row
+from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
+from edrp.validation.simulation.migration.runs import Estimate
 
 ORDER = ("even split", "consistent hashing", SINGLE_STEP, MTM, OMS)
 """Costs fall in this order."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from edrp.heuristics.migration import BalancedPacking, EvenSplit, Sticky, StickyByWork
-from edrp.validation.migration_policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
-from edrp.validation.migration_runs import (
+from edrp.validation.papers.state_migration.series import MigrationSeries
+from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
+from edrp.validation.simulation.migration.runs import (
     Course,
     Estimate,
     Followed,
@@ -20,7 +21,6 @@ from edrp.validation.migration_runs import (
     follow_rule,
     saving,
 )
-from edrp.validation.migration_series import MigrationSeries
 
 TOLERANCES = (0.2, 0.3, 0.4, 0.5, 0.8, 1.2)
 TASK_NUMBERS = (64, 128, 256, 512, 1024)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from edrp.validation.canvas import blank_figure, quiet
-from edrp.validation.migration_experiments import Row
-from edrp.validation.migration_policies import MTM, OMS, SINGLE_STEP
-from edrp.validation.migration_runs import Estimate
+from edrp.validation.papers.state_migration.experiments import Row
+from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
+from edrp.validation.simulation.migration.runs import Estimate
 
 STYLES = {
     "even split": ("#8a8a8a", "-", "s"),

@@ -10,11 +10,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edrp.documents.intervals import load_limit
+from edrp.core.solve import solve
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.problems.migration_sequence import MigrationSequence
-from edrp.problems.projected_costs import Boundaries, migration_costs
-from edrp.solve import solve
+from edrp.migration.intervals import load_limit
+from edrp.migration.projected_costs import Boundaries, migration_costs
+from edrp.migration.sequence import MigrationSequence
 
 TASKS, START, STEPS, TOLERANCE = 20, (0, 13, 20), (3, 4), 0.4
 

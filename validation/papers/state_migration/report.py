@@ -10,9 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edrp.validation import migration_figures
-from edrp.validation.migration_claims import discount_claims, task_claims, tolerance_claims
-from edrp.validation.migration_experiments import (
+from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.papers.state_migration import figures as migration_figures
+from edrp.validation.papers.state_migration.claims import discount_claims, task_claims, tolerance_claims
+from edrp.validation.papers.state_migration.experiments import (
     DISCOUNT,
     DISCOUNTS,
     LONG_RUN,
@@ -25,9 +26,8 @@ from edrp.validation.migration_experiments import (
     task_grid,
     tolerance_grid,
 )
-from edrp.validation.migration_policies import MTM, SINGLE_STEP
-from edrp.validation.migration_series import HIGH, LOW, MONTH, MigrationSeries, real_series
-from edrp.validation.tables import claim_in_words
+from edrp.validation.papers.state_migration.series import HIGH, LOW, MONTH, MigrationSeries, real_series
+from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP
 
 FIGURES = {
     "tolerance": "fig9-cost-against-tolerance.png",

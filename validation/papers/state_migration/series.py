@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.flights import flights
-from edrp.datasets.series import LoadSeries, taxi_series, twitter_series
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.datasets.traces.flights import flights
+from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.tasks import Tasks
 

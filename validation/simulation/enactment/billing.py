@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edrp.documents.enactment_run import EnactmentRun
-from edrp.problems.enactment_accounts import units_paid
-from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.run_metrics import units_paid
+from edrp.enactment.scenario import EnactmentScenario
 
 
 def billed(run: EnactmentRun, scenario: EnactmentScenario) -> EnactmentRun:
@@ -27,7 +27,7 @@ def billed(run: EnactmentRun, scenario: EnactmentScenario) -> EnactmentRun:
 
     Examples
     --------
-    >>> from edrp.datasets.manufacturing import manufacturing_scenario
+    >>> from edrp.datasets.enactment.manufacturing import manufacturing_scenario
     >>> lease = {"host": "a", "type": "docker-host", "start": 0.0, "ready": 40.0, "end": 700.0, "units": 2}
     >>> run = EnactmentRun(leases=[lease], instances=[], operators=[])
     >>> billed(run, manufacturing_scenario("stepwise", billing_time=3600.0)).leases[0].units

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Literal
 
-from edrp.documents.enactment import HostType
-from edrp.documents.enactment_run import InstanceRecord, LeaseRecord
+from edrp.core.errors import Fault, InvalidInstanceError, PolicyError
 from edrp.enactment import Action, Draft, EnactmentState, HostState, Lease, Migrate, Place, Release, Remove
+from edrp.enactment.containers import HostType
+from edrp.enactment.run import InstanceRecord, LeaseRecord
+from edrp.enactment.run_metrics import units_paid
+from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.state import has_room
-from edrp.errors import Fault, InvalidInstanceError, PolicyError
-from edrp.problems.enactment_accounts import units_paid
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.draws import Draws
-from edrp.validation.enactment.events import EventLog
-from edrp.validation.enactment.kernels import START, STOP
+from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.kernels import START, STOP
+from edrp.validation.simulation.enactment.random_streams import Draws
 
 Change = tuple[float, int, int]
 """When (s), `START` or `STOP`, number of the instance."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inner_loop
+from edrp.core.kernels import inner_loop
 
 START, STOP, HOLD, RESUME, SAMPLE = range(5)
 """What can happen to an operator within a round: an instance comes or goes, a stall begins or ends, the queue is sampled."""

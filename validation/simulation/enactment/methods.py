@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from edrp.core.methods import Options
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer
+from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
-from edrp.methods import Options
-from edrp.parameters import read_parameters
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.solution import Answer
-from edrp.validation.enactment.simulator import simulate
+from edrp.validation.simulation.enactment.simulator import simulate
 
 SUFFIX = "-policy"
 """After the name of the policy in the name of its method."""
@@ -21,7 +21,7 @@ class PolicyMethod:
 
     Examples
     --------
-    >>> from edrp.datasets.manufacturing import manufacturing_scenario
+    >>> from edrp.datasets.enactment.manufacturing import manufacturing_scenario
     >>> scenario = manufacturing_scenario("stepwise", duration=240.0)
     >>> run = PolicyMethod("threshold").run(scenario, Options(seed=1)).decision
     >>> scenario.evaluate(run).feasible

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.enactment import ContainerOperator, HostType
-from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.enactment.containers import ContainerOperator, HostType
+from edrp.enactment.scenario import EnactmentScenario
 
 Floats = NDArray[np.float64]
 

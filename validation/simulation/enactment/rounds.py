@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
-from edrp.problems.enactment_scenario import EnactmentScenario
+from edrp.enactment.scenario import EnactmentScenario
 
 ROUNDING = 1e-9
 """Share of an interval by which times may differ and count as equal."""

@@ -1,7 +1,7 @@
 """Simulates a run under a policy, by discrete events at the grain of data items (cost-efficient enactment, "Evaluation").
 
 Between two observations of the policy, instances come and go at times that are known. So a round is simulated operator by
-operator, each after those that send to it, in one compiled pass over its items (`edrp.validation.enactment.kernels`); only
+operator, each after those that send to it, in one compiled pass over its items (`kernels.py`); only
 hosts and instances are kept in Python, and only round by round.
 
 What happens at one time happens in this order: the policy acts, instances come and go, stalls begin and end, queues are sampled,
@@ -14,15 +14,15 @@ from math import inf
 from time import perf_counter
 from typing import overload
 
-from edrp.documents.enactment_run import EnactmentRun
 from edrp.enactment import Action, EnactmentState, Policy
-from edrp.problems.enactment_accounts import emitted
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.draws import Draws, Floats
-from edrp.validation.enactment.events import EventLog
-from edrp.validation.enactment.ledger import Ledger
-from edrp.validation.enactment.rounds import Round, rounds
-from edrp.validation.enactment.station import Station
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.run_metrics import emitted
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.fleet import Ledger
+from edrp.validation.simulation.enactment.random_streams import Draws, Floats
+from edrp.validation.simulation.enactment.rounds import Round, rounds
+from edrp.validation.simulation.enactment.station import Station
 
 
 @overload

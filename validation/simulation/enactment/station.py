@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.documents.enactment import ContainerOperator
-from edrp.documents.enactment_run import OperatorRecord
+from edrp.core.errors import VerificationError
 from edrp.enactment import OperatorState
-from edrp.errors import VerificationError
-from edrp.problems.enactment_accounts import emitted
-from edrp.problems.enactment_scenario import LEVELS, EnactmentScenario
-from edrp.validation.enactment.draws import Draws, Floats
-from edrp.validation.enactment.events import EventLog
-from edrp.validation.enactment.kernels import HOLD, RESUME, SAMPLE, START, WITHIN, Crew, Samples, Work, send, serve
-from edrp.validation.enactment.ledger import Change
-from edrp.validation.enactment.rounds import Round
+from edrp.enactment.containers import ContainerOperator
+from edrp.enactment.run import OperatorRecord
+from edrp.enactment.run_metrics import emitted
+from edrp.enactment.scenario import LEVELS, EnactmentScenario
+from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.fleet import Change
+from edrp.validation.simulation.enactment.kernels import HOLD, RESUME, SAMPLE, START, WITHIN, Crew, Samples, Work, send, serve
+from edrp.validation.simulation.enactment.random_streams import Draws, Floats
+from edrp.validation.simulation.enactment.rounds import Round
 
 REMEMBERED = 20
 """Monitoring intervals of which a policy sees the mean recorded duration."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.enactment_run import EnactmentRun
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.canvas import blank_figure, quiet
-from edrp.validation.timelines import count_at, save_columns, time_unit
+from edrp.enactment.run import EnactmentRun
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.report.timelines import count_at, save_columns, time_unit
 
 MACHINES, HOSTS, INSTANCES = "#8a8a8a", "#c55a11", "#1f4e79"
 MANY = 5000
@@ -47,8 +47,8 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> Timeline:
 
     Examples
     --------
-    >>> from edrp.datasets.manufacturing import manufacturing_scenario
-    >>> from edrp.documents.enactment_run import LeaseRecord
+    >>> from edrp.datasets.enactment.manufacturing import manufacturing_scenario
+    >>> from edrp.enactment.run import LeaseRecord
     >>> lease = LeaseRecord(host="a", type="docker-host", start=30.0, ready=75.0, end=None, units=1)
     >>> run = EnactmentRun(leases=(lease,), instances=(), operators=())
     >>> found = timeline(manufacturing_scenario("two-level", duration=60.0), run)

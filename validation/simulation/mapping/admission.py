@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.documents.mapping import PathMap, ServerNetwork
 from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.flood_result import FoundMap
+from edrp.mapping.arrays import MappingTables, NetworkTables, TaskTables, network_tables, path_map
 from edrp.mapping.costs import CostName
+from edrp.mapping.documents import PathMap, ServerNetwork
+from edrp.mapping.scenario import BimodalScenario
 from edrp.mapping.shortage import shortage
-from edrp.mapping.tables import MappingTables, NetworkTables, TaskTables, network_tables, path_map
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.validation.bimodal.running import Hops
+from edrp.validation.simulation.mapping.running import Hops
 
 
 class Admission(NamedTuple):

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined, inner_loop
 
 LAYERS = 256
 TAIL = 3.6541528853610088

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.kernels import inlined, inner_loop
-from edrp.validation.bimodal.draws import normal
+from edrp.core.kernels import inlined, inner_loop
+from edrp.validation.simulation.mapping.fluctuations import normal
 
 START, TOTAL, SENT, DONE, GOT, WINDOWS, SHORTFALL = range(7)
 """Columns of `Streams.progress`: when the task began (s); how much it has, how much its source has sent, how much was delivered,

@@ -8,15 +8,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edrp.documents.bimodal_run import BimodalRun
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.methods import Options
+from edrp.core.parameters import read_parameters
+from edrp.core.solution import Answer
 from edrp.mapping.costs import CostName
-from edrp.methods import Options
-from edrp.parameters import read_parameters
-from edrp.problems.bimodal_accounts import late_share
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.solution import Answer
-from edrp.validation.bimodal.simulator import simulate
+from edrp.mapping.run import BimodalRun
+from edrp.mapping.run_metrics import late_share
+from edrp.mapping.scenario import BimodalScenario
+from edrp.validation.simulation.mapping.simulator import simulate
 
 CHOICES: dict[CostName, str] = {
     "load-balance": "the printed choice: least load within 0.1, then most dedicated hops, then fewest public ones",
@@ -52,7 +52,7 @@ class MappingChoice:
 
     Examples
     --------
-    >>> from edrp.datasets.platforms import bimodal_scenario
+    >>> from edrp.datasets.mapping.platforms import bimodal_scenario
     >>> scenario = bimodal_scenario(servers=20, links=19, tasks=5)
     >>> run = MappingChoice("public-hops").run(scenario, Options(seed=1)).decision
     >>> scenario.evaluate(run).feasible

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.heuristics.mapping.reallocation import FlowTables
-from edrp.mapping.tables import Index, NetworkTables
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.validation.bimodal.draws import stream
-from edrp.validation.bimodal.expectation import expected_fractions
-from edrp.validation.bimodal.kernels import (
+from edrp.mapping.arrays import Index, NetworkTables
+from edrp.mapping.scenario import BimodalScenario
+from edrp.validation.simulation.mapping.expectation import expected_fractions
+from edrp.validation.simulation.mapping.fluctuations import stream
+from edrp.validation.simulation.mapping.kernels import (
     SENT,
     SHORTFALL,
     START,
@@ -79,7 +79,7 @@ class Running:
     --------
     A task of 100 s without components, on the first arc of its network:
 
-    >>> from edrp.mapping.tables import network_tables
+    >>> from edrp.mapping.arrays import network_tables
     >>> scenario = BimodalScenario(
     ...     network={"nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 0}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 1e5}]}, services=[],

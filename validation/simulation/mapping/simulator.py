@@ -1,7 +1,7 @@
 """Simulates streams on a bi-modal network, from one event to the next (bi-modal networks, §6.1).
 
 Events are arrivals, ends, and re-allocations of links. Between two of them all that tasks hold stays as it is, and they flow
-in one compiled pass (`edrp.validation.bimodal.kernels`), flow interval by flow interval. Of what happens at one time, ends come
+in one compiled pass (`kernels.py`), flow interval by flow interval. Of what happens at one time, ends come
 first, then arrivals, then re-allocations. Where nothing has ended, begun or moved since links were last allocated, allocating
 them anew changes nothing, and is left out.
 """
@@ -14,12 +14,12 @@ from typing import overload
 
 import numpy as np
 
-from edrp.documents.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.mapping.costs import CostName
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.validation.bimodal.admission import Admissions, names_of
-from edrp.validation.bimodal.running import Running
+from edrp.mapping.run import AllocationChanges, BimodalRun, TaskRecord
+from edrp.mapping.scenario import BimodalScenario
+from edrp.validation.simulation.mapping.admission import Admissions, names_of
+from edrp.validation.simulation.mapping.running import Running
 
 
 @overload

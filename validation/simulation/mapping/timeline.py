@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.bimodal_run import BimodalRun
-from edrp.problems.bimodal_accounts import spans_of
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.validation.canvas import blank_figure, quiet
-from edrp.validation.timelines import amount_at, count_at, save_columns, time_unit
+from edrp.mapping.run import BimodalRun
+from edrp.mapping.run_metrics import spans_of
+from edrp.mapping.scenario import BimodalScenario
+from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.report.timelines import amount_at, count_at, save_columns, time_unit
 
 STEPS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
 MOST_SAMPLES = 2000
@@ -55,7 +55,7 @@ def timeline(scenario: BimodalScenario, run: BimodalRun) -> Timeline:
 
     Examples
     --------
-    >>> from edrp.documents.bimodal_run import TaskRecord
+    >>> from edrp.mapping.run import TaskRecord
     >>> scenario = BimodalScenario(
     ...     network={"nodes": [{"name": "a", "capacity": 4}, {"name": "b", "capacity": 0}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 2e5}]},

@@ -10,8 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from edrp.documents.intervals import Interval
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.fitted.method import recommend
 from edrp.mdp.policy.decisions import MigrationPolicy
@@ -22,8 +21,9 @@ from edrp.mdp.sequence.enumerated import enumerate_path
 from edrp.mdp.sequence.heuristic import Pools, improved, search_path
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
-from edrp.problems.migration import migration_clashes
-from edrp.validation.migration_runs import Course, Followed, Reply, judge_path
+from edrp.migration.intervals import Interval
+from edrp.migration.single_step import migration_clashes
+from edrp.validation.simulation.migration.runs import Course, Followed, Reply, judge_path
 
 SINGLE_STEP, MTM, OMS = "SSM", "MTM-aware", "OMS"
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents.intervals import load_limit
 from edrp.heuristics.migration import BalancedPacking, Change, ConsistentHashing, Rule, outcome
 from edrp.mdp.matching import gain_between
 from edrp.mdp.tasks import Boundaries, Tasks
+from edrp.migration.intervals import load_limit
 
 Counts = NDArray[np.int64]
 Values = NDArray[np.float64]

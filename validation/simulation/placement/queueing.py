@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.documents import Deployment
-from edrp.documents.base import named_resources
-from edrp.errors import BackendUnavailableError
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation.throughput import CPU, TRANSFER, cores_per_tuple
+from edrp.core.document import named_resources
+from edrp.core.errors import BackendUnavailableError
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ def end_to_end_latencies(
     Sources bring tuples at random (Poisson), at their rates times `rate_share`. A tuple goes to a random instance of
     each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
     served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is what an operator
-    needs over what it receives; tuples that come from or go to another supervisor cost more (see `edrp.validation.throughput`)
+    needs over what it receives; tuples that come from or go to another supervisor cost more (see `throughput.py`)
     and are on their way for the delay of the link.
 
     Parameters
@@ -71,7 +71,7 @@ def end_to_end_latencies(
 
     Examples
     --------
-    >>> from edrp.datasets.continuum import paper_problem
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> problem = paper_problem("T-M3", 0.2)
     >>> at_once = Deployment({operator.name: ["w1"] for operator in problem.application.operators})
     >>> apart = Deployment({operator.name: [f"w{3 + i}"] for i, operator in enumerate(problem.application.operators)})

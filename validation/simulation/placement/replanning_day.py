@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from edrp.documents import Deployment, Node
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.core.solve import solve
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.network import Node
 from edrp.replanning.plans import reconfiguration
 from edrp.replanning.replanner import Replanner, ReplanningPolicy
-from edrp.solve import solve
-from edrp.validation.replanning_world import STEP, Moment
+from edrp.validation.simulation.placement.replanning_world import STEP, Moment
 
 Strategy = Callable[[LatencyAwareProblem, Deployment | None], Deployment | None]
 """Given a problem as measured and what runs, what is to run; None where nothing is found and nothing ran."""

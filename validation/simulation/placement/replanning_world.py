@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.datasets.continuum import paper_problem
-from edrp.datasets.coordinates import estimate_latencies
-from edrp.datasets.coordinates_estimate import LatencyEstimate
-from edrp.datasets.coordinates_simulation import SpringParameters
-from edrp.documents import Network
-from edrp.problems.latency_aware import LatencyAwareProblem, ScoreWeights
+from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
+from edrp.datasets.placement.coordinates.latencies import estimate_latencies
+from edrp.datasets.placement.coordinates.simulation import SpringParameters
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+from edrp.datasets.traces.days import real_day
+from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+from edrp.placement.network import Network
 from edrp.replanning.measurements import with_measurements
-from edrp.validation.days import real_day
 
 Values = NDArray[np.float64]
 

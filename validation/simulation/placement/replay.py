@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from edrp.documents import Action, Deployment
-from edrp.errors import EdrpError
-from edrp.problems.edrp import EdrpProblem
-from edrp.problems.edrp_solution import EdrpSolution
-from edrp.solve import solve
+from edrp.core.errors import EdrpError
+from edrp.core.solve import solve
+from edrp.placement.deployment import Action, Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.edrp_solution import EdrpSolution
 
 ProblemAt = Callable[[int, float, Deployment | None], EdrpProblem]
 """The problem of a step: its number, its source rate in tuples/s, the deployment to reconfigure."""

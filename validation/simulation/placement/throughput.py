@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from edrp.documents import Deployment
-from edrp.documents.base import named_resources
-from edrp.problems.latency_aware import LatencyAwareProblem
+from edrp.core.document import named_resources
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
 
 TRANSFER = 0.2
 """h: cost of sending or of receiving a tuple over the network, relative to processing a mean one."""

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from edrp.datasets.manufacturing import manufacturing_scenario
-from edrp.methods import Options
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.methods import PolicyMethod
-from edrp.validation.enactment_bounds import clairvoyant_bound
+from edrp.core.methods import Options
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
+from edrp.validation.simulation.enactment.methods import PolicyMethod
 
 
 def two_stages(**fields) -> EnactmentScenario:

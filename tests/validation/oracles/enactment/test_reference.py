@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
+from edrp.core.errors import PolicyError
 from edrp.enactment import Draft
-from edrp.errors import PolicyError
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.events import EventLog
-from edrp.validation.enactment.reference import simulate_reference
-from edrp.validation.enactment.simulator import simulate
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.oracles.enactment.reference import simulate_reference
+from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.simulator import simulate
 
 SERVICES = ("lognormal", "exponential", "constant")
 

@@ -15,16 +15,17 @@ from edrp.batch.journal import table_of
 from edrp.batch.solving import solve_task
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import Task, choices_of
-from edrp.datasets.platforms import bimodal_scenario
-from edrp.errors import EdrpError
-from edrp.problems.base import Problem
-from edrp.validation.bimodal import report, report_runs
-from edrp.validation.bimodal.report_claims import STATEMENTS, statements
-from edrp.validation.bimodal.report_findings import LINKS, NUMBER, SHARE, Finding
-from edrp.validation.bimodal.report_mapping import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped, map_all
-from edrp.validation.bimodal.report_mapping_claims import STATEMENTS as MAPPING_STATEMENTS
-from edrp.validation.bimodal.report_mapping_claims import mapping_statements
-from edrp.validation.bimodal.report_plan import (
+from edrp.core.errors import EdrpError
+from edrp.core.problem import Problem
+from edrp.datasets.mapping.platforms import bimodal_scenario
+from edrp.validation.papers.bimodal import report
+from edrp.validation.papers.bimodal import runs as report_runs
+from edrp.validation.papers.bimodal.claims import STATEMENTS, statements
+from edrp.validation.papers.bimodal.findings import LINKS, NUMBER, SHARE, Finding
+from edrp.validation.papers.bimodal.mapping import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped, map_all
+from edrp.validation.papers.bimodal.mapping_claims import STATEMENTS as MAPPING_STATEMENTS
+from edrp.validation.papers.bimodal.mapping_claims import mapping_statements
+from edrp.validation.papers.bimodal.plan import (
     CHOSEN,
     FIXED,
     FURTHER,
@@ -40,10 +41,10 @@ from edrp.validation.bimodal.report_plan import (
     groups,
     quick_look,
 )
-from edrp.validation.bimodal.report_runs import run_group
-from edrp.validation.bimodal.report_sensitivity import VARIANTS, sensitivity, varied_scenario
-from edrp.validation.bimodal.report_statistics import crossing, crossing_interval, crossing_ratio, growth_exponent, share_interval
-from edrp.validation.reporting.intervals import Interval, interval
+from edrp.validation.papers.bimodal.runs import run_group
+from edrp.validation.papers.bimodal.sensitivity import VARIANTS, sensitivity, varied_scenario
+from edrp.validation.papers.bimodal.statistics import crossing, crossing_interval, crossing_ratio, growth_exponent, share_interval
+from edrp.validation.report.intervals import Interval, interval
 
 pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker
 

@@ -8,9 +8,9 @@ import re
 import pytest
 from rich.console import Console
 
+from edrp.core.errors import InvalidInstanceError
 from edrp.datasets import ramp
-from edrp.errors import InvalidInstanceError
-from edrp.validation import demo, scenario_report
+from edrp.validation.papers.edrp import demo, scenario_report
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from edrp import datasets
-from edrp.documents import Deployment
-from edrp.errors import EdrpError
-from edrp.validation.claims import claims
-from edrp.validation.figures import draw_hours, draw_replicas, draw_response
-from edrp.validation.replay import in_words, place_first, replay, solver
-from edrp.validation.scenario import (
+from edrp.core.errors import EdrpError
+from edrp.placement.deployment import Deployment
+from edrp.validation.papers.edrp.claims import claims
+from edrp.validation.papers.edrp.figures import draw_hours, draw_replicas, draw_response
+from edrp.validation.papers.edrp.scenario import (
     TABLE_III,
     WEIGHTINGS,
     events,
@@ -24,6 +23,7 @@ from edrp.validation.scenario import (
     restricted_gaps,
     run_hour,
 )
+from edrp.validation.simulation.placement.replay import in_words, place_first, replay, solver
 
 pytestmark = pytest.mark.xdist_group("hour")  # computed once, not once per worker
 
@@ -134,7 +134,7 @@ def test_an_application_that_fits_nowhere_has_no_start():
 
 
 def test_the_example_follows_a_burst_and_weighing_downtime_lowers_it(capsys):
-    runpy.run_path(str(Path(__file__).resolve().parent.parent / "examples" / "follow_the_load.py"))
+    runpy.run_path(str(Path(__file__).resolve().parents[4] / "examples" / "follow_the_load.py"))
     seconds = [float(value) for value in re.findall(r"([\d.]+) s down", capsys.readouterr().out)]
     assert len(seconds) == 2
     assert seconds[0] > seconds[1] > 0

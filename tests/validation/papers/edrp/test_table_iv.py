@@ -6,7 +6,16 @@ import pytest
 from rich.console import Console
 
 from edrp.formulations.builders import formulate
-from edrp.validation.table_iv import PAPER_COLUMNS, Cell, Timing, application_of_table_iv, count_columns, render, run, table_iv
+from edrp.validation.papers.edrp.table_iv import (
+    PAPER_COLUMNS,
+    Cell,
+    Timing,
+    application_of_table_iv,
+    count_columns,
+    render,
+    run,
+    table_iv,
+)
 
 EXACT = {
     (8, 2): 9470,
@@ -57,7 +66,7 @@ def test_a_count_that_is_not_the_papers_is_told():
 
 
 def test_running_prints_the_table(monkeypatch):
-    monkeypatch.setattr("edrp.validation.table_iv.table_iv", lambda *_: [Cell(8, 2, 9_470, 1_714)])
+    monkeypatch.setattr("edrp.validation.papers.edrp.table_iv.table_iv", lambda *_: [Cell(8, 2, 9_470, 1_714)])
     out = io.StringIO()
     assert run(Console(file=out, width=200))[0].columns == 9_470
     assert "9,470" in out.getvalue()

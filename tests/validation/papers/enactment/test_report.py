@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.enactment import report, report_bounds, report_sensitivity
-from edrp.validation.enactment.billing import billed
-from edrp.validation.enactment.claims import statements
-from edrp.validation.enactment.paper_tables import (
+from edrp.validation.oracles.enactment.queueing_check import QueueingCheck
+from edrp.validation.papers.enactment import bounds as report_bounds
+from edrp.validation.papers.enactment import report
+from edrp.validation.papers.enactment import sensitivity as report_sensitivity
+from edrp.validation.papers.enactment.bounds import Bounds
+from edrp.validation.papers.enactment.cells import cells_of, error_of, paper_samples, setting_error
+from edrp.validation.papers.enactment.claims import statements
+from edrp.validation.papers.enactment.printed_tables import (
     BTU,
     COLUMNS,
     COMPLIANCES,
@@ -28,15 +32,13 @@ from edrp.validation.enactment.paper_tables import (
     UNITS,
     Column,
 )
-from edrp.validation.enactment.paper_tables import POLICIES as POLICIES_OF_PAPER
-from edrp.validation.enactment.queueing_check import QueueingCheck
-from edrp.validation.enactment.report_bounds import Bounds
-from edrp.validation.enactment.report_cells import cells_of, error_of, paper_samples, setting_error
-from edrp.validation.enactment.report_runs import Setting, enact, samples_of, settled
-from edrp.validation.enactment.report_tables import against_btu, side_by_side
-from edrp.validation.enactment.report_verdicts import Comparison
-from edrp.validation.enactment.simulator import simulate
-from edrp.validation.reporting.intervals import interval
+from edrp.validation.papers.enactment.printed_tables import POLICIES as POLICIES_OF_PAPER
+from edrp.validation.papers.enactment.runs import Setting, enact, samples_of, settled
+from edrp.validation.papers.enactment.tables import against_btu, side_by_side
+from edrp.validation.papers.enactment.verdicts import Comparison
+from edrp.validation.report.intervals import interval
+from edrp.validation.simulation.enactment.billing import billed
+from edrp.validation.simulation.enactment.simulator import simulate
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker
 

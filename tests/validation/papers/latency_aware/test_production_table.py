@@ -13,11 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from edrp.compiled import compile_problem
-from edrp.datasets.production import FILE
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation.production_bounds import fewest_nodes, least_cut
-from edrp.validation.production_table import CONTENDERS, Outcome, Row, production_claims, production_rows, run, several
+from edrp.datasets.placement.production import FILE
+from edrp.placement.compiled import compile_problem
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.production_bounds import fewest_nodes, least_cut
+from edrp.validation.papers.latency_aware.production_table import (
+    CONTENDERS,
+    Outcome,
+    Row,
+    production_claims,
+    production_rows,
+    run,
+    several,
+)
 
 pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
 

@@ -5,14 +5,14 @@ from time import perf_counter, process_time
 
 import pytest
 
-from edrp.datasets.manufacturing import manufacturing_scenario
+from edrp.core.errors import InvalidInstanceError, PolicyError, VerificationError
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.enactment import Lease, Migrate, Place, Release, Remove
-from edrp.errors import InvalidInstanceError, PolicyError, VerificationError
-from edrp.problems.enactment_scenario import EnactmentScenario
-from edrp.validation.enactment.events import EventLog
-from edrp.validation.enactment.queueing_check import queueing_check
-from edrp.validation.enactment.simulator import simulate
-from edrp.validation.enactment.station import Station
+from edrp.enactment.scenario import EnactmentScenario
+from edrp.validation.oracles.enactment.queueing_check import queueing_check
+from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.simulator import simulate
+from edrp.validation.simulation.enactment.station import Station
 
 
 class Script:

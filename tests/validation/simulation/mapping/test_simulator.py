@@ -8,14 +8,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
-from edrp.datasets.platforms import bimodal_scenario
-from edrp.errors import InvalidInstanceError
-from edrp.methods import Options
-from edrp.problems.bimodal_scenario import BimodalScenario
-from edrp.validation.bimodal.draws import normals
-from edrp.validation.bimodal.expectation import expected_fraction
-from edrp.validation.bimodal.methods import METHODS, MappingChoice
-from edrp.validation.bimodal.simulator import simulate
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.methods import Options
+from edrp.datasets.mapping.platforms import bimodal_scenario
+from edrp.mapping.scenario import BimodalScenario
+from edrp.validation.simulation.mapping.expectation import expected_fraction
+from edrp.validation.simulation.mapping.fluctuations import normals
+from edrp.validation.simulation.mapping.methods import METHODS, MappingChoice
+from edrp.validation.simulation.mapping.simulator import simulate
 
 RATE = 1e5
 """Bytes/s of every task below, so that data is a hundred thousand times its seconds."""

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edrp.datasets.continuum import paper_problem
-from edrp.documents import Deployment
-from edrp.problems.latency_aware import LatencyAwareProblem
-from edrp.validation.latency_report import FIGURES, run
-from edrp.validation.queueing import end_to_end_latencies
-from edrp.validation.schedulers import EVEN, Placed, factors, placements
-from edrp.validation.throughput import carried, cores_needed
-from edrp.validation.throughput_tables import table_2, throughput_claims
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.papers.latency_aware.report import FIGURES, run
+from edrp.validation.papers.latency_aware.schedulers import EVEN, Placed, factors, placements
+from edrp.validation.papers.latency_aware.throughput_tables import table_2, throughput_claims
+from edrp.validation.simulation.placement.queueing import end_to_end_latencies
+from edrp.validation.simulation.placement.throughput import carried, cores_needed
 
 
 def line(cores: float = 1.0, **fields) -> LatencyAwareProblem:

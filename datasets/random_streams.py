@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError
 
 
 def random_stream(seed: int, stream: int) -> np.random.Generator:

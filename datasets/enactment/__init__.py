@@ -1,0 +1,1 @@
+"""The manufacturing application, its arrival patterns, and real departures as its load."""

@@ -1,0 +1,1 @@
+"""Generated snapshots, leasing problems and scenarios of enactment."""

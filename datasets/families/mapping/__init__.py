@@ -1,0 +1,1 @@
+"""Generated mapping and link allocation problems, and runs on bi-modal networks."""

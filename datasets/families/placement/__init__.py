@@ -1,0 +1,1 @@
+"""Generated deployment and latency-aware placement problems."""

@@ -1,0 +1,1 @@
+"""Platforms on bi-modal networks, with traces of stream tasks."""

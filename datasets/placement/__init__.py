@@ -1,0 +1,1 @@
+"""Applications, networks and clusters from papers and from production."""

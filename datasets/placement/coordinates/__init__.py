@@ -1,0 +1,1 @@
+"""Latency coordinates: latencies between all nodes from a few measurements."""

@@ -1,0 +1,1 @@
+"""Real and synthetic series, and the Spark pipeline from keyed events to traces."""

@@ -1,0 +1,1 @@
+"""Solutions on a terminal, one module per topic."""

@@ -1,0 +1,1 @@
+"""What every topic needs: documents, errors, files, parameters, programs, methods, solutions, `solve`."""

@@ -1,0 +1,1 @@
+"""Where operators run and with how many replicas: documents, problems, metrics and compiled arrays."""

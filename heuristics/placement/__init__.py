@@ -1,0 +1,1 @@
+"""Searches for placements, and the baselines that users run today."""

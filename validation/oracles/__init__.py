@@ -1,0 +1,1 @@
+"""Brute force, check problems, audits and references that share nothing with the methods."""

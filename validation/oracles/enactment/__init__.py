@@ -1,0 +1,1 @@
+"""Brute force, bounds, check problems and a SimPy reference for enactment."""

@@ -1,0 +1,1 @@
+"""Brute force, check problems and audits for mapping and link allocation."""

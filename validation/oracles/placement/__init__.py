@@ -1,0 +1,1 @@
+"""Brute force, bounds and plain twins for placements."""

@@ -1,0 +1,1 @@
+"""Bi-modal network resources: Figs. 7 to 9."""

@@ -1,0 +1,1 @@
+"""Simulators: how a run is played."""

@@ -1,0 +1,1 @@
+"""Migration policies followed through a sequence of node counts."""

@@ -1,0 +1,1 @@
+"""Placements simulated: throughput, queueing, replay through time, a day of replanning."""
