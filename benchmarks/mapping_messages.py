@@ -17,11 +17,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.core.arrays import Floats
 from edrp.datasets.families.mapping.networks import COSTS, mapping_problem
 from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
@@ -62,14 +62,14 @@ def mappable(servers: int, count: int, costs: tuple[int, int]) -> list[Task]:
     return found
 
 
-def run(tasks: list[Task], method: str, parameters: Mapping[str, Any], seed: int = 0) -> tuple[NDArray[np.float64], float]:
+def run(tasks: list[Task], method: str, parameters: Mapping[str, Any], seed: int = 0) -> tuple[Floats, float]:
     """Costs of a heuristic, infinite where it finds no map, and its messages in the mean."""
     solutions = [edrp.solve(task.problem, method, seed=seed, **parameters) for task in tasks]
     costs = [np.inf if each.objective is None else each.objective for each in solutions]
     return np.array(costs), float(np.mean([each.size["map_messages"] for each in solutions]))
 
 
-def ratios(tasks: list[Task], costs: NDArray[np.float64], to: str) -> NDArray[np.float64]:
+def ratios(tasks: list[Task], costs: Floats, to: str) -> Floats:
     """Costs as multiples of the optimum or the bound, where there is a map."""
     found = np.isfinite(costs)
     return costs[found] / np.array([getattr(task, to) for task in tasks])[found]

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edrp.backends import solve_program
 from edrp.backends.base import ProgramResult
+from edrp.core.arrays import Floats
 from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
 from edrp.core.solve import checked_solution
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +40,11 @@ class Formulation(ABC):
     build_seconds: float
 
     @abstractmethod
-    def decode(self, values: Values) -> Any:
+    def decode(self, values: Floats) -> Any:
         """The decision that a point of the program stands for."""
 
     @abstractmethod
-    def encode(self, decision: Any) -> Values | None:
+    def encode(self, decision: Any) -> Floats | None:
         """A starting point for a solver, NaN where left to it; None where the program cannot express the decision."""
 
     @property
@@ -66,7 +62,7 @@ class Formulation(ABC):
         """Why nothing is proven beyond the program, as a sentence; empty where it stands for the whole problem."""
         return ""
 
-    def objective_of(self, values: Values, decision: Any) -> float:
+    def objective_of(self, values: Floats, decision: Any) -> float:
         """What the program says that the decision costs which was decoded from `values`."""
         return self.model_objective.value(values)
 

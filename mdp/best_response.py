@@ -17,14 +17,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.partitions import Partitions
-from edrp.mdp.tasks import Values
 from edrp.mdp.trie import Lookahead, Trie, arc_below
-
-Integers = NDArray[np.int64]
 
 
 class Gains(NamedTuple):
@@ -38,10 +35,10 @@ class Gains(NamedTuple):
     free_free, free_any, any_free, any_any : shape (spans,)
     """
 
-    free_free: Values
-    free_any: Values
-    any_free: Values
-    any_any: Values
+    free_free: Floats
+    free_any: Floats
+    any_free: Floats
+    any_any: Floats
 
 
 class Workspace(NamedTuple):
@@ -59,11 +56,11 @@ class Workspace(NamedTuple):
     """
 
     gains: Gains
-    free_after: Values
-    any_after: Values
-    free: Values
-    best: Values
-    path: Integers
+    free_after: Floats
+    any_after: Floats
+    free: Floats
+    best: Floats
+    path: Ints
 
     @classmethod
     def of(cls, trie: Trie) -> Workspace:
@@ -73,7 +70,7 @@ class Workspace(NamedTuple):
         return cls(gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64))
 
 
-def colexicographic(partitions: Partitions) -> Integers:
+def colexicographic(partitions: Partitions) -> Ints:
     """Row numbers of partitions sorted by their last boundary, then the one before, and so on.
 
     Examples
@@ -87,12 +84,12 @@ def colexicographic(partitions: Partitions) -> Integers:
 def best_replies(
     trie: Trie,
     ahead: Lookahead,
-    state_before: Values,
+    state_before: Floats,
     partitions: Partitions,
-    rows: Integers,
-    incumbents: Integers,
-    values: Values,
-    replies: Integers,
+    rows: Ints,
+    incumbents: Ints,
+    values: Floats,
+    replies: Ints,
 ) -> None:
     """For each of some partitions P, the least c(P, Q) + V(Q) over all Q of a class, and the Q that attains it.
 

@@ -10,8 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
-from edrp.mdp.tasks import Boundaries, OldNodes, Values
+from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.migration.intervals import Assignment, give_out
 
 EQUAL_GAINS = 1e-12
@@ -19,7 +20,7 @@ EQUAL_GAINS = 1e-12
 
 
 @inner_loop
-def gain_between(state_before: Values, old_boundaries: Boundaries, new_boundaries: Boundaries) -> float:
+def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries) -> float:
     """State that can stay where it is on the way from one partition to another, in O(n + n′).
 
     It is symmetric in both partitions, and all state minus it, the cost, is a metric on partitions.
@@ -60,7 +61,7 @@ def gain_between(state_before: Values, old_boundaries: Boundaries, new_boundarie
     return best
 
 
-def match(state_before: Values, old_boundaries: Boundaries, new_boundaries: Boundaries) -> Boundaries:
+def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries) -> Boundaries:
     """The old interval whose node keeps each new interval.
 
     Among matchings that keep the most state, those in which the most pieces stay (a piece is the overlap of an old
@@ -91,18 +92,18 @@ def match(state_before: Values, old_boundaries: Boundaries, new_boundaries: Boun
 
 
 @kernel
-def room_for_matching(pieces: int) -> tuple[Boundaries, Values, Boundaries]:
+def room_for_matching(pieces: int) -> tuple[Boundaries, Floats, Boundaries]:
     """Working arrays of `match_into` for partitions with together that many boundaries."""
     return np.empty((pieces, 2), np.int64), np.empty((pieces + 1, 4)), np.empty((pieces + 1, 4), np.int64)
 
 
 @inner_loop
 def match_into(
-    state_before: Values,
+    state_before: Floats,
     old_boundaries: Boundaries,
     new_boundaries: Boundaries,
     pieces: Boundaries,
-    gains: Values,
+    gains: Floats,
     stays: Boundaries,
     matched: Boundaries,
 ) -> None:
@@ -154,7 +155,7 @@ def _list_pieces(old_boundaries: Boundaries, new_boundaries: Boundaries, pieces:
 
 
 @inlined
-def _overlap(state_before: Values, old_boundaries: Boundaries, new_boundaries: Boundaries, old: int, new: int) -> float:
+def _overlap(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries, old: int, new: int) -> float:
     first, end = max(old_boundaries[old], new_boundaries[new]), min(old_boundaries[old + 1], new_boundaries[new + 1])
     return float(state_before[end] - state_before[first])
 

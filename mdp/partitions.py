@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inner_loop
 from edrp.core.memory import refuse_beyond_memory
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 
-Partitions = NDArray[np.int16] | NDArray[np.int32] | NDArray[np.int64]
+Partitions = NDArray[np.int16] | Ints32 | Ints
 """Boundaries of many partitions, one row each, in lexicographic order."""
 
 
@@ -50,7 +51,7 @@ class Layers(NamedTuple):
         return max(begin + 1, int(self.first[position + 1])), min(int(self.reach[begin]), int(self.last[position + 1]))
 
 
-def layers(work_before: Values, nodes: int, limit: float, allow_empty: bool) -> Layers:
+def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> Layers:
     """The layers of all partitions into `nodes` intervals of at most `limit` work; O(m log m + n log m).
 
     Parameters
@@ -103,7 +104,7 @@ def paths_to_end(graph: Layers) -> list[list[int]]:
     return counts
 
 
-def count_partitions(work_before: Values, nodes: int, limit: float, allow_empty: bool) -> int:
+def count_partitions(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> int:
     """How many feasible partitions there are, without listing them; exact at any size, O(m·n).
 
     Examples
@@ -133,7 +134,7 @@ def partition_bytes(tasks: int, nodes: int, count: int) -> int:
 
 
 def enumerate_partitions(
-    work_before: Values, nodes: int, limit: float, allow_empty: bool, expected: int | None = None
+    work_before: Floats, nodes: int, limit: float, allow_empty: bool, expected: int | None = None
 ) -> Partitions:
     """Every feasible partition, one row of boundaries each, in lexicographic order.
 
@@ -195,7 +196,7 @@ def _enumerate(
 
 
 def sample_partitions(
-    work_before: Values, nodes: int, limit: float, allow_empty: bool, size: int, generator: np.random.Generator
+    work_before: Floats, nodes: int, limit: float, allow_empty: bool, size: int, generator: np.random.Generator
 ) -> Partitions:
     """Feasible partitions drawn uniformly, with replacement, from however many there are; shape (size, nodes + 1).
 

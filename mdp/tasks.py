@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Values = NDArray[np.float64]
-Boundaries = NDArray[np.int64]
+from edrp.core.arrays import Floats, Ints
+
+Boundaries = Ints
 
 
 class Tasks(NamedTuple):
@@ -28,10 +29,10 @@ class Tasks(NamedTuple):
         Sums over the tasks before each boundary.
     """
 
-    work: Values
-    state_size: Values
-    work_before: Values
-    state_before: Values
+    work: Floats
+    state_size: Floats
+    work_before: Floats
+    state_before: Floats
 
     @classmethod
     def of(cls, work: ArrayLike, state_size: ArrayLike) -> Tasks:
@@ -82,7 +83,7 @@ class OldNodes(NamedTuple):
         return cls(boundaries, order.astype(np.int64), np.flatnonzero(empty).astype(np.int64))
 
 
-def _before(values: Values) -> Values:
+def _before(values: Floats) -> Floats:
     sums = np.zeros(values.size + 1)
     np.cumsum(values, out=sums[1:])
     return sums

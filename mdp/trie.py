@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsqr
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Layers, layers, paths_to_end
-from edrp.mdp.tasks import Values
 
-Integers = NDArray[np.int64]
 SAMPLE = 5_000
 """Partitions to which arc prices are fitted."""
 
@@ -51,20 +49,20 @@ class Trie(NamedTuple):
 
     nodes: int
     count: int  # type: ignore[assignment] # hides that of tuples, which nobody needs
-    boundary: Integers
-    level: Integers
-    arc_start: Integers
-    arc_target: Integers
-    arc_span: Integers
-    arc_leaves: Integers
-    arc_prefixes: Integers
-    leaves: Integers
-    prefixes: Integers
-    span_start: Integers
-    span_end: Integers
+    boundary: Ints
+    level: Ints
+    arc_start: Ints
+    arc_target: Ints
+    arc_span: Ints
+    arc_leaves: Ints
+    arc_prefixes: Ints
+    leaves: Ints
+    prefixes: Ints
+    span_start: Ints
+    span_end: Ints
 
     @classmethod
-    def of(cls, work_before: Values, nodes: int, limit: float, allow_empty: bool) -> Trie:
+    def of(cls, work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> Trie:
         """The trie of the partitions that `enumerate_partitions` lists for the same arguments.
 
         Raises
@@ -91,7 +89,7 @@ class Trie(NamedTuple):
         return trie
 
     @classmethod
-    def unnumbered(cls, work_before: Values, nodes: int, limit: float, allow_empty: bool) -> Trie:
+    def unnumbered(cls, work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> Trie:
         """Places and arcs alone, of a class however large: nothing in it is counted or numbered.
 
         Its `count` is 0 where the class is empty, and 1 otherwise.
@@ -115,7 +113,7 @@ def _empty(nodes: int, tasks: int) -> Trie:
     return Trie(nodes, 0, one, level, np.zeros(2, np.int64), none, none, none, none, one, one, start, none)
 
 
-def _linked(graph: Layers, nodes: int, leaves: Integers) -> Trie:
+def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
     tasks = graph.reach.size - 1
     sizes = graph.last - graph.first + 1
     level = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -236,13 +234,13 @@ class Lookahead(NamedTuple):
     slack : least difference of values that is not rounding, relative to values alone.
     """
 
-    values: Values
-    price: Values
-    least: Values
+    values: Floats
+    price: Floats
+    least: Floats
     slack: float
 
 
-def look_ahead(trie: Trie, values: Values) -> Lookahead:
+def look_ahead(trie: Trie, values: Floats) -> Lookahead:
     """Prepare one value per partition for `best_replies`; O(prefixes) and a least-squares fit to a sample.
 
     Parameters
@@ -266,7 +264,7 @@ def look_ahead(trie: Trie, values: Values) -> Lookahead:
     return Lookahead(values, price, least, 1e-12 * float(largest))
 
 
-def _fitted_prices(trie: Trie, values: Values) -> Values:
+def _fitted_prices(trie: Trie, values: Floats) -> Floats:
     """Prices whose sums along paths are closest to the values, in least squares."""
     allowed = np.flatnonzero(np.isfinite(values))
     if allowed.size == 0 or values[allowed].min() == values[allowed].max():

@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Values = NDArray[np.float64]
+from edrp.core.arrays import Bools, Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
     """`min objective·x`, `row_lower ≤ matrix·x ≤ row_upper`, bounds; columns x_{i,U}, y_{e,(U,V)}, r, t_D in this order."""
 
-    objective: Values
-    lower: Values
-    upper: Values
-    integer: NDArray[np.bool_]
+    objective: Floats
+    lower: Floats
+    upper: Floats
+    integer: Bools
     matrix: sparse.csr_array
-    row_lower: Values
-    row_upper: Values
+    row_lower: Floats
+    row_upper: Floats
 
 
 def difference(one: Canonical, other: Canonical) -> float:
@@ -40,7 +39,7 @@ def difference(one: Canonical, other: Canonical) -> float:
     return max(*apart, _apart(one.matrix.data, other.matrix.data))
 
 
-def _apart(a: Values, b: Values) -> float:
+def _apart(a: Floats, b: Floats) -> float:
     different = a != b  # infinite ends of ranges may be equal
     a, b = a[different], b[different]
     if not (np.isfinite(a) & np.isfinite(b)).all():

@@ -11,12 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from edrp.core.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     from edrp.placement.edrp import EdrpProblem
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,13 @@ class Tables:
         C_max, and the weights of the objective per unit of r and of cost.
     """
 
-    usable: tuple[NDArray[np.bool_], ...]
-    use: tuple[Values, ...]
-    latency: tuple[Values, ...]
-    replica_cost: tuple[Values, ...]
+    usable: tuple[Bools, ...]
+    use: tuple[Floats, ...]
+    latency: tuple[Floats, ...]
+    replica_cost: tuple[Floats, ...]
     streams: tuple[tuple[int, int], ...]
-    delay: tuple[Values, ...]
-    traffic_cost: tuple[Values, ...]
+    delay: tuple[Floats, ...]
+    traffic_cost: tuple[Floats, ...]
     paths: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     cost_limit: float
     response_weight: float

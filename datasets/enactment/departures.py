@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.enactment.arrival_patterns import FEWEST, MOST
 from edrp.datasets.enactment.manufacturing import PRICED_TIME, machine_scenario
@@ -115,7 +115,7 @@ def departures_scenario(
 
 
 @lru_cache(maxsize=1)
-def _departures() -> NDArray[np.int64]:
+def _departures() -> Ints:
     """Departures in every step of the year."""
     return np.bincount((flights().time // STEP).astype(np.int64), minlength=DAYS_OF_YEAR * round(DAY / STEP))
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from edrp.core.arrays import Ints
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -24,7 +26,7 @@ class TransitionCounts(NamedTuple):
     """
 
     node_counts: tuple[int, ...]
-    counts: NDArray[np.int64]
+    counts: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class NodeRule:
             raise ValueError(f"capacity must be positive, not {capacity}")
         return cls(0.0, 1 / capacity, low, high)
 
-    def __call__(self, loads: ArrayLike) -> NDArray[np.int64]:
+    def __call__(self, loads: ArrayLike) -> Ints:
         """Nodes for each load, of the same shape."""
         wanted = np.ceil(self.offset + self.slope * np.asarray(loads, dtype=np.float64))
         return np.clip(wanted, self.low, self.high).astype(np.int64)

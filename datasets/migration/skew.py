@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.datasets.traces.flights import DAY, flights
 
-Floats = NDArray[np.float64]
 WorkMaker = Callable[[int, np.random.Generator], Floats]
 """Makes the work of a number of tasks, shape (m,); never all zero."""
 
@@ -77,7 +76,7 @@ def state_of(work: Floats, random: np.random.Generator) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _departures() -> NDArray[np.int64]:
+def _departures() -> Ints:
     """Departures by day of the year and route, shape (365, 224)."""
     stream = flights("route")
     routes = len(stream.names)

@@ -7,8 +7,8 @@ from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.data_folder import data_file
 
@@ -16,7 +16,7 @@ AWS_FILE = "aws_regions_latency_2020.graphml"
 """Directed graph of regions; each edge has the `latency` of a ping from one to the other, in milliseconds."""
 
 
-def aws_delays(data: str | Path | None = None) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+def aws_delays(data: str | Path | None = None) -> tuple[tuple[str, ...], Floats]:
     """Regions and the one-way delays between them: half of the round trip, the mean of both directions.
 
     A ping cannot tell its two ways apart; the directions differ by 2 % in the median because they were measured

@@ -11,8 +11,8 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.datasets.placement import table_ii
 from edrp.datasets.placement.debs2015 import RANK_UPDATES, application
 from edrp.placement.deployment import Deployment
@@ -130,7 +130,7 @@ def storm_cluster(seed: int | None = None) -> Network:
     )
 
 
-def measured_latency(operator: str, rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def measured_latency(operator: str, rates: Floats) -> Floats:
     """Stand-in for the paper's measurements, which it does not print: seconds at each source rate with one replica.
 
     The paper measured that M/M/1 fits poorly and fitted polynomials by least squares. Ours are the mean times

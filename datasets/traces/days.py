@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.datasets import taxi_rates
 from edrp.datasets.traces.flights import flights
 
@@ -25,7 +25,7 @@ FLIGHTS_DAY = 330
 class Day:
     """Rates in tuples/s, one per step of `minutes`, and where they come from in words."""
 
-    rates: NDArray[np.float64]
+    rates: Floats
     minutes: int
     origin: str
 

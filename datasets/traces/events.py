@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.spark import cancelled_with_us
@@ -179,7 +180,7 @@ def _dense(table: DataFrame, index: str, size: int) -> Sums:
     return dense
 
 
-def _matrix(loads: DataFrame, measure: str, first: int, intervals: int, tasks: int) -> NDArray[np.float64]:
+def _matrix(loads: DataFrame, measure: str, first: int, intervals: int, tasks: int) -> Floats:
     found: Any = loads.where("task >= 0").select("interval", "task", measure).toPandas()
     matrix = np.zeros((intervals, tasks))
     matrix[found["interval"].to_numpy(np.int64) - first, found["task"].to_numpy(np.int64)] = found[measure].to_numpy(np.float64)
@@ -195,5 +196,5 @@ def _transitions(table: DataFrame) -> TransitionCounts:
     return TransitionCounts(tuple(int(each) for each in known), counts)
 
 
-def _state_of_window(settings: TraceSettings, by_task: Sums) -> NDArray[np.float64]:
+def _state_of_window(settings: TraceSettings, by_task: Sums) -> Floats:
     return by_task["bytes_in_window"] if "bytes" in by_task else by_task["events_in_window"] * settings.bytes_each

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ class KeyedStream:
         Keys, alphabetically.
     """
 
-    time: NDArray[np.float64]
-    key: NDArray[np.int64]
+    time: Floats
+    key: Ints
     names: tuple[str, ...]
 
-    def per_bin(self, seconds: float = MINUTE) -> NDArray[np.int64]:
+    def per_bin(self, seconds: float = MINUTE) -> Ints:
         """Number of events in each interval of `seconds`, from the beginning to the last event."""
         return np.bincount((self.time // seconds).astype(np.int64))
 

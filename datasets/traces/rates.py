@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.data_folder import data_file
 
@@ -14,7 +14,7 @@ TAXI_FILE = "nyc_taxi_2013_trips_per_minute.txt"
 """One line per minute of 2013: trips begun in that minute."""
 
 
-def ramp(minutes: int = 60, low: float = 70.0, high: float = 220.0) -> NDArray[np.float64]:
+def ramp(minutes: int = 60, low: float = 70.0, high: float = 220.0) -> Floats:
     """Rates in tuples/s at minutes 0, 1, …, `minutes`: linearly up for half of the time, then down (EDRP, section 7.2).
 
     Returns
@@ -31,7 +31,7 @@ def ramp(minutes: int = 60, low: float = 70.0, high: float = 220.0) -> NDArray[n
     return low + (high - low) * (1 - np.abs(np.arange(minutes + 1) - half) / half)
 
 
-def taxi_rates(data: str | Path | None = None) -> NDArray[np.float64]:
+def taxi_rates(data: str | Path | None = None) -> Floats:
     """Taxi trips of New York in 2013 as tuples/s, one value per minute of the original.
 
     Replayed 60 times faster, as the EDRP paper does (section 7.3), a minute lasts a second, and the trips of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.migration.node_counts import NodeRule
 from edrp.datasets.traces.data_folder import data_file
@@ -40,9 +40,9 @@ class LoadSeries:
 
     name: str
     step: float
-    counts: NDArray[np.float64]
+    counts: Floats
 
-    def per(self, interval: float) -> NDArray[np.float64]:
+    def per(self, interval: float) -> Floats:
         """Events in each whole interval, a multiple of `step`, in seconds; a last one that is not full is left out.
 
         Examples
@@ -57,7 +57,7 @@ class LoadSeries:
         whole = self.counts.size // steps * steps
         return np.asarray(self.counts[:whole].reshape(-1, steps).sum(axis=1))
 
-    def node_counts(self, interval: float = 3600.0, low: int = 8, high: int = 16, outliers: float = 0.0) -> NDArray[np.int64]:
+    def node_counts(self, interval: float = 3600.0, low: int = 8, high: int = 16, outliers: float = 0.0) -> Ints:
         """Nodes for each whole interval, normalised as in section 6 of state migration (`NodeRule.normalised`).
 
         Examples

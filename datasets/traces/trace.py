@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.migration.node_counts import NodeRule, TransitionCounts
 from edrp.migration.policy import MigrationPolicyProblem
@@ -125,23 +126,23 @@ class Trace:
 
     settings: TraceSettings
     first: int
-    events: NDArray[np.int64]
-    bytes: NDArray[np.float64] | None
-    node_counts: NDArray[np.int64]
-    work: NDArray[np.float64]
-    state_size: NDArray[np.float64]
-    keys: NDArray[np.int64] | None
+    events: Ints
+    bytes: Floats | None
+    node_counts: Ints
+    work: Floats
+    state_size: Floats
+    keys: Ints | None
     transitions: TransitionCounts
     malformed: dict[str, int]
-    loads: NDArray[np.float64] | None = None
+    loads: Floats | None = None
 
     @property
-    def start_times(self) -> NDArray[np.float64]:
+    def start_times(self) -> Floats:
         """Seconds at which each interval begins, shape (T,)."""
         return np.arange(self.first, self.first + self.events.size, dtype=np.float64) * self.settings.interval
 
     @property
-    def changes(self) -> NDArray[np.int64]:
+    def changes(self) -> Ints:
         """Intervals in which the number of nodes is another than in the one before: the migrations."""
         return np.flatnonzero(np.diff(self.node_counts)) + 1
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import Status, StoppedBecause
-
-Values = NDArray[np.float64]
 
 FEASIBILITY_TOLERANCE = 1e-9
 """How far a solver may miss a row, a bound or integrality.
@@ -35,7 +33,7 @@ class SolverOptions:
     gap: float = 1e-9
     threads: int = 1
     seed: int = 0
-    start: Values | None = None
+    start: Floats | None = None
     progress: Progress | None = None
 
 
@@ -49,7 +47,7 @@ class ProgramResult:
 
     status: Status
     stopped_because: StoppedBecause
-    values: Values | None
+    values: Floats | None
     objective: float | None
     bound: float | None
     seconds: float
@@ -102,7 +100,7 @@ def check_numbers(program: Program, arrays: Arrays) -> None:
     _refuse(program, "coefficients", broken, rows=True)
 
 
-def _refuse(program: Program, what: str, broken: NDArray[np.bool_], rows: bool) -> None:
+def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
     if broken.any():
         index = int(np.argmax(broken))
         kind = "row" if rows else "column"

@@ -8,7 +8,8 @@ from typing import Any, Final
 import highspy
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, Values, finite_or_none, in_fresh_thread
+from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, finite_or_none, in_fresh_thread
+from edrp.core.arrays import Floats
 from edrp.core.program import Arrays
 from edrp.core.solution import StoppedBecause
 
@@ -119,7 +120,7 @@ def _hand_over(solver: Any, arrays: Arrays) -> None:
         raise RuntimeError("HiGHS refuses the program")
 
 
-def _set_start(solver: Any, arrays: Arrays, start: Values) -> None:
+def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
     """Hand over a starting point; HiGHS completes a partial one itself and drops one that is not feasible."""
     known = np.flatnonzero(np.isfinite(start))
     values = np.where(arrays.integer, np.round(start), start)[known]

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-Index = NDArray[np.int64]
-Values = NDArray[np.float64]
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,8 @@ class Linear:
     12.0
     """
 
-    columns: Index
-    coefficients: Values
+    columns: Ints
+    coefficients: Floats
     constant: float = 0.0
 
     @classmethod
@@ -76,7 +75,7 @@ class Linear:
 
     __rmul__ = __mul__
 
-    def value(self, x: Values) -> float:
+    def value(self, x: Floats) -> float:
         """The expression at the point `x`."""
         return float(self.coefficients @ x[self.columns] + self.constant)
 
@@ -86,7 +85,7 @@ class ColumnBlock:
     """A named block of columns: `columns` holds their indices in the block's shape."""
 
     name: str
-    columns: Index
+    columns: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +104,14 @@ class Arrays:
     `matrix` is CSR of shape (rows, columns) without explicit zeros; `integer` marks integral columns.
     """
 
-    objective: Values
+    objective: Floats
     constant: float
-    lower: Values
-    upper: Values
-    integer: NDArray[np.bool_]
+    lower: Floats
+    upper: Floats
+    integer: Bools
     matrix: sparse.csr_array
-    row_lower: Values
-    row_upper: Values
+    row_lower: Floats
+    row_upper: Floats
 
 
 @dataclass
@@ -138,12 +137,12 @@ class Program:
     objective: Linear = field(default_factory=Linear.zero)
     nonzeros: int = 0
     """Number of matrix entries added so far, before cells are merged."""
-    _bounds: list[tuple[Values, Values, NDArray[np.bool_]]] = field(default_factory=list)
-    _fixed: list[tuple[Index, float]] = field(default_factory=list)
-    _row_bounds: list[tuple[Values, Values]] = field(default_factory=list)
+    _bounds: list[tuple[Floats, Floats, Bools]] = field(default_factory=list)
+    _fixed: list[tuple[Ints, float]] = field(default_factory=list)
+    _row_bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
     _matrices: list[sparse.csr_array] = field(default_factory=list)
 
-    def __getitem__(self, name: str) -> Index:
+    def __getitem__(self, name: str) -> Ints:
         """Indices of a block of columns, in the block's shape."""
         return self.column_blocks[name].columns
 
@@ -155,7 +154,7 @@ class Program:
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
         integer: bool = False,
-    ) -> Index:
+    ) -> Ints:
         """Add a block of columns and return their indices in `shape`; bounds broadcast to it."""
         if name in self.column_blocks:
             raise ValueError(f"the program already has columns named {name!r}")
@@ -267,7 +266,7 @@ class Program:
         )
 
 
-def _compressed(rows: NDArray[np.int32], columns: NDArray[np.int32], values: Values, shape: tuple[int, int]) -> sparse.csr_array:
+def _compressed(rows: Ints32, columns: Ints32, values: Floats, shape: tuple[int, int]) -> sparse.csr_array:
     """Rows compressed, cells merged, zeros dropped."""
     if (rows[1:] >= rows[:-1]).all():  # already in order: nothing has to be moved
         starts = np.searchsorted(rows, np.arange(shape[0] + 1, dtype=np.int32)).astype(np.int32)

@@ -7,13 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.document import named_resources
 from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, HostType
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 UNNEEDED = 100_000
 """Instances that need no resources which go on one host."""
@@ -47,10 +44,10 @@ class Sizes:
     operators: tuple[ContainerOperator, ...]
     types: tuple[HostType, ...]
     resources: tuple[str, ...]
-    needs: Values
-    capacity: Values
-    limit: Values
-    room: Index
+    needs: Floats
+    capacity: Floats
+    limit: Floats
+    room: Ints
 
     @classmethod
     def of(cls, operators: Iterable[ContainerOperator], types: Iterable[HostType]) -> Sizes:
@@ -76,7 +73,7 @@ class Sizes:
         return tuple(each.name for each in self.types)
 
 
-def fitting(free: Values, capacity: Values, need: Values) -> Index:
+def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:
     """How many instances fit on each host, shape (hosts,).
 
     Parameters
@@ -94,5 +91,5 @@ def fitting(free: Values, capacity: Values, need: Values) -> Index:
     """
     used = need > 0
     ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
-    found: Index = np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
+    found: Ints = np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
     return found

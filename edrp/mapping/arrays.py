@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
 
 if TYPE_CHECKING:
     from edrp.mapping.path_mapping import MappingProblem
-
-Index = NDArray[np.int32]
-Values = NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -35,17 +32,17 @@ class NetworkTables:
     """
 
     names: tuple[str, ...]
-    capacity: Values
-    total: Values
-    uplink: Values
-    downlink: Values
-    access_delay: Values
-    first: Index
-    source: Index
-    target: Index
-    bandwidth: Values
-    cost: Values
-    delay: Values
+    capacity: Floats
+    total: Floats
+    uplink: Floats
+    downlink: Floats
+    access_delay: Floats
+    first: Ints32
+    source: Ints32
+    target: Ints32
+    bandwidth: Floats
+    cost: Floats
+    delay: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +59,9 @@ class TaskTables:
 
     source: int
     delivery: int
-    needs: Values
-    bandwidths: Values
-    hosts: NDArray[np.bool_]
+    needs: Floats
+    bandwidths: Floats
+    hosts: Bools
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edrp.mapping.arrays import Index, NetworkTables, Values
+from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.mapping.arrays import NetworkTables
 from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
 
 
@@ -25,14 +25,14 @@ class FlowTables:
     arcs : shape (F, L), the route: its first `links` entries, in order.
     """
 
-    source: Index
-    target: Index
-    rate: Values
-    price: Values
-    links: Index
-    arcs: Index
+    source: Ints32
+    target: Ints32
+    rate: Floats
+    price: Floats
+    links: Ints32
+    arcs: Ints32
 
-    def route(self, flow: int) -> Index:
+    def route(self, flow: int) -> Ints32:
         """Arcs of the dedicated route of a flow; none over the public network."""
         return self.arcs[flow, : self.links[flow]]
 
@@ -73,7 +73,7 @@ def arc_numbers(network: NetworkTables) -> dict[tuple[int, int], int]:
     return {arc: number for number, arc in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
 
 
-def most_links(price: Values, max_links: int, forwarding_price: float) -> NDArray[np.int64]:
+def most_links(price: Floats, max_links: int, forwarding_price: float) -> Ints:
     """Links that a route of each flow may have: at most `max_links`, and no more than the price per byte pays for."""
     if not forwarding_price:
         return np.full(price.shape, max_links, np.int64)
@@ -81,7 +81,7 @@ def most_links(price: Values, max_links: int, forwarding_price: float) -> NDArra
     return np.asarray(np.minimum(max_links, paid), np.int64)
 
 
-def route_names(network: NetworkTables, arcs: Index) -> tuple[str, ...] | None:
+def route_names(network: NetworkTables, arcs: Ints32) -> tuple[str, ...] | None:
     """Servers on a route given by its arcs; None for none."""
     if not len(arcs):
         return None

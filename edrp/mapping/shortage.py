@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools
 from edrp.mapping.arrays import MappingTables
-
-Mask = NDArray[np.bool_]
 
 
 def shortage(tables: MappingTables) -> tuple[str, ...]:
@@ -53,7 +51,7 @@ def shortage(tables: MappingTables) -> tuple[str, ...]:
     return (_together(tables),)
 
 
-def _able(tables: MappingTables, hop: int) -> Mask:
+def _able(tables: MappingTables, hop: int) -> Bools:
     """Servers on which what follows a hop can be: the next component, or the delivery."""
     task, network = tables.task, tables.network
     if hop == len(task.needs):
@@ -61,7 +59,7 @@ def _able(tables: MappingTables, hop: int) -> Mask:
     return np.asarray(task.hosts[hop] & (network.capacity >= task.needs[hop] * (1 - 1e-12)))
 
 
-def _reached(tables: MappingTables, here: Mask, rate: float) -> Mask:
+def _reached(tables: MappingTables, here: Bools, rate: float) -> Bools:
     """Servers that a hop of this rate reaches from any of some servers, each limit alone; at rate 0 all that rate could give."""
     network = tables.network
     usable = network.bandwidth >= rate * (1 - 1e-12)
@@ -85,7 +83,7 @@ def _no_server(tables: MappingTables, hop: int) -> str:
     return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {most:.6g} free at most"
 
 
-def _no_way(tables: MappingTables, here: Mask, able: Mask, hop: int) -> str:
+def _no_way(tables: MappingTables, here: Bools, able: Bools, hop: int) -> str:
     """Why no able server is reached: for lack of rate, or for lack of links."""
     rate = tables.task.bandwidths[hop]
     start = f"component {hop}" if hop else "the source"

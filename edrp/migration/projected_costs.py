@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Boundaries = NDArray[np.integer]
-Values = NDArray[np.float64]
+from edrp.core.arrays import AnyInts, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +24,8 @@ class ProjectedCosts:
         Proven: no value is further than this from the exact one, in bytes.
     """
 
-    boundaries: Mapping[int, Boundaries]
-    values: Mapping[int, Values]
+    boundaries: Mapping[int, AnyInts]
+    values: Mapping[int, Floats]
     error_bound: float = 0.0
 
     @property
@@ -89,7 +87,7 @@ class ProjectedCosts:
         return total
 
 
-def migration_costs(before: Sequence[int], after: Boundaries, state_size: Sequence[float]) -> Values:
+def migration_costs(before: Sequence[int], after: AnyInts, state_size: Sequence[float]) -> Floats:
     """Least state that moves from one partition to each of many, in bytes.
 
     Old and new intervals overlap like the teeth of a zip: sweeping over the tasks, each piece between two

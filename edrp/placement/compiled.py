@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.memory import refuse_beyond_memory
@@ -19,8 +20,6 @@ from edrp.placement.link_arrays import LinkTables
 from edrp.placement.metrics import METRICS, SCORE_METRICS
 from edrp.placement.problem import PlacementProblem
 
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 MILLISECONDS = SCORE_METRICS["path_latency"].scaled(1.0)
 """In a second."""
 
@@ -75,53 +74,53 @@ class Compiled:
     operators: tuple[str, ...]
     nodes: tuple[str, ...]
     resources: tuple[str, ...]
-    stream_source: Index
-    stream_target: Index
-    stream_rate: Values
-    load: Values
-    min_replicas: Index
-    max_replicas: Index
-    candidate: NDArray[np.bool_]
-    latency: Values
-    speedup: Values
-    replica_cost: Values
-    demand: Values
-    capacity: Values
+    stream_source: Ints
+    stream_target: Ints
+    stream_rate: Floats
+    load: Floats
+    min_replicas: Ints
+    max_replicas: Ints
+    candidate: Bools
+    latency: Floats
+    speedup: Floats
+    replica_cost: Floats
+    demand: Floats
+    capacity: Floats
     links: LinkTables
-    node_loss: Values
-    current: NDArray[np.int64] | None
+    node_loss: Floats
+    current: Ints | None
     synchronisation_time: float
-    state_size: Values
-    code_size: Values
-    spawn_time: Values
-    store_delay: Values
-    store_bandwidth: Values
+    state_size: Floats
+    code_size: Floats
+    spawn_time: Floats
+    store_delay: Floats
+    store_bandwidth: Floats
     local_bandwidth: float
     storm: bool
     weight: dict[str, float]
     limit: dict[str, float]
 
     @property
-    def delay(self) -> Values:
+    def delay(self) -> Floats:
         """Seconds between nodes, shape (nodes, nodes); infinite without link."""
         return self.links.delay
 
     @property
-    def link_cost(self) -> Values:
+    def link_cost(self) -> Floats:
         """Money/h per tuple/s between nodes, shape (nodes, nodes)."""
         return self.links.cost
 
     @property
-    def link_availability(self) -> Values:
+    def link_availability(self) -> Floats:
         """Probability that a link works, shape (nodes, nodes)."""
         return self.links.availability
 
     @property
-    def forward(self) -> NDArray[np.bool_]:
+    def forward(self) -> Bools:
         """Which streams lie on paths, shape (streams,): all but those that close a cycle."""
         return np.asarray(self.stream_source < self.stream_target)
 
-    def candidates(self, operator: int) -> Index:
+    def candidates(self, operator: int) -> Ints:
         """Node indices that may run the operator."""
         return np.flatnonzero(self.candidate[operator])
 
@@ -132,7 +131,7 @@ class Compiled:
             named[operator] = [self.nodes[u] for u in np.flatnonzero(counts[i]) for _ in range(int(counts[i, u]))]
         return Deployment({operator.name: named[operator.name] for operator in self.problem.application.operators})
 
-    def counts(self, deployment: Deployment) -> NDArray[np.int64]:
+    def counts(self, deployment: Deployment) -> Ints:
         """Replicas per operator and node of a named deployment, shape (operators, nodes).
 
         Raises
@@ -147,7 +146,7 @@ class Compiled:
                 counts[i, index[node]] += 1
         return counts
 
-    def members(self, counts: NDArray[Any]) -> list[NDArray[np.int32]]:
+    def members(self, counts: NDArray[Any]) -> list[Ints32]:
         """Configuration of each operator, shape (max_replicas,) padded with -1, from replicas per node."""
         rows = []
         for i, row in enumerate(np.asarray(counts, np.int64)):
@@ -280,7 +279,7 @@ def _used_nodes(problem: PlacementProblem, operators: list[Any]) -> tuple[str, .
     return tuple(node.name for node in problem.network.nodes if node.name in used)
 
 
-def _latency_table(problem: PlacementProblem, operators: list[Any], load: Values) -> Values:
+def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats) -> Floats:
     table = np.full((len(operators), 1 + max(operator.max_replicas for operator in operators)), np.inf)
     faults = []
     document = {operator.name: index for index, operator in enumerate(problem.application.operators)}

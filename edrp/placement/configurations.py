@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
+
+from edrp.core.arrays import Floats, Ints, Ints32
 
 NO_NODE = -1
 
@@ -19,7 +20,7 @@ def count_configurations(nodes: int, max_replicas: int) -> int:
     return comb(nodes + max_replicas, max_replicas) - 1
 
 
-def multisets(nodes: NDArray[np.int64], max_replicas: int) -> NDArray[np.int32]:
+def multisets(nodes: Ints, max_replicas: int) -> Ints32:
     """All non-empty multisets of at most `max_replicas` of the given nodes, smaller ones first.
 
     Returns
@@ -51,12 +52,12 @@ def multisets(nodes: NDArray[np.int64], max_replicas: int) -> NDArray[np.int32]:
     return result
 
 
-def degrees(members: NDArray[np.int32]) -> NDArray[np.int64]:
+def degrees(members: Ints32) -> Ints:
     """Number of replicas of each configuration, shape (configurations,)."""
     return np.asarray((members != NO_NODE).sum(axis=1))
 
 
-def replica_counts(members: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:
+def replica_counts(members: Ints32, nodes: int) -> Floats:
     """Replicas per node, shape (configurations, nodes)."""
     counts = np.zeros((len(members), nodes))
     rows, places = np.nonzero(members != NO_NODE)

@@ -7,11 +7,9 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.placement.network import Network
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -43,22 +41,22 @@ class LinkTables:
         return replace(self, **changes)
 
     @property
-    def delay(self) -> Values:
+    def delay(self) -> Floats:
         """Seconds, shape (nodes, nodes); infinite without link, 0 on a node."""
         return self._tables[0]
 
     @property
-    def cost(self) -> Values:
+    def cost(self) -> Floats:
         """Money/h per tuple/s, shape (nodes, nodes); 0 on a node."""
         return self._tables[1]
 
     @property
-    def availability(self) -> Values:
+    def availability(self) -> Floats:
         """Probability, shape (nodes, nodes); 1 on a node."""
         return self._tables[2]
 
     @cached_property
-    def _tables(self) -> tuple[Values, Values, Values]:
+    def _tables(self) -> tuple[Floats, Floats, Floats]:
         delay, cost, availability = _link_tables(self.network, {name: u for u, name in enumerate(self.nodes)})
         if self.price is not None:
             cost = np.full_like(delay, self.price)
@@ -67,7 +65,7 @@ class LinkTables:
         return delay, cost, availability
 
 
-def _link_tables(network: Network, index: dict[str, int]) -> tuple[Values, Values, Values]:
+def _link_tables(network: Network, index: dict[str, int]) -> tuple[Floats, Floats, Floats]:
     """Delay, cost and availability between all pairs of nodes; listed links stand above those described by zones."""
     size = len(index)
     delay, cost, availability = np.full((size, size), np.inf), np.zeros((size, size)), np.ones((size, size))

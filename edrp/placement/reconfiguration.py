@@ -6,12 +6,10 @@ The plain face of the metric (`edrp.placement.metrics.downtime`) is independent 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.placement.compiled import Compiled
 from edrp.placement.configurations import NO_NODE
-
-Values = NDArray[np.float64]
 
 
 def downtime_floor(compiled: Compiled) -> float:
@@ -28,7 +26,7 @@ def downtime_floor(compiled: Compiled) -> float:
     return float(compiled.synchronisation_time + restart.max())
 
 
-def operator_downtimes(compiled: Compiled, operator: int, members: NDArray[np.int32]) -> Values:
+def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Floats:
     """Downtime in seconds of moving one operator to each configuration (EDRP, eqs. 25–32; Storm 34–38).
 
     Parameters
@@ -65,7 +63,7 @@ def operator_downtimes(compiled: Compiled, operator: int, members: NDArray[np.in
     return result
 
 
-def is_current(compiled: Compiled, operator: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+def is_current(compiled: Compiled, operator: int, members: Ints32) -> Bools:
     """Which configurations are the operator's current one, shape (configurations,); none without a current deployment."""
     if compiled.current is None:
         return np.zeros(len(members), bool)
@@ -80,11 +78,11 @@ def pair_times(
     compiled: Compiled,
     operator: int,
     u: int,
-    v: NDArray[np.int32],
-    left: NDArray[np.int64],
-    after: NDArray[np.int64],
-    new: NDArray[np.int64],
-) -> Values:
+    v: Ints32,
+    left: Ints,
+    after: Ints,
+    new: Ints,
+) -> Floats:
     """Seconds of moving from node u to each node v (EDRP, eq. 27; Storm eq. 35).
 
     Of `new` replicas in all, `left` stay on u and `after` are on v; arrays of one shape.
@@ -95,7 +93,7 @@ def pair_times(
     return code + up + down if compiled.storm else np.maximum(code, up) + down
 
 
-def code_times(compiled: Compiled, operator: int, v: NDArray[np.int32]) -> Values:
+def code_times(compiled: Compiled, operator: int, v: Ints32) -> Floats:
     """Seconds to bring the code to v, 0 where it is (EDRP, eq. 28; Storm eq. 36: that of the whole application)."""
     assert compiled.current is not None
     present, size = compiled.current[operator] > 0, compiled.code_size[operator]
@@ -104,7 +102,7 @@ def code_times(compiled: Compiled, operator: int, v: NDArray[np.int32]) -> Value
     return np.where(present[v], 0.0, 2 * compiled.store_delay[v] + size / compiled.store_bandwidth[v])
 
 
-def upload_times(compiled: Compiled, operator: int, u: int, left: NDArray[np.int64], new: NDArray[np.int64]) -> Values:
+def upload_times(compiled: Compiled, operator: int, u: int, left: Ints, new: Ints) -> Floats:
     """Seconds to store the state that leaves u (EDRP, eqs. 29, 31; Storm eq. 37)."""
     assert compiled.current is not None
     before, old = compiled.current[operator, u], compiled.current[operator].sum()
@@ -115,9 +113,7 @@ def upload_times(compiled: Compiled, operator: int, u: int, left: NDArray[np.int
     return np.asarray(2 * compiled.store_delay[u] + compiled.state_size[operator] * share / compiled.store_bandwidth[u])
 
 
-def download_times(
-    compiled: Compiled, operator: int, v: NDArray[np.int32], after: NDArray[np.int64], new: NDArray[np.int64]
-) -> Values:
+def download_times(compiled: Compiled, operator: int, v: Ints32, after: Ints, new: Ints) -> Floats:
     """Seconds to fetch state to v and start replicas there (EDRP, eqs. 30, 32 and the last term of 27; Storm eq. 38)."""
     assert compiled.current is not None
     before, old = compiled.current[operator][v], compiled.current[operator].sum()

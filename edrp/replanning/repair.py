@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.placement.compiled import Compiled, compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics.base import LIMIT_SLACK
-
-Counts = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 
 def patched(problem: LatencyAwareProblem, running: Deployment) -> Deployment | None:
@@ -42,7 +39,7 @@ def patched(problem: LatencyAwareProblem, running: Deployment) -> Deployment | N
     return compiled.deployment(counts) if _fill(compiled, counts, room) else None
 
 
-def _allowed(compiled: Compiled, running: Deployment) -> Counts:
+def _allowed(compiled: Compiled, running: Deployment) -> Ints:
     """Instances where they run and still may, shape (operators, nodes)."""
     index = {name: u for u, name in enumerate(compiled.nodes)}
     counts = np.zeros(compiled.candidate.shape, np.int64)
@@ -54,7 +51,7 @@ def _allowed(compiled: Compiled, running: Deployment) -> Counts:
     return counts
 
 
-def _unload(compiled: Compiled, counts: Counts, room: Values) -> None:
+def _unload(compiled: Compiled, counts: Ints, room: Floats) -> None:
     """Take instances off overloaded nodes until the rest fits."""
     state = compiled.state_size / compiled.max_replicas
     for u in np.flatnonzero((room < 0).any(axis=1)):
@@ -65,7 +62,7 @@ def _unload(compiled: Compiled, counts: Counts, room: Values) -> None:
             room[u] += compiled.demand[i]
 
 
-def _fill(compiled: Compiled, counts: Counts, room: Values) -> bool:
+def _fill(compiled: Compiled, counts: Ints, room: Floats) -> bool:
     """Start what is missing, the neediest operators first; False where one finds no room."""
     neighbours: list[list[int]] = [[] for _ in compiled.operators]
     for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True):

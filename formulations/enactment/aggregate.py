@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.backends import solve_program
+from edrp.core.arrays import Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.enactment.sizes import Index
 from edrp.formulations.enactment.compositions import NEAR, Compositions, objective_of
 from edrp.formulations.enactment.packing import rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentTables
@@ -53,7 +53,7 @@ def sharpened(tables: EnactmentTables, found: Compositions, allowance: float = 0
     return replace(found, counts=found.counts[order], bounds=bounds[order], types=types, contents=contents, objective=objective)
 
 
-def best_counts(tables: EnactmentTables, hosts: Index) -> tuple[float, Index | None]:
+def best_counts(tables: EnactmentTables, hosts: Ints) -> tuple[float, Ints | None]:
     """The best numbers of instances, were all hosts (K,) one: a bound on the objective (eq. 1), and these numbers (O,).
 
     Infinite and None where not even the fewest fit.

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.enactment.sizes import Index, Values
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentTables, enactment_tables
@@ -46,8 +46,8 @@ class Compositions:
         Its objective, infinite for none.
     """
 
-    counts: Index
-    bounds: Values
+    counts: Ints
+    bounds: Floats
     types: list[int] | None
     contents: Contents | None
     objective: float
@@ -108,14 +108,14 @@ def compositions(tables: EnactmentTables, allowance: float = 0.0) -> Composition
     return Compositions(counts[useful], bounds[useful], types, contents, objective)
 
 
-def objective_of(tables: EnactmentTables, hosts: Index, counts: Index) -> float:
+def objective_of(tables: EnactmentTables, hosts: Ints, counts: Ints) -> float:
     """Objective (eq. 1) of so many hosts of each type (K,) and instances of each operator (O,)."""
     offered = hosts @ tables.sizes.capacity
     free = 1.0 - np.divide(counts @ tables.sizes.needs, offered, out=np.ones_like(offered), where=offered > 0)
     return float(tables.price @ hosts + tables.filling * free.sum() + tables.late * tables.violations(counts).sum())
 
 
-def composition_bound(tables: EnactmentTables, hosts: Index) -> float:
+def composition_bound(tables: EnactmentTables, hosts: Ints) -> float:
     """No decision with so many hosts of each type (K,) has a smaller objective; infinite where the load does not fit."""
     sizes = tables.sizes
     offered = hosts @ sizes.capacity
@@ -136,7 +136,7 @@ def composition_bound(tables: EnactmentTables, hosts: Index) -> float:
     return max(start - gained, cheapest)
 
 
-def _gain(lengths: Values, gains: Values, needs: Values, amount: float) -> float:
+def _gain(lengths: Floats, gains: Floats, needs: Floats, amount: float) -> float:
     """Most that pieces gain within an amount of one resource (a fractional knapsack)."""
     free = needs <= 0
     total = float(lengths[free] @ gains[free])
@@ -171,7 +171,7 @@ def _worst_case(tables: EnactmentTables) -> float:
     return float(priciest + tables.filling * len(tables.sizes.resources) + tables.late * tables.violations(tables.fewest).sum())
 
 
-def _within_reach(tables: EnactmentTables, objective: float) -> Index:
+def _within_reach(tables: EnactmentTables, objective: float) -> Ints:
     """All compositions whose price leaves room below an objective, shape (C, K). An empty host gains nothing."""
     most = tables.most.sum()
     least = tables.late * tables.violations(tables.most).sum()

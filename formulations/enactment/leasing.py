@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.enactment.sizes import Index, Values
 from edrp.formulations.enactment.leasing_arrays import LeasingTables, enough_hosts, leasing_tables
 from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
 from edrp.formulations.enactment.leasing_rows import (
@@ -44,9 +44,9 @@ class Slots(NamedTuple):
         Number among those of this period and type.
     """
 
-    period: Index
-    kind: Index
-    place: Index
+    period: Ints
+    kind: Ints
+    place: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ class LeasingFormulation(Formulation):
         rated = [(found.objective, index) for index, plan in enumerate(plans) if (found := self.problem.evaluate(plan)).feasible]
         return plans[min(rated)[1]] if rated else None
 
-    def decode(self, values: Values) -> tuple[PlannedHost, ...]:
+    def decode(self, values: Floats) -> tuple[PlannedHost, ...]:
         """Hosts that are leased, their units, and what runs on them in each period."""
         bought = np.rint(values[self.program["bought"]]).astype(np.int64)
         return planned_hosts(self.problem, self.tables, bought, self._held(values))
 
-    def encode(self, decision: Sequence[PlannedHost]) -> Values | None:
+    def encode(self, decision: Sequence[PlannedHost]) -> Floats | None:
         """A starting point; None where more hosts carry something than ever need to."""
         program, slots = self.program, self.slots
         bought, held = units_and_contents(self.problem, self.tables, decision)
@@ -114,13 +114,13 @@ class LeasingFormulation(Formulation):
                 start[program["open"][mine[: len(contents)]]] = 1.0
         return start
 
-    def objective_of(self, values: Values, decision: Sequence[PlannedHost]) -> float:
+    def objective_of(self, values: Floats, decision: Sequence[PlannedHost]) -> float:
         """Price of the units, and penalties by the counts of the program, without a solver's tolerance on what is left."""
         bought, counts = (np.rint(values[self.program[name]]) for name in ("bought", "count"))
         late = self.tables.late * self.tables.unserved(counts).sum()
         return float((self.tables.charge * bought).sum() + late)
 
-    def _held(self, values: Values) -> Arrangement:
+    def _held(self, values: Floats) -> Arrangement:
         contents = np.rint(values[self.program["instances"]]).astype(np.int64)
         used = contents.any(axis=1)
         kinds, periods = self.tables.paid.shape

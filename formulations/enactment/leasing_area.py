@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.backends import solve_program
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Program
 from edrp.enactment.leasing import LeasingProblem
-from edrp.enactment.sizes import Index, Values
 from edrp.formulations.enactment.leasing_arrays import leasing_tables
 from edrp.formulations.enactment.leasing_rows import add_area_rows, add_lease_columns, add_unserved_rows, lease_objective
 
@@ -31,9 +31,9 @@ class AreaPlan:
     """
 
     bound: float | None
-    bought: Values
-    leased: Values
-    instances: Values
+    bought: Floats
+    leased: Floats
+    instances: Floats
 
 
 def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit: float | None = None) -> AreaPlan:
@@ -77,7 +77,7 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
     return AreaPlan(result.bound, bought, _leased(bought, tables.unit, tables.paid), result.values[program["count"]])
 
 
-def _leased(bought: Values, unit: Index, paid: Index) -> Values:
+def _leased(bought: Floats, unit: Ints, paid: Ints) -> Floats:
     """Hosts in each period, by the units that cover it."""
     total = np.cumsum(bought, axis=1)
     before = np.stack([np.concatenate([np.zeros(length), row])[: row.size] for length, row in zip(unit, total, strict=True)])

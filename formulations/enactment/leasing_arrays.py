@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edrp.core.arrays import Floats, Ints
 from edrp.enactment.leasing import LeasingProblem
-from edrp.enactment.sizes import Index, Sizes, Values
+from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.packing import pack_openly
 
 
@@ -39,23 +40,23 @@ class LeasingTables:
     """
 
     sizes: Sizes
-    unit: Index
-    charge: Values
-    paid: Index
-    fewest: Index
-    most: Index
-    allowed: Values
-    arriving: Values
-    served: Values
+    unit: Ints
+    charge: Floats
+    paid: Ints
+    fewest: Ints
+    most: Ints
+    allowed: Floats
+    arriving: Floats
+    served: Floats
     late: float
 
     @property
-    def waits(self) -> Index:
+    def waits(self) -> Ints:
         """Operators of which items are left unserved, at a penalty, where only the fewest instances run."""
         left = self.late * self.unserved(self.fewest).sum(axis=0)
         return np.flatnonzero(left > 0)
 
-    def unserved(self, counts: Values | Index) -> Values:
+    def unserved(self, counts: Floats | Ints) -> Floats:
         """Items left at the end of each period, for numbers of instances of the same shape (T, O)."""
         left, found = np.zeros(len(self.served)), np.zeros(self.arriving.shape)
         for period, (arriving, count) in enumerate(zip(self.arriving, counts, strict=True)):
@@ -90,7 +91,7 @@ def leasing_tables(problem: LeasingProblem) -> LeasingTables:
     return replace(tables, most=np.maximum(fewest, most).astype(np.int64))
 
 
-def enough_hosts(tables: LeasingTables) -> Index:
+def enough_hosts(tables: LeasingTables) -> Ints:
     """Hosts of each type that are never too few to hold what the type carries, shape (K, T).
 
     As many as best fit needs for the most instances that can be of use: whatever runs on hosts of the type, it fits into

@@ -8,9 +8,9 @@ from itertools import count
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.enactment.leases import cheapest_leases
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.enactment.sizes import Index
 from edrp.formulations.enactment.leasing_arrays import LeasingTables
 from edrp.formulations.enactment.packing import Contents, pack_openly
 
@@ -18,7 +18,7 @@ Arrangement = list[list[Contents]]
 """By host type, then by period: what the hosts hold."""
 
 
-def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Index, held: Arrangement) -> tuple[PlannedHost, ...]:
+def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Ints, held: Arrangement) -> tuple[PlannedHost, ...]:
     """Hosts that are leased, for units bought (K, T) and what hosts hold, the fullest first in each period.
 
     A unit prolongs a host whose last one ends where it begins, else it begins another lease.
@@ -44,7 +44,7 @@ def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Index,
 
 def units_and_contents(
     problem: LeasingProblem, tables: LeasingTables, decision: Sequence[PlannedHost]
-) -> tuple[Index, Arrangement]:
+) -> tuple[Ints, Arrangement]:
     """The way back: units bought in each period (K, T), and what the hosts that are not empty hold."""
     kinds, periods = tables.paid.shape
     bought = np.zeros((kinds, periods), np.int64)
@@ -62,7 +62,7 @@ def units_and_contents(
     return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in each] for each in held]
 
 
-def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence[int]) -> tuple[Index, Arrangement] | None:
+def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence[int]) -> tuple[Ints, Arrangement] | None:
     """The fewest instances of each period packed by best fit, and the cheapest units for the hosts that this needs.
 
     Hosts are added of the first type in `ranked` that will do; None where limits are in the way.
@@ -83,7 +83,7 @@ def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence
     return np.array(bought, np.int64), held
 
 
-def _chained(leased: list[PaidHost], bought: Index, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:
+def _chained(leased: list[PaidHost], bought: Ints, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:
     """Hosts of one type as (name, first, units), those that are leased already first."""
     leases = [_Chain(each.name, each.paid_periods, each.paid_periods) for each in leased]
     for period, units in enumerate(bought.tolist()):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.enactment.sizes import Index
 from edrp.formulations.enactment.leasing_arrays import LeasingTables
 
 
-def covering(unit: Index, periods: int) -> tuple[Index, Index]:
+def covering(unit: Ints, periods: int) -> tuple[Ints, Ints]:
     """Pairs (type and period, type and period in which a unit begins that covers it), both as flat indices of (K, T).
 
     >>> [each.tolist() for each in covering(np.array([2]), 3)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.enactment.sizes import Sizes, Values
+from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentTables
 
-Contents = NDArray[np.int64]
+Contents = Ints
 """Shape (hosts, O): instances of each operator on each host."""
 
 
@@ -80,7 +80,7 @@ def fill(tables: EnactmentTables, types: Sequence[int], contents: Contents) -> C
         free[host] -= sizes.needs[operator]
 
 
-def rewards(tables: EnactmentTables, offered: Values) -> Values:
+def rewards(tables: EnactmentTables, offered: Floats) -> Floats:
     """What an instance of each operator takes off the weighted free shares (eq. 1), shape (O,), of hosts that offer (R,)."""
     return tables.filling * (tables.sizes.needs @ np.divide(1.0, offered, out=np.zeros_like(offered), where=offered > 0))
 
@@ -93,15 +93,15 @@ def order_of(sizes: Sizes) -> list[int]:
     return sorted(range(len(runs_on)), key=lambda o: (runs_on[o], -shares[o].max(initial=0.0), o))
 
 
-def _empty(sizes: Sizes, types: Sequence[int]) -> tuple[Contents, Values]:
+def _empty(sizes: Sizes, types: Sequence[int]) -> tuple[Contents, Floats]:
     return np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)
 
 
-def _with_slack(sizes: Sizes, types: Sequence[int]) -> Values:
+def _with_slack(sizes: Sizes, types: Sequence[int]) -> Floats:
     return sizes.capacity[list(types)] * (1 + AMOUNT_SLACK)
 
 
-def _tightest(sizes: Sizes, types: Sequence[int], free: Values, operator: int) -> int | None:
+def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -> int | None:
     """The host with room for an instance that has least free, as the sum of the shares of its resources."""
     if not types:
         return None

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK, Host
-from edrp.enactment.sizes import Index, Values
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import late_items, sharpened
 from edrp.formulations.enactment.compositions import NEAR, Compositions, compositions, objective_of
@@ -58,7 +57,7 @@ class EnactmentFormulation(Formulation):
 
     tables: EnactmentTables
     found: Compositions
-    slots: Index
+    slots: Ints
 
     @property
     def current(self) -> tuple[Host, ...] | None:
@@ -70,7 +69,7 @@ class EnactmentFormulation(Formulation):
         rated = [(found.objective, index) for index, each in enumerate(known) if (found := problem.evaluate(each)).feasible]
         return known[min(rated)[1]] if rated else None
 
-    def decode(self, values: Values) -> tuple[Host, ...]:
+    def decode(self, values: Floats) -> tuple[Host, ...]:
         """Hosts that are leased, and what runs on them."""
         program = self.program
         hosts = self.found.counts[int(values[program["composition"]].argmax())]
@@ -78,7 +77,7 @@ class EnactmentFormulation(Formulation):
         slots = [slot for kind, count in enumerate(hosts) for slot in np.flatnonzero(self.slots == kind)[:count]]
         return _hosts(self.tables, self.slots[slots].tolist(), contents[slots])
 
-    def encode(self, decision: Sequence[Host]) -> Values | None:
+    def encode(self, decision: Sequence[Host]) -> Floats | None:
         """A starting point; None for a composition without a column."""
         sizes, program = self.tables.sizes, self.program
         kinds = np.array([sizes.type_names.index(host.type) for host in decision], np.int64)
@@ -101,7 +100,7 @@ class EnactmentFormulation(Formulation):
         """The least bound of all compositions."""
         return float(self.found.bounds.min()) if self.found.bounds.size and self.found.contents is not None else None
 
-    def objective_of(self, values: Values, decision: Sequence[Host]) -> float:
+    def objective_of(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
         hosts = self.found.counts[int(values[self.program["composition"]].argmax())]
         return objective_of(self.tables, hosts, np.rint(values[self.program["count"]]))
@@ -160,7 +159,7 @@ def _hosts(tables: EnactmentTables, types: Sequence[int], contents: Contents) ->
     )
 
 
-def _add_columns(program: Program, tables: EnactmentTables, found: Compositions, slots: Index) -> None:
+def _add_columns(program: Program, tables: EnactmentTables, found: Compositions, slots: Ints) -> None:
     """Columns `composition` (C,), `instances` (S, O) and `count` (O,), the instances on all hosts."""
     sizes = tables.sizes
     program.add_columns("composition", len(found.counts), upper=1.0, integer=True)
@@ -186,7 +185,7 @@ def _add_count_rows(program: Program, tables: EnactmentTables) -> None:
     program.add_rows("most", count.size, [(operators, count, 1.0)], upper=tables.most)
 
 
-def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Index, open_slot: NDArray[np.bool_]) -> None:
+def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Ints, open_slot: Bools) -> None:
     """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not leased."""
     sizes, instances, composition = tables.sizes, program["instances"], program["composition"]
     capacity = sizes.capacity[slots]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.enactment.sizes import Index, Sizes, Values
+from edrp.core.arrays import Floats, Ints
+from edrp.enactment.sizes import Sizes
 from edrp.enactment.snapshot import EnactmentProblem
 
 
@@ -33,15 +34,15 @@ class EnactmentTables:
     """
 
     sizes: Sizes
-    price: Values
+    price: Floats
     filling: float
     late: float
-    fewest: Index
-    most: Values
-    arriving: Values
-    served: Values
+    fewest: Ints
+    most: Floats
+    arriving: Floats
+    served: Floats
 
-    def violations(self, counts: Values | Index) -> Values:
+    def violations(self, counts: Floats | Ints) -> Floats:
         """Items that are late, for numbers of instances of shape (…, O)."""
         return np.maximum(self.arriving - self.served * counts, 0.0)
 

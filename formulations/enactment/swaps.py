@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edrp.core.arrays import Floats, Ints
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.enactment.sizes import Index, Sizes, Values
+from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.packing import Contents, order_of
 
 STEPS = 150
@@ -17,7 +18,7 @@ AMONG = 20
 """Swaps that do least harm, one of which is drawn where none helps."""
 
 
-def pack_by_swaps(sizes: Sizes, counts: Index, types: Sequence[int]) -> Contents | None:
+def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int]) -> Contents | None:
     """Pack so many instances of each operator into hosts of the given types; None where it does not manage.
 
     All are placed where most is left, full or not. Then an instance of the host that is overfull most changes places with
@@ -56,7 +57,7 @@ def pack_by_swaps(sizes: Sizes, counts: Index, types: Sequence[int]) -> Contents
     return None
 
 
-def _placed(sizes: Sizes, counts: Index, kinds: Index) -> Contents:
+def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
     """Every instance where the scarcest resource would be least short; a last column says that nothing is everywhere."""
     contents = np.zeros((kinds.size, counts.size + 1), np.int64)
     contents[:, -1] = 1
@@ -71,12 +72,12 @@ def _placed(sizes: Sizes, counts: Index, kinds: Index) -> Contents:
     return contents
 
 
-def _excess(free: Values, offered: Values) -> Values:
+def _excess(free: Floats, offered: Floats) -> Floats:
     """By how much hosts are overfull: sum over the resources, in shares of what a host offers."""
     return np.maximum(-free / offered, 0.0).sum(axis=-1)
 
 
-def _changes(host: int, free: Values, needs: Values, offered: Values) -> Values:
+def _changes(host: int, free: Floats, needs: Floats, offered: Floats) -> Floats:
     """Excess of `host` and of each other host after each swap, shape (hosts, what leaves, what comes)."""
     more = needs[None, :, :] - needs[:, None, :]
     here = _excess(free[host] - more, offered[host])

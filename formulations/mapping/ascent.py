@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.formulations.mapping.guides import Priced
-from edrp.formulations.mapping.layers import Layers, Values
+from edrp.formulations.mapping.layers import Layers
 from edrp.formulations.mapping.moves import cost_and_use, overloaded
 from edrp.formulations.mapping.relaxation import cheapest_moves
 
@@ -27,7 +28,7 @@ class Ascent:
     """Proven bound, the weights that prove it, and the best map on the way that keeps to all limits (None for none)."""
 
     bound: float
-    weights: Values
+    weights: Floats
     moves: list[int] | None
     cost: float
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.formulations.mapping.labels import Guide, Tracked
-from edrp.formulations.mapping.layers import Layers, Prices, ToGo, Values
+from edrp.formulations.mapping.layers import Layers, Prices, ToGo
 from edrp.formulations.mapping.relaxation import cost_to_go
 
 MOST_SUMS = 400
@@ -24,12 +25,12 @@ MOST_CELLS = 4_000_000
 class Priced:
     """Weights of resources, shape (3 n + a,), with what follows from them."""
 
-    weights: Values
+    weights: Floats
     prices: Prices
     togo: ToGo
 
     @classmethod
-    def of(cls, layers: Layers, weights: Values) -> Priced:
+    def of(cls, layers: Layers, weights: Floats) -> Priced:
         """Fill the tables."""
         prices, togo = layers.priced(weights), layers.to_go()
         cost_to_go(layers.graph, prices, togo, -1, togo)
@@ -84,7 +85,7 @@ def tracked_of(layers: Layers, resources: list[int]) -> Tracked:
     return Tracked(slot, start, np.concatenate(sums) if sums else np.zeros(0), scale)
 
 
-def _amounts(layers: Layers, resource: int) -> Values:
+def _amounts(layers: Layers, resource: int) -> Floats:
     """What each component or hop would take of a resource, shape (m + 1,); 0 where it cannot be there."""
     marks = np.zeros(layers.graph.limit.size)
     marks[resource] = 1
@@ -100,7 +101,7 @@ def _amounts(layers: Layers, resource: int) -> Values:
     raise IndexError(f"there are {marks.size} resources, not {resource + 1}")
 
 
-def _sums(amounts: Values, limit: float) -> list[Values]:
+def _sums(amounts: Floats, limit: float) -> list[Floats]:
     """For each layer the sums up to the limit that amounts from there on can have, ascending; empty where too many."""
     found, sums = [], np.zeros(1)
     for amount in amounts[::-1]:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.formulations.mapping.layers import Index, Layers, Prices, ToGo, Values
+from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.formulations.mapping.layers import Layers, Prices, ToGo
 from edrp.formulations.mapping.moves import HOST
 
 FEWEST = 4096
@@ -41,27 +42,27 @@ class Labels(NamedTuple):
     child, child_cost : labels that follow from the one looked at: leaving, server, mapped, left, move; cost, priced, need.
     """
 
-    server: Index
-    mapped: Index
-    left: Index
-    leaving: Index
-    parent: Index
-    move: Index
-    next: Index
-    alive: Index
-    cost: Values
-    priced: Values
-    bound: Values
-    plenty: Values
-    marks: NDArray[np.int64]
-    residual: Values
-    heap: Index
-    heads: Index
-    visits: Index
-    counters: NDArray[np.int64]
-    values: Values
-    child: Index
-    child_cost: Values
+    server: Ints32
+    mapped: Ints32
+    left: Ints32
+    leaving: Ints32
+    parent: Ints32
+    move: Ints32
+    next: Ints32
+    alive: Ints32
+    cost: Floats
+    priced: Floats
+    bound: Floats
+    plenty: Floats
+    marks: Ints
+    residual: Floats
+    heap: Ints32
+    heads: Ints32
+    visits: Ints32
+    counters: Ints
+    values: Floats
+    child: Ints32
+    child_cost: Floats
 
 
 INTEGERS = ("server", "mapped", "left", "leaving", "parent", "move", "next", "alive", "heap")
@@ -81,10 +82,10 @@ class Tracked(NamedTuple):
     scale : shape (K,), one over the limit.
     """
 
-    slot: Index
-    start: Index
-    sums: Values
-    scale: Values
+    slot: Ints32
+    start: Ints32
+    sums: Floats
+    scale: Floats
 
 
 class Guide(NamedTuple):

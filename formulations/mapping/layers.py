@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.memory import refuse_beyond_memory
 from edrp.mapping.arrays import MappingTables
-
-Index = NDArray[np.int32]
-Values = NDArray[np.float64]
 
 SLACK = 0.9e-9
 """Relative excess over a limit that is allowed; the evaluator allows a little more."""
@@ -35,11 +32,11 @@ class Graph(NamedTuple):
     budgets : empty + 1 where they are limited in total, else 1.
     """
 
-    first: Index
-    target: Index
-    needs: Values
-    rates: Values
-    limit: Values
+    first: Ints32
+    target: Ints32
+    needs: Floats
+    rates: Floats
+    limit: Floats
     source: int
     delivery: int
     empty: int
@@ -49,10 +46,10 @@ class Graph(NamedTuple):
 class Prices(NamedTuple):
     """What each use costs: of an arc (m + 1, a), a server (m, n), both ends of a public hop (m + 1, n); infinite for never."""
 
-    arc: Values
-    host: Values
-    up: Values
-    down: Values
+    arc: Floats
+    host: Floats
+    up: Floats
+    down: Floats
 
 
 class ToGo(NamedTuple):
@@ -64,8 +61,8 @@ class ToGo(NamedTuple):
     leaving : shape (m + 1, budgets, n), from the server of the last component, which must be left.
     """
 
-    arrived: Values
-    leaving: Values
+    arrived: Floats
+    leaving: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class Layers:
         kept, budgets = self.graph.empty + 1, self.graph.budgets
         return ToGo(np.empty((layers, kept, self.servers)), np.empty((layers, budgets, self.servers)))
 
-    def priced(self, weights: Values) -> Prices:
+    def priced(self, weights: Floats) -> Prices:
         """The problem's prices, and a weight for the whole of each resource, paid by shares; shape (3 n + a,)."""
         host, arc, up, down = self.parts(weights)
         own, shares = self.prices, self.shares
@@ -110,7 +107,7 @@ class Layers:
             own.arc + shares.arc * arc, own.host + shares.host * host, own.up + shares.up * up, own.down + shares.down * down
         )
 
-    def parts(self, values: Values) -> tuple[Values, ...]:
+    def parts(self, values: Floats) -> tuple[Floats, ...]:
         """What belongs to servers, arcs, uplinks and downlinks."""
         servers, arcs = self.servers, self.arcs
         return tuple(np.split(values, [servers, servers + arcs, 2 * servers + arcs]))

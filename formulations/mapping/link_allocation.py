@@ -14,21 +14,19 @@ from time import perf_counter
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import shortest_path
 
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.memory import refuse_beyond_memory
-from edrp.core.program import Index, Linear, Program
-from edrp.formulations.formulation import Formulation, Values
+from edrp.core.program import Linear, Program
+from edrp.formulations.formulation import Formulation
 from edrp.mapping.arrays import NetworkTables, network_tables
 from edrp.mapping.flows import FlowTables, arc_numbers, flow_tables, most_links
 from edrp.mapping.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
 
 BYTES_PER_PAIR = 40
 """Memory of a flow and an arc while it is found out whether the one can take the other."""
-
-Pairs = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ class LinkAllocationFormulation(Formulation):
 
     network: NetworkTables
     flows: FlowTables
-    flow: Index
-    arc: Index
+    flow: Ints
+    arc: Ints
 
     @property
     def current(self) -> tuple[FlowAllocation, ...] | None:
@@ -76,7 +74,7 @@ class LinkAllocationFormulation(Formulation):
         current = problem.current
         return current if problem.evaluate(current).feasible else None
 
-    def decode(self, values: Values) -> tuple[FlowAllocation, ...]:
+    def decode(self, values: Floats) -> tuple[FlowAllocation, ...]:
         """Routes, and rates on the public network."""
         names, program = self.network.names, self.program
         taken = np.flatnonzero(values[program["arc"]] > 0.5)
@@ -94,7 +92,7 @@ class LinkAllocationFormulation(Formulation):
             found.append(FlowAllocation(flow=flow.name, route=route, public_rate=rates[index]))
         return tuple(found)
 
-    def _public_rates(self, share: Values, dedicated: Pairs) -> list[float]:
+    def _public_rates(self, share: Floats, dedicated: Bools) -> list[float]:
         """Rates on the public network, shape (F,), without a solver's tolerance on up- and downlinks."""
         rates = np.where(dedicated | (share <= 0), 0.0, np.minimum(share, 1.0) * self.flows.rate)
         for ends, limit in ((self.flows.source, self.network.uplink), (self.flows.target, self.network.downlink)):
@@ -102,7 +100,7 @@ class LinkAllocationFormulation(Formulation):
             rates = rates * np.divide(limit, used, out=np.ones_like(used), where=used > limit)[ends]
         return [float(rate) for rate in rates]
 
-    def encode(self, decision: Sequence[FlowAllocation]) -> Values | None:
+    def encode(self, decision: Sequence[FlowAllocation]) -> Floats | None:
         """A starting point; None where a route takes an arc that has no column for the flow."""
         program, given = self.program, {each.flow: each for each in decision}
         columns = dict(zip(zip(self.flow.tolist(), self.arc.tolist(), strict=True), program["arc"].tolist(), strict=True))
@@ -120,7 +118,7 @@ class LinkAllocationFormulation(Formulation):
                 start[column] = 1.0
         return start
 
-    def objective_of(self, values: Values, decision: Sequence[FlowAllocation]) -> float:
+    def objective_of(self, values: Floats, decision: Sequence[FlowAllocation]) -> float:
         """Objective of what was read back: without cycles, and without a solver's tolerance on up- and downlinks."""
         point = self.encode(decision)
         return self.model_objective.value(values if point is None else point)
@@ -162,7 +160,7 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
     return LinkAllocationFormulation(problem, program, built, objective, perf_counter() - started, network, flows, flow, arc)
 
 
-def usable(network: NetworkTables, flows: FlowTables, most: NDArray[np.int64]) -> Pairs:
+def usable(network: NetworkTables, flows: FlowTables, most: Ints) -> Bools:
     """Which arcs lie on a route of each flow with at most `most` (F,) links and enough bandwidth; shape (F, arcs).
 
     By distances first; then arcs are dropped that only lead into a dead end and back.
@@ -173,7 +171,7 @@ def usable(network: NetworkTables, flows: FlowTables, most: NDArray[np.int64]) -
     ends, of_end = np.unique(flows.target, return_inverse=True)
     here = shortest_path(links, unweighted=True, indices=starts)[of_start]
     there = shortest_path(links.T, unweighted=True, indices=ends)[of_end]
-    found: Pairs = here[:, source] + 1 + there[:, target] <= most[:, None]
+    found: Bools = here[:, source] + 1 + there[:, target] <= most[:, None]
     found &= network.bandwidth * (1 + SLACK) >= flows.rate[:, None]
     found &= (target != flows.source[:, None]) & (source != flows.target[:, None])
     reverse = _reverse(network)
@@ -188,21 +186,19 @@ def usable(network: NetworkTables, flows: FlowTables, most: NDArray[np.int64]) -
         found = kept
 
 
-def _reverse(network: NetworkTables) -> Index:
+def _reverse(network: NetworkTables) -> Ints:
     """Shape (a,), the arc that leads back, -1 for none."""
     numbers = arc_numbers(network)
     return np.array([numbers.get((v, u), -1) for u, v in numbers], np.int64)
 
 
-def _by_server(pairs: Pairs, ends: NDArray[np.int32], servers: int) -> NDArray[np.int64]:
+def _by_server(pairs: Bools, ends: Ints32, servers: int) -> Ints:
     """How many arcs of each flow are at each server, shape (F, servers)."""
     flow, arc = np.nonzero(pairs)
     return np.bincount(flow * servers + ends[arc], minlength=len(pairs) * servers).reshape(len(pairs), servers)
 
 
-def _add_route_rows(
-    program: Program, network: NetworkTables, flows: FlowTables, flow: Index, arc: Index, most: NDArray[np.int64]
-) -> None:
+def _add_route_rows(program: Program, network: NetworkTables, flows: FlowTables, flow: Ints, arc: Ints, most: Ints) -> None:
     """Rows `route`: what leads to a server leads on; `links`: no more than a flow may have; `network`: one of the two."""
     servers, count = len(network.names), flows.rate.size
     ordinal = np.arange(count)
@@ -217,7 +213,7 @@ def _add_route_rows(
     program.add_rows("network", count, [(ordinal, dedicated, 1.0), (ordinal, program["public"], 1.0)], upper=1.0)
 
 
-def _add_rate_rows(program: Program, network: NetworkTables, flows: FlowTables, flow: Index, arc: Index) -> None:
+def _add_rate_rows(program: Program, network: NetworkTables, flows: FlowTables, flow: Ints, arc: Ints) -> None:
     """Rows `bandwidth`, `uplink`, `downlink`: shares in use of arcs, and of what servers send and receive publicly."""
     used, rows = np.unique(arc, return_inverse=True)
     shares = flows.rate[flow] / network.bandwidth[arc]

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from edrp.formulations.mapping.layers import Layers, Values
+from edrp.core.arrays import Floats
+from edrp.formulations.mapping.layers import Layers
 from edrp.mapping.arrays import MappingTables, path_map
 from edrp.mapping.documents import PathMap
 
@@ -19,7 +20,7 @@ CLOSE = 5e-11
 """Relative excess over `Graph.limit` that counts as rounding."""
 
 
-def cost_and_use(layers: Layers, moves: Sequence[int]) -> tuple[float, Values]:
+def cost_and_use(layers: Layers, moves: Sequence[int]) -> tuple[float, Floats]:
     """Cost of a map, and the share that it takes of each resource, shape (3 n + a,)."""
     graph, prices, shares = layers.graph, layers.prices, layers.shares
     used = np.zeros(graph.limit.size)
@@ -41,7 +42,7 @@ def cost_and_use(layers: Layers, moves: Sequence[int]) -> tuple[float, Values]:
     return float(cost), used
 
 
-def overloaded(used: Values) -> list[int]:
+def overloaded(used: Floats) -> list[int]:
     """Resources of which more than all is taken."""
     return [int(each) for each in np.flatnonzero(used > 1 + CLOSE)]
 

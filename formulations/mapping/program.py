@@ -13,14 +13,14 @@ from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.memory import refuse_beyond_memory
-from edrp.core.program import Index, Linear, Program
+from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.mapping.costs import refusal
-from edrp.formulations.mapping.layers import SLACK, Layers, Values, layers_of
+from edrp.formulations.mapping.layers import SLACK, Layers, layers_of
 from edrp.formulations.mapping.moves import cost_and_use, moves_of
 from edrp.mapping.arrays import MappingTables, mapping_tables, path_map
 from edrp.mapping.documents import PathMap
@@ -65,7 +65,7 @@ class MappingFormulation(Formulation):
     tables: MappingTables
     layers: Layers
 
-    def decode(self, values: Values) -> PathMap:
+    def decode(self, values: Floats) -> PathMap:
         """The map; of each hop the walk with the fewest links among those that it takes."""
         program, graph = self.program, self.layers.graph
         nodes = values[program["place"]].argmax(axis=1).tolist()
@@ -77,7 +77,7 @@ class MappingFormulation(Formulation):
             routes.append([start, end] if dialled else _shortest(self.tables, taken, start, end))
         return path_map(self.tables.network, nodes, routes, public)
 
-    def encode(self, decision: PathMap) -> Values | None:
+    def encode(self, decision: PathMap) -> Floats | None:
         """A starting point; None where a hop takes a link twice."""
         program, arcs = self.program, self.layers.arcs
         index = {name: position for position, name in enumerate(self.tables.network.names)}
@@ -98,7 +98,7 @@ class MappingFormulation(Formulation):
             ]
         return None if (start[program["arc"]] > 1).any() else start
 
-    def objective_of(self, values: Values, decision: PathMap) -> float:
+    def objective_of(self, values: Floats, decision: PathMap) -> float:
         """Cost of the map, without loops beside it."""
         return cost_and_use(self.layers, moves_of(self.tables, decision))[0]
 
@@ -140,7 +140,7 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     return MappingFormulation(problem, program, built, objective, perf_counter() - started, tables, layers)
 
 
-def _shortest(tables: MappingTables, taken: Index, start: int, end: int) -> list[int]:
+def _shortest(tables: MappingTables, taken: Ints, start: int, end: int) -> list[int]:
     """A walk with the fewest of the arcs taken."""
     onward: dict[int, list[int]] = {}
     for arc in taken.tolist():
@@ -172,7 +172,7 @@ def _add_columns(program: Program, tables: MappingTables, layers: Layers) -> Non
         program.add_columns("empty", tables.task.bandwidths.size, upper=float(layers.graph.empty), integer=True)
 
 
-def _ends(usable: NDArray[np.bool_], hop: int, server: int) -> NDArray[np.bool_]:
+def _ends(usable: Bools, hop: int, server: int) -> Bools:
     """Where a public hop can begin or end, given where one of the hops does."""
     only = np.arange(usable.shape[1]) == server
     usable[hop] &= only
@@ -244,7 +244,7 @@ def _add_capacity_rows(program: Program, layers: Layers) -> None:
             program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, exact.T)], upper=1.0)
 
 
-def _usable(layers: Layers, block: str) -> NDArray[np.bool_]:
+def _usable(layers: Layers, block: str) -> Bools:
     prices = {"place": layers.prices.host, "arc": layers.prices.arc, "out": layers.prices.up, "into": layers.prices.down}
     return np.isfinite(prices[block])
 

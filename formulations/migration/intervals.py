@@ -15,15 +15,13 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
-from edrp.formulations.formulation import Formulation, Values
+from edrp.formulations.formulation import Formulation
 from edrp.migration.intervals import Assignment, Interval, give_out, load_limit
 from edrp.migration.single_step import MigrationProblem
-
-Index = NDArray[np.int64]
 
 NOBODY = -1
 """In place of the old node that keeps an interval."""
@@ -53,14 +51,14 @@ class Arcs(NamedTuple):
         Runs of neighbouring tasks that move from one node.
     """
 
-    place: Index
-    first: Index
-    end: Index
-    enters: Index
-    leaves: Index
-    node: Index
-    moved: Values
-    moves: Index
+    place: Ints
+    first: Ints
+    end: Ints
+    enters: Ints
+    leaves: Ints
+    node: Ints
+    moved: Floats
+    moves: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class MigrationFormulation(Formulation):
 
     arcs: Arcs
 
-    def decode(self, values: Values) -> Assignment:
+    def decode(self, values: Floats) -> Assignment:
         """Interval of each node."""
         problem: MigrationProblem = self.problem
         chosen = np.flatnonzero(values[self.program["interval"]] > 0.5)
@@ -100,7 +98,7 @@ class MigrationFormulation(Formulation):
         others = [interval for node, interval in held if node == NOBODY]
         return give_out(kept, others, len(problem.intervals), problem.nodes, len(problem.work))
 
-    def encode(self, decision: Sequence[Interval | None]) -> Values | None:
+    def encode(self, decision: Sequence[Interval | None]) -> Floats | None:
         """A starting point; None for intervals that the program does not know, such as too heavy ones."""
         start = np.full(self.program.columns, np.nan)
         block, arcs, before = self.program["interval"], self.arcs, self.problem.intervals
@@ -118,7 +116,7 @@ class MigrationFormulation(Formulation):
             state = arcs.leaves[same][0]
         return start
 
-    def objective_of(self, values: Values, decision: Sequence[Interval | None]) -> float:
+    def objective_of(self, values: Floats, decision: Sequence[Interval | None]) -> float:
         """Bytes that move, in the program's own terms.
 
         Where a solver stops early, an interval that its point gives to nobody may overlap the node that gets it after
@@ -172,7 +170,7 @@ def formulate_matching(problem: MigrationProblem, boundaries: Sequence[int]) -> 
 
 
 def _formulation(
-    problem: MigrationProblem, name: str, place: Index, first: Index, end: Index, started: float
+    problem: MigrationProblem, name: str, place: Ints, first: Ints, end: Ints, started: float
 ) -> MigrationFormulation:
     arcs = _arcs(problem, place, first, end)
     program = Program()
@@ -186,7 +184,7 @@ def _formulation(
     return MigrationFormulation(problem, name, program, objective, perf_counter() - started, arcs)
 
 
-def _bands(problem: MigrationProblem) -> tuple[Index, Index, Index]:
+def _bands(problem: MigrationProblem) -> tuple[Ints, Ints, Ints]:
     """Greatest end of an interval from each boundary (m + 1,), and least and greatest boundary before each place (n′ + 1,)."""
     work_before = _before(problem.work)
     tasks, nodes = len(problem.work), problem.nodes
@@ -202,7 +200,7 @@ def _bands(problem: MigrationProblem) -> tuple[Index, Index, Index]:
     return reach, np.maximum(low, places), np.minimum(high, tasks - places[::-1])
 
 
-def _arcs(problem: MigrationProblem, place: Index, first: Index, end: Index) -> Arcs:
+def _arcs(problem: MigrationProblem, place: Ints, first: Ints, end: Ints) -> Arcs:
     """Columns of intervals: for both states of the first boundary, each old node that overlaps, and nobody."""
     held = sorted((a, b, node) for node, (a, b) in enumerate(problem.intervals) if a < b)
     begins, ends, names = (np.array(part, np.int64) for part in zip(*held, strict=True))
@@ -225,7 +223,7 @@ def _arcs(problem: MigrationProblem, place: Index, first: Index, end: Index) -> 
     return Arcs(place, first, end, enters, leaves, node, moved, pieces - ~nobody)
 
 
-def _add_path(program: Program, columns: Index, arcs: Arcs, tasks: int) -> None:
+def _add_path(program: Program, columns: Ints, arcs: Arcs, tasks: int) -> None:
     """Rows `path`: what arrives at a boundary leaves it, except at boundaries 0 and m, by place and state.
 
     Each task is on exactly one node, and there are at most n′ intervals, because there are n′ places; where none may be
@@ -244,7 +242,7 @@ def _add_path(program: Program, columns: Index, arcs: Arcs, tasks: int) -> None:
     program.add_rows("path", keys.size, entries, lower=balance, upper=balance)
 
 
-def _add_sums(program: Program, name: str, columns: Index, keys: Index) -> None:
+def _add_sums(program: Program, name: str, columns: Ints, keys: Ints) -> None:
     """Columns and rows `name`: an integer column for each key, the sum of the intervals that have this key."""
     different, sums = np.unique(keys, return_inverse=True)
     added = program.add_columns(name, different.size, upper=1.0, integer=True)
@@ -252,10 +250,10 @@ def _add_sums(program: Program, name: str, columns: Index, keys: Index) -> None:
     program.add_rows(name, different.size, entries, lower=0.0, upper=0.0)
 
 
-def _before(sizes: Sequence[float]) -> Values:
+def _before(sizes: Sequence[float]) -> Floats:
     return np.concatenate([[0.0], np.cumsum(sizes)])
 
 
-def _positions(counts: Index) -> Index:
+def _positions(counts: Ints) -> Ints:
     """0, 1, … within each of several groups of given sizes, one after the other."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -6,16 +6,13 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.memory import amount
 from edrp.core.program import Linear, Program
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK, Expressions
-
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 COLUMN_LIMIT = 20_000_000
 """Columns beyond which a program is refused before anything is allocated."""
@@ -31,9 +28,9 @@ class Holdings:
     At most one column of each node is 1, or one column stands for several nodes.
     """
 
-    columns: Index
-    nodes: Index
-    counts: Index
+    columns: Ints
+    nodes: Ints
+    counts: Ints
 
 
 class PlacementExpressions(Expressions):
@@ -47,10 +44,10 @@ class PlacementExpressions(Expressions):
         """Columns of an operator and the replicas that each stands for."""
 
     @abstractmethod
-    def start(self, counts: NDArray[np.int64]) -> Values | None:
+    def start(self, counts: Ints) -> Floats | None:
         """Columns' values for replicas per operator and node, NaN where left to the solver; None if not representable."""
 
-    def counts(self, values: Values) -> NDArray[np.int64]:
+    def counts(self, values: Floats) -> Ints:
         """Replicas per operator and node, shape (operators, nodes), of a point of the program."""
         found = np.zeros((len(self.compiled.operators), len(self.compiled.nodes)), np.int64)
         for i in range(len(found)):
@@ -84,7 +81,7 @@ def add_objective_and_limits(expressions: PlacementExpressions) -> None:
     program.minimise(total)
 
 
-def breaks_limit(values: Values, limit: float) -> NDArray[np.bool_]:
+def breaks_limit(values: Floats, limit: float) -> Bools:
     """Which values miss an upper limit by more than rounding; NaN counts as missing."""
     return ~(values <= limit * (1 + LIMIT_SLACK))
 
@@ -109,7 +106,7 @@ def add_capacity_rows(expressions: PlacementExpressions) -> None:
     expressions.program.add_rows("capacity", int(limited.sum()), entries, upper=1.0)
 
 
-def exceeds_capacity(compiled: Compiled, operator: int, nodes: Index, counts: Index) -> NDArray[np.bool_]:
+def exceeds_capacity(compiled: Compiled, operator: int, nodes: Ints, counts: Ints) -> Bools:
     """Whether that many replicas of one operator alone are too many for each node."""
     need = counts[..., None] * compiled.demand[operator]
     room = compiled.capacity[nodes]

@@ -15,15 +15,13 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.builder import (
     Holdings,
-    Index,
     PlacementExpressions,
-    Values,
     add_capacity_rows,
     add_objective_and_limits,
     exceeds_capacity,
@@ -63,14 +61,14 @@ class OperatorColumns:
         Columns s[p]; none where there can be one replica only.
     """
 
-    nodes: Index
-    counts: Index
-    splits: Index
-    times: Index
-    totals: Index
-    pattern: Index
-    present: Index
-    split: Index
+    nodes: Ints
+    counts: Ints
+    splits: Ints
+    times: Ints
+    totals: Ints
+    pattern: Ints
+    present: Ints
+    split: Ints
 
     @property
     def single(self) -> bool:
@@ -83,16 +81,16 @@ class OperatorColumns:
         return int(self.totals.max())
 
     @property
-    def degrees(self) -> Index:
+    def degrees(self) -> Ints:
         """Replicas of each pattern's split, shape (patterns,)."""
         return np.asarray(self.totals[self.splits])
 
     @property
-    def share(self) -> Values:
+    def share(self) -> Floats:
         """Share of the operator's replicas that each pattern is."""
         return np.asarray(self.counts / self.degrees)
 
-    def patterns_of(self, held: Index) -> NDArray[np.bool_]:
+    def patterns_of(self, held: Ints) -> Bools:
         """Which patterns are set where each candidate runs `held` replicas; shape (candidates, patterns), false if none fit."""
         parts = np.sort(held[held > 0])
         fits = [
@@ -184,7 +182,7 @@ class CompactExpressions(PlacementExpressions):
         nodes, counts = np.broadcast_arrays(own.nodes[:, None], own.counts)
         return Holdings(own.pattern.ravel(), nodes.ravel(), counts.ravel())
 
-    def start(self, counts: NDArray[np.int64]) -> Values | None:
+    def start(self, counts: Ints) -> Floats | None:
         """h, z and s of a deployment; everything else is left to the solver."""
         values = np.full(self.program.columns, np.nan)
         for i, own in enumerate(self.operators):
@@ -197,7 +195,7 @@ class CompactExpressions(PlacementExpressions):
                 values[own.split] = np.isin(np.arange(own.totals.size), own.splits[chosen.any(axis=0)])
         return values
 
-    def replica_sum(self, weights: Values) -> Linear:
+    def replica_sum(self, weights: Floats) -> Linear:
         """Σ_i weights[i]·Σ_p |p|·s[i,p]."""
         total = Linear.zero()
         for own, weight in zip(self.operators, weights, strict=True):
@@ -207,7 +205,7 @@ class CompactExpressions(PlacementExpressions):
                 total += Linear.of(own.split, weight * own.totals)
         return total
 
-    def stream_pair_sum(self, weights: Values) -> Linear:
+    def stream_pair_sum(self, weights: Floats) -> Linear:
         """Σ_e Σ_{u,v} weights[e,u,v]·φ[i,u]·φ[j,v], linearised."""
         return self.pair_sums.total(weights)
 
@@ -223,7 +221,7 @@ class CompactExpressions(PlacementExpressions):
             self._downtime = add_downtime_rows(self)
         return self._downtime
 
-    def node_in_use(self) -> Index:
+    def node_in_use(self) -> Ints:
         """Columns n_u ≥ z[i,u]; one row per operator and candidate."""
         if "node in use" in self.program.column_blocks:
             return self.program["node in use"]
@@ -234,7 +232,7 @@ class CompactExpressions(PlacementExpressions):
         self.program.add_rows("node in use", present.size, [(rows, used[nodes], 1.0), (rows, present, -1.0)], lower=0.0)
         return used
 
-    def link_in_use(self) -> Index:
+    def link_in_use(self) -> Ints:
         """Columns l_{uv} ≥ z[i,u] + z[j,v] − 1; one row per stream and pair of candidates."""
         count = len(self.compiled.nodes)
         itself = np.eye(count, dtype=bool)

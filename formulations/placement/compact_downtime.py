@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear
 from edrp.placement.reconfiguration import code_times, download_times, downtime_floor, upload_times
 
 if TYPE_CHECKING:
     from edrp.formulations.placement.compact import CompactExpressions, OperatorColumns
-
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 def add_downtime_rows(expressions: CompactExpressions) -> Linear:
@@ -106,8 +103,8 @@ def _add_rows(
     expressions: CompactExpressions,
     name: str,
     operator: int,
-    places: Index,
-    times: Values,
+    places: Ints,
+    times: Floats,
     downtime: Linear,
     same: Linear,
     upload: _Upload | None = None,

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edrp.core.program import Linear
 
 if TYPE_CHECKING:
     from edrp.formulations.placement.compact import CompactExpressions
-
-Values = NDArray[np.float64]
 
 
 def add_response_rows(expressions: CompactExpressions) -> Linear:

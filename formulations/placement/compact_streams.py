@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
@@ -16,16 +16,13 @@ from edrp.placement.metrics.base import LIMIT_SLACK
 if TYPE_CHECKING:
     from edrp.formulations.placement.compact import OperatorColumns
 
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Flow:
     """Share of a stream from u to v as Σ_b weights[b]·columns[u,v,b]; u over the source's candidates, v over the target's."""
 
-    columns: Index
-    weights: Values
+    columns: Ints
+    weights: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +34,13 @@ class Stay:
     candidates.
     """
 
-    columns: Index
-    weights: Values
-    nodes: Index
+    columns: Ints
+    weights: Floats
+    nodes: Ints
     giver: int
     taker: int
-    giver_at: Index
-    taker_at: Index
+    giver_at: Ints
+    taker_at: Ints
 
 
 class PairSums:
@@ -56,7 +53,7 @@ class PairSums:
         self.flows: dict[int, Flow] = {}
         self.stays: dict[int, Stay] = {}
 
-    def total(self, weights: Values) -> Linear:
+    def total(self, weights: Floats) -> Linear:
         """Σ_e Σ_{u,v} weights[e,u,v]·φ[i,u]·φ[j,v]; weights ≥ 0, shape (streams, nodes, nodes), 0 on the diagonal.
 
         Where all pairs of nodes apart have one weight, only what stays on a node need be known.
@@ -184,7 +181,7 @@ class PairSums:
                     f"room beside {compiled.operators[j]}: {compiled.resources[resource]}", here.size, entries, upper=0.0
                 )
 
-    def _leaves_room(self, operator: int, other: int, nodes: Index) -> NDArray[np.bool_]:
+    def _leaves_room(self, operator: int, other: int, nodes: Ints) -> Bools:
         """Whether a pattern of an operator leaves room for one replica of the other; shape (nodes, patterns)."""
         counts = self.operators[operator].counts[:, None]
         need = counts * self.compiled.demand[operator]
@@ -204,7 +201,7 @@ class PairSums:
         return f"{self.compiled.operators[source]} → {self.compiled.operators[target]}"
 
 
-def _groups(own: OperatorColumns) -> tuple[Values, Index]:
+def _groups(own: OperatorColumns) -> tuple[Floats, Ints]:
     """Distinct shares of an operator's patterns, and the group of each pattern."""
     weights, member = np.unique(own.share, return_inverse=True)
     return weights, member

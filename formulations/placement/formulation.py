@@ -8,10 +8,11 @@ from time import perf_counter
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import EdrpError
 from edrp.core.program import Linear
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.placement.builder import PlacementExpressions, Values
+from edrp.formulations.placement.builder import PlacementExpressions
 from edrp.formulations.placement.compact import build_compact
 from edrp.formulations.placement.literal import build_literal
 from edrp.formulations.placement.restricted import build_restricted
@@ -99,11 +100,11 @@ class PlacementFormulation(Formulation):
         value: Linear = self.problem.metrics[name].linearise(self.expressions)
         return value
 
-    def decode(self, values: Values) -> Deployment:
+    def decode(self, values: Floats) -> Deployment:
         """The deployment that a point of the program stands for."""
         return self.expressions.compiled.deployment(self.expressions.counts(values))
 
-    def encode(self, deployment: Deployment) -> Values | None:
+    def encode(self, deployment: Deployment) -> Floats | None:
         """A starting point for a solver, NaN where left to it; None where the program cannot express the deployment."""
         try:
             counts = self.expressions.compiled.counts(deployment)

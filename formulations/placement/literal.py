@@ -8,16 +8,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.builder import (
     Holdings,
-    Index,
     PlacementExpressions,
-    Values,
     add_capacity_rows,
     add_objective_and_limits,
     breaks_limit,
@@ -27,8 +25,6 @@ from edrp.formulations.placement.builder import (
 from edrp.formulations.placement.configuration_arrays import downtimes, latencies, longest_delays, mean_over_pairs
 from edrp.placement.compiled import Compiled
 from edrp.placement.configurations import NO_NODE, count_configurations, degrees, multisets
-
-Members = NDArray[np.int32]
 
 PATH_LIMIT = 10_000
 """Source–sink paths beyond which one row per path (eq. 13) is refused."""
@@ -99,7 +95,7 @@ def build_literal(compiled: Compiled) -> LiteralExpressions:
     return build_over(compiled, members)
 
 
-def build_over(compiled: Compiled, members: list[Members]) -> LiteralExpressions:
+def build_over(compiled: Compiled, members: list[Ints32]) -> LiteralExpressions:
     """The literal program over given configurations of each operator."""
     _refuse_many_paths(compiled)
     expressions = LiteralExpressions(compiled, members)
@@ -134,7 +130,7 @@ class LiteralExpressions(PlacementExpressions):
     integrality of y (eq. 23) need not be asked for.
     """
 
-    def __init__(self, compiled: Compiled, members: list[Members]) -> None:
+    def __init__(self, compiled: Compiled, members: list[Ints32]) -> None:
         self.compiled = compiled
         self.members = members
         self.program = Program()
@@ -143,7 +139,7 @@ class LiteralExpressions(PlacementExpressions):
         self.place = columns[: len(members)]
         self.flow = columns[len(members) : -2]
         self._response, self._downtime = columns[-2:]
-        self._delays: list[Values] | None = None
+        self._delays: list[Floats] | None = None
 
     def holdings(self, operator: int) -> Holdings:
         """Each configuration holds replicas on each of its distinct nodes."""
@@ -153,7 +149,7 @@ class LiteralExpressions(PlacementExpressions):
         rows, places = np.nonzero(first)
         return Holdings(self.place[operator][rows], members[rows, places].astype(np.int64), counts[rows, places])
 
-    def start(self, counts: NDArray[np.int64]) -> Values | None:
+    def start(self, counts: Ints) -> Floats | None:
         """x and y of a deployment; r and t_D are left to the solver."""
         values = np.zeros(self.program.columns)
         values[[int(self._response), int(self._downtime)]] = np.nan
@@ -172,11 +168,11 @@ class LiteralExpressions(PlacementExpressions):
             values[columns[chosen[i], chosen[j]]] = 1.0
         return values
 
-    def replica_sum(self, weights: Values) -> Linear:
+    def replica_sum(self, weights: Floats) -> Linear:
         """Σ_i Σ_U weights[i]·|U|·x_{i,U} (EDRP, eqs. 2, 9)."""
         return Linear.total(Linear.of(x, w * degrees(m)) for x, w, m in zip(self.place, weights, self.members, strict=True) if w)
 
-    def stream_pair_sum(self, weights: Values) -> Linear:
+    def stream_pair_sum(self, weights: Floats) -> Linear:
         """Σ_e Σ_{U,V} (mean of weights[e] over U × V)·y (EDRP, eqs. 4, 9)."""
         ends = zip(self.compiled.stream_source, self.compiled.stream_target, strict=True)
         return Linear.total(
@@ -193,7 +189,7 @@ class LiteralExpressions(PlacementExpressions):
         """The column t_D."""
         return Linear.of(self._downtime, self.time_unit("downtime"))
 
-    def node_in_use(self) -> Index:
+    def node_in_use(self) -> Ints:
         """Columns n_u with n_u ≥ Σ_{U∋u} x_{i,U}; one row per operator and node."""
         count = len(self.compiled.nodes)
         if "node in use" in self.program.column_blocks:
@@ -206,7 +202,7 @@ class LiteralExpressions(PlacementExpressions):
         self.program.add_rows("node in use", len(self.members) * count, entries, lower=0.0)
         return used
 
-    def link_in_use(self) -> Index:
+    def link_in_use(self) -> Ints:
         """Columns l_{uv} with l_{uv} ≥ Σ_{U∋u, V∋v} y_{e,(U,V)}; one row per stream and pair of nodes."""
         count = len(self.compiled.nodes)
         itself = np.eye(count, dtype=bool)

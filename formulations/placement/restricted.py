@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints32
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.formulations.placement.literal import LiteralExpressions, build_over
 from edrp.placement.compiled import Compiled
 from edrp.placement.configurations import NO_NODE
-
-Members = NDArray[np.int32]
 
 
 def build_restricted(compiled: Compiled) -> LiteralExpressions:
@@ -41,7 +39,7 @@ def build_restricted(compiled: Compiled) -> LiteralExpressions:
     return build_over(compiled, [neighbourhood(compiled, i) for i in range(len(compiled.operators))])
 
 
-def neighbourhood(compiled: Compiled, operator: int) -> Members:
+def neighbourhood(compiled: Compiled, operator: int) -> Ints32:
     """P(V_res^i; k_i; U_0): the current configuration, and those with one replica more, less, or elsewhere.
 
     Returns

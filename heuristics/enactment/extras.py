@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Floats, Ints
 from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import ROUNDING, EnactmentProblem
-from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes, Values
+from edrp.heuristics.enactment.packing import Packing, PricedSizes
 
 
 class Terms:
@@ -35,11 +36,11 @@ class Terms:
         self.most = np.array([UNNEEDED**2 if each.max_instances is None else each.max_instances for each in sizes.operators])
         self._need = sizes.needs
 
-    def waiting(self, totals: Integers) -> Integers:
+    def waiting(self, totals: Ints) -> Ints:
         """Shape (operators,): instances that are missing to serve all that arrives."""
         return np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - ROUNDING).astype(np.int64)
 
-    def value(self, totals: Integers, capacity: Values, leased: Integers) -> float:
+    def value(self, totals: Ints, capacity: Floats, leased: Ints) -> float:
         """The objective, from instances of each operator, resources of all hosts together and hosts of each type."""
         shares = np.divide(totals @ self._need, capacity, out=np.ones_like(capacity), where=capacity > 0)
         late = np.maximum(0.0, self.arriving - totals * self.served).sum()
@@ -84,7 +85,7 @@ def lease_more(packing: Packing, terms: Terms) -> None:
         packing.counts[-times:] = more
 
 
-def _alike(more: Integers, totals: Integers, terms: Terms, limit: int) -> int:
+def _alike(more: Ints, totals: Ints, terms: Terms, limit: int) -> int:
     """How many hosts can be filled with these instances: half of those for which items wait, within all limits."""
     waiting = terms.waiting(totals)
     late, added = (more > 0) & (waiting > 0), more > 0
@@ -92,7 +93,7 @@ def _alike(more: Integers, totals: Integers, terms: Terms, limit: int) -> int:
     return max(1, int((waiting[late] // more[late]).min(initial=allowed)) // 2)
 
 
-def _filling(sizes: PricedSizes, terms: Terms, free: Values, kind: int, totals: Integers) -> Integers:
+def _filling(sizes: PricedSizes, terms: Terms, free: Floats, kind: int, totals: Ints) -> Ints:
     """Instances to be added on one host of a type, shape (operators,)."""
     left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
     share = np.divide(sizes.needs, capacity, out=np.zeros_like(sizes.needs), where=capacity > 0)
@@ -115,7 +116,7 @@ def _filling(sizes: PricedSizes, terms: Terms, free: Values, kind: int, totals: 
     return more
 
 
-def _by_use(free: Values, share: Values) -> list[int]:
+def _by_use(free: Floats, share: Floats) -> list[int]:
     """Operators that need something, those first of which as many as fit use most; shape of `share` (operators, resources)."""
     count = np.divide(free, share, out=np.full(share.shape, np.inf), where=share > 0).min(axis=1)
     use = np.where(np.isfinite(count), np.floor(count + ROUNDING), 0.0) * share.sum(axis=1)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.enactment.sizes import UNNEEDED
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.extras import Terms, fill, lease_more
-from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
+from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.enactment.placing import spread
 from edrp.heuristics.enactment.snapshot import SnapshotRule
 
@@ -62,7 +63,7 @@ class FirstFitDecreasing(SnapshotRule):
         return packing
 
 
-def fewest_packed(sizes: PricedSizes, fewest: Integers) -> Packing | str:
+def fewest_packed(sizes: PricedSizes, fewest: Ints) -> Packing | str:
     """The fewest instances, shape (operators,), by first fit in up to three attempts; or which find no room in the second."""
     decreasing = sizes.decreasing()
     places = (sizes.room.T * np.minimum(sizes.most, UNNEEDED)).sum(axis=1) / fewest

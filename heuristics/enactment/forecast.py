@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.enactment.state import EnactmentState
-
-Vector = NDArray[np.float64]
 
 
 class DemandHistory:
@@ -50,15 +48,15 @@ class DemandHistory:
         step = np.zeros((len(names), len(names)))
         for source, target in state.streams:
             step[index[source], index[target]] = operators[index[source]].selectivity
-        self.step: Vector = step
+        self.step: Floats = step
         self._flow = np.linalg.inv(np.eye(len(names)) - step)
         # Whoever comes after an operator can be reached from more operators than this one can.
         reachable = np.linalg.matrix_power(np.eye(len(names)) + (step > 0), len(names)) > 0
-        self.order: NDArray[np.int64] = np.argsort(reachable.sum(axis=0), kind="stable")
+        self.order: Ints = np.argsort(reachable.sum(axis=0), kind="stable")
         self._fed = step.any(axis=0)
         self._open = np.array([operator.external_rate > 0 for operator in operators]) | ~self._fed
-        self.declared: Vector = np.array([operator.external_rate for operator in operators]) @ self._flow
-        self.rows: Vector = np.empty((0, len(names)))
+        self.declared: Floats = np.array([operator.external_rate for operator in operators]) @ self._flow
+        self.rows: Floats = np.empty((0, len(names)))
 
     def learn(self, state: EnactmentState) -> None:
         """Add the round that has just ended."""
@@ -84,9 +82,9 @@ class Paths:
     known : (paths,): rounds of each path that count.
     """
 
-    levels: Vector
-    weights: Vector
-    known: NDArray[np.int64]
+    levels: Floats
+    weights: Floats
+    known: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ class PathSettings:
     return_time: float = 1200.0
 
 
-def paths(loads: Vector, rounds: int, interval: float, settings: PathSettings) -> Paths:
+def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -> Paths:
     """Paths from now on: as after earlier moments, by likeness to now; as after any moment; and back to the peak.
 
     Parameters
@@ -143,7 +141,7 @@ def paths(loads: Vector, rounds: int, interval: float, settings: PathSettings) -
     return Paths(np.vstack([own.levels, levels]), np.concatenate([own.weights, weights]), np.concatenate([own.known, known]))
 
 
-def _distances(loads: Vector, recall: float) -> Vector:
+def _distances(loads: Floats, recall: float) -> Floats:
     """Root of the mean squared difference between the past of now and that of every earlier round, recent rounds first.
 
     Where a past is shorter than that of now, what it lacks counts as unlike as the rest of it.

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats
 from edrp.core.document import named_resources
 from edrp.enactment import Draft
 from edrp.enactment.containers import AMOUNT_SLACK
-
-Values = NDArray[np.float64]
 
 CACHED_FACTOR = 0.01
 """CF of Alg. 2, the paper's value: hosts that hold the image are a group of their own, before all others."""
 
 
-def suitabilities(
-    free: Values, capacity: Values, need: Values, cached: NDArray[np.bool_], cached_factor: float = CACHED_FACTOR
-) -> Values:
+def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, cached_factor: float = CACHED_FACTOR) -> Floats:
     """How badly each host suits one more instance (cost-efficient enactment, Alg. 2): the lowest is best, -1 has no room.
 
     The paper subtracts normalised memory from normalised CPU; with other resources beside these two, the difference is

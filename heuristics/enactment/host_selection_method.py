@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.extras import Terms, lease_more
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
-from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
+from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.enactment.placing import place
 from edrp.heuristics.enactment.snapshot import SnapshotRule
 
@@ -94,7 +95,7 @@ def cleared(packing: Packing, terms: Terms) -> Packing:
     return packing
 
 
-def _without(packing: Packing, host: int, wanted: Integers) -> Packing | None:
+def _without(packing: Packing, host: int, wanted: Ints) -> Packing | None:
     """A copy without a host, from which instances beyond those wanted have gone and the others have moved; None if no room."""
     plan = packing.copy()
     surplus = np.maximum(0, packing.totals - wanted)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.enactment import Draft
 from edrp.heuristics.enactment.packing import PricedSizes
 
@@ -29,7 +29,7 @@ def lease_type(draft: Draft, host_type: str) -> str | None:
     return draft.lease(host_type) if limit is None or there < limit else None
 
 
-def _leased(draft: Draft) -> NDArray[np.int64]:
+def _leased(draft: Draft) -> Ints:
     """Hosts of each type, those included that have been given back and still work."""
     types = [draft.type(host).name for host in dict.fromkeys((*draft.state.hosts, *draft.hosts))]
     return np.array([types.count(name) for name in draft.state.host_types])

@@ -6,14 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, Host, HostType
 from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
 from edrp.heuristics.placement.filling import filled
-
-Integers = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +25,8 @@ class PricedSizes(Sizes):
         Hosts, a whole number even where there is no limit.
     """
 
-    price: Values
-    most: Integers
+    price: Floats
+    most: Ints
 
     @classmethod
     def priced(
@@ -42,7 +39,7 @@ class PricedSizes(Sizes):
         shared = (sizes.operators, sizes.types, sizes.resources, sizes.needs, sizes.capacity, sizes.limit, sizes.room)
         return cls(*shared, price, most)
 
-    def cheapest(self, operator: int, leased: Integers) -> int | None:
+    def cheapest(self, operator: int, leased: Ints) -> int | None:
         """The host type with the least price per instance that an empty host could run of this operator.
 
         Of equal ones, that where these leave more room.
@@ -99,32 +96,32 @@ class Packing:
         self._last = 0
 
     @property
-    def capacity(self) -> Values:
+    def capacity(self) -> Floats:
         """Shape (hosts, resources)."""
         return self.sizes.capacity[self.type]
 
     @property
-    def free(self) -> Values:
+    def free(self) -> Floats:
         """Shape (hosts, resources): what is left; negative where more is used than there is."""
         return self.capacity - self.counts @ self.sizes.needs
 
     @property
-    def slack(self) -> Values:
+    def slack(self) -> Floats:
         """Shape (hosts, resources): use beyond capacity that counts as rounding."""
         return AMOUNT_SLACK * self.capacity
 
     @property
-    def totals(self) -> Integers:
+    def totals(self) -> Ints:
         """Shape (operators,): instances of each."""
         return self.counts.sum(axis=0)
 
-    def room(self, operator: int) -> Integers:
+    def room(self, operator: int) -> Ints:
         """Shape (hosts,): instances of an operator that each host could take in addition."""
         allowed = self.sizes.room[self.type, operator] > 0
         return fitting(self.free, self.capacity, self.sizes.needs[operator]) * allowed
 
     @property
-    def leased(self) -> Integers:
+    def leased(self) -> Ints:
         """Shape (types,): hosts of each."""
         return np.bincount(self.type, minlength=len(self.sizes.types))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, suitabilities
-from edrp.heuristics.enactment.packing import Integers, Packing, PricedSizes
+from edrp.heuristics.enactment.packing import Packing, PricedSizes
 
 MOST_SPREAD = 10_000
 """Hosts over which instances are spread at once."""
 
 
-def spread(sizes: PricedSizes, fewest: Integers) -> Packing | None:
+def spread(sizes: PricedSizes, fewest: Ints) -> Packing | None:
     """The fewest instances, the largest first, over all hosts that may be leased; empty hosts are given back. None: no room.
 
     Balance where hosts are few: for limits so tight that first fit leaves some operator without a place.

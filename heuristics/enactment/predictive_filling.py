@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.tentative_state import Draft
-from edrp.heuristics.enactment.forecast import Vector
 from edrp.heuristics.enactment.predictive_targets import Flow
 
 MOST_COVERAGE = 2.0
 """Instances per instance wanted at which an operator gets no more: not even a surge would need them."""
 
 
-def supported(flow: Flow, busy: Vector, room: Vector, largest: float) -> Vector:
+def supported(flow: Flow, busy: Floats, room: Floats, largest: float) -> Floats:
     """Largest multiple of the load that hosts bear, were instances used to the full.
 
     With n instances an operator of which `busy` are occupied bears n / busy times the load, and from there on needs its next

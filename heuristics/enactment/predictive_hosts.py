@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
-from edrp.heuristics.enactment.forecast import Paths, Vector
+from edrp.heuristics.enactment.forecast import Paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Costs:
     utilisation: float
 
 
-def expected_costs(paths: Paths, support: Vector, prices: Vector, serving: int, backlog: float, costs: Costs) -> Vector:
+def expected_costs(paths: Paths, support: Floats, prices: Floats, serving: int, backlog: float, costs: Costs) -> Floats:
     """Money that it is expected to cost to hold the first so many hosts, over the rounds that are looked ahead.
 
     On a path, a host that is not held now is leased at the end of the first round that needs it, paid from then on, and serves
@@ -77,15 +77,15 @@ def expected_costs(paths: Paths, support: Vector, prices: Vector, serving: int, 
 
 @kernel
 def _expect(
-    levels: Vector,
-    weights: Vector,
-    known: NDArray[np.int64],
-    support: Vector,
-    prices: Vector,
+    levels: Floats,
+    weights: Floats,
+    known: Ints,
+    support: Floats,
+    prices: Floats,
     served_by: int,
     backlog: float,
-    costs: Vector,
-    money: Vector,
+    costs: Floats,
+    money: Floats,
 ) -> None:
     lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
     most = len(support) - 1

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.enactment.containers import HostType, fits
 from edrp.enactment.state import EnactmentState
 from edrp.enactment.tentative_state import Draft
-from edrp.heuristics.enactment.forecast import DemandHistory, Vector
+from edrp.heuristics.enactment.forecast import DemandHistory
 from edrp.heuristics.enactment.predictive_targets import Flow
 
 STANDING = 2.0
@@ -43,28 +44,28 @@ class Outlook:
 
     host_type: HostType
     flow: Flow
-    busy: Vector
-    loads: Vector
+    busy: Floats
+    loads: Floats
     load: float
     rate: float
     backlog: float
     left_over: float
 
-    def size(self, host_type: HostType) -> Vector:
+    def size(self, host_type: HostType) -> Floats:
         """(resources,): a host, in hosts of the type in which they are measured."""
         capacity = host_type.capacity
         return np.array(
             [capacity.get(name, 0.0) / amount if amount > 0 else 1.0 for name, amount in self.host_type.capacity.items()]
         )
 
-    def room(self, draft: Draft, hosts: list[str]) -> Vector:
+    def room(self, draft: Draft, hosts: list[str]) -> Floats:
         """(resources,): what whole instances are expected to use of some hosts."""
         sizes = [self.size(draft.type(name)) for name in hosts]
-        total: Vector = np.sum(sizes, axis=0) if sizes else np.zeros(self.flow.need.shape[1])
+        total: Floats = np.sum(sizes, axis=0) if sizes else np.zeros(self.flow.need.shape[1])
         return total * (1.0 - self.left_over)
 
 
-def outlook(state: EnactmentState, history: DemandHistory, occupied: Vector, utilisation: float, drain_time: float) -> Outlook:
+def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, utilisation: float, drain_time: float) -> Outlook:
     """The outlook of a round; utilisation and drain time as in the policy's parameters."""
     operators = [each.operator for each in state.operators.values()]
     host_type = _measure(state)
@@ -106,7 +107,7 @@ def _measure(state: EnactmentState) -> HostType:
     )
 
 
-def _shares(state: EnactmentState, host_type: HostType) -> Vector:
+def _shares(state: EnactmentState, host_type: HostType) -> Floats:
     """(operators, resources): share of a host that an instance takes."""
     capacity = host_type.capacity
     needs = [named_resources(each.operator.resources) for each in state.operators.values()]
@@ -114,7 +115,7 @@ def _shares(state: EnactmentState, host_type: HostType) -> Vector:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(capacity))
 
 
-def _left_over(busy: Vector, need: Vector) -> float:
+def _left_over(busy: Floats, need: Floats) -> float:
     """As if every operator had hosts of its own, by the share of all that it takes."""
     largest = need.max(axis=1, initial=0.0)
     taking = largest > 1e-12

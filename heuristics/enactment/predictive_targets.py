@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import kernel
-from edrp.heuristics.enactment.forecast import Vector
 
 TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Multiples of the load for which instances stand by though nothing says that it will come to that."""
@@ -16,9 +15,8 @@ TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 LADDER = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
 """Quantiles of the multiples that are expected, which targets are made for."""
 
-Indices = NDArray[np.int64]
 
-Load = tuple[Vector, Indices, Indices, Vector, Vector, Vector, Indices, Vector, Vector, float]
+Load = tuple[Floats, Ints, Ints, Floats, Floats, Floats, Ints, Floats, Floats, float]
 """Of kernels: outside, streams by source (begin of each, targets, items per item), draining, occupied, order, least, most,
 utilisation."""
 
@@ -39,18 +37,18 @@ class Flow:
     utilisation : share of its time for which an instance may be occupied.
     """
 
-    outside: Vector
-    step: Vector
-    draining: Vector
-    occupied: Vector
-    order: Indices
-    need: Vector
-    least: Vector
-    most: Vector
+    outside: Floats
+    step: Floats
+    draining: Floats
+    occupied: Floats
+    order: Ints
+    need: Floats
+    least: Floats
+    most: Floats
     utilisation: float
 
 
-def targets(flow: Flow, room: Vector, multiples: Vector, weights: Vector) -> Vector:
+def targets(flow: Flow, room: Floats, multiples: Floats, weights: Floats) -> Floats:
     """Instances of each operator with which the fewest items are expected to be late.
 
     Where the hosts do not bear a multiple of the load, some operators are given up: those that free the most room for every item
@@ -89,18 +87,18 @@ def targets(flow: Flow, room: Vector, multiples: Vector, weights: Vector) -> Vec
     likely = multiples[order][np.minimum((LADDER * len(multiples)).astype(int), len(multiples) - 1)]
     ladder = np.unique(np.concatenate([[1.0], likely, TAIL]).round(3))
     load = (flow.outside, *_edges(flow.step), flow.draining, flow.occupied, flow.order, flow.least, flow.most, flow.utilisation)
-    best: Vector = _targets(load, flow.need, room, ladder, multiples[order], beyond)
+    best: Floats = _targets(load, flow.need, room, ladder, multiples[order], beyond)
     return best
 
 
-def _edges(step: Vector) -> tuple[Indices, Indices, Vector]:
+def _edges(step: Floats) -> tuple[Ints, Ints, Floats]:
     """Streams by source: where those of each begin, the targets, and the items for every item."""
     source, target = np.nonzero(step)
     return np.searchsorted(source, np.arange(len(step) + 1)), target, step[source, target]
 
 
 @kernel
-def _targets(load: Load, need: Vector, room: Vector, ladder: Vector, levels: Vector, beyond: Vector) -> Vector:
+def _targets(load: Load, need: Floats, room: Floats, ladder: Floats, levels: Floats, beyond: Floats) -> Floats:
     occupied, least, utilisation = load[5], load[7], load[9]
     operators = len(occupied)
     best = least.copy()
@@ -129,7 +127,7 @@ def _targets(load: Load, need: Vector, room: Vector, ladder: Vector, levels: Vec
 
 @kernel
 def _give_up(
-    load: Load, need: Vector, room: Vector, multiple: float, rates: Vector, lost: Indices, held: Vector, counts: Vector
+    load: Load, need: Floats, room: Floats, multiple: float, rates: Floats, lost: Ints, held: Floats, counts: Floats
 ) -> int:
     """Choose operators to give up until the others bear a multiple of the load: how many they are, -1 where nothing helps.
 
@@ -173,7 +171,7 @@ def _give_up(
 
 
 @kernel
-def _size(load: Load, multiple: float, given_up: NDArray[np.bool_], held: Vector, counts: Vector, inflow: Vector) -> None:
+def _size(load: Load, multiple: float, given_up: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
     """Instances for a multiple of the load, where those given up have what they hold and send on no more than that serves."""
     outside, first, target, factor, draining, occupied, order, least, most, utilisation = load
     for x in range(len(outside)):
@@ -190,7 +188,7 @@ def _size(load: Load, multiple: float, given_up: NDArray[np.bool_], held: Vector
 
 
 @kernel
-def _excess(counts: Vector, need: Vector, room: Vector) -> float:
+def _excess(counts: Floats, need: Floats, room: Floats) -> float:
     """Largest share of the room of a resource that is wanted beyond all of it."""
     worst = -1.0
     for r in range(need.shape[1]):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Ints32
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.mapping.flood_memory import (
     ASKED,
@@ -78,7 +78,7 @@ def process_map(network: NetworkArrays, task: TaskArrays, rules: Rules, memory: 
 
 
 @inner_loop
-def mark_ancestors(maps: NDArray[Any], complete: NDArray[np.int32], marked: NDArray[np.bool_]) -> None:
+def mark_ancestors(maps: NDArray[Any], complete: Ints32, marked: Bools) -> None:
     """Mark complete maps, and those that they were extended from."""
     for last in complete:
         position = last

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.mapping.arrays import NetworkTables, TaskTables
 
 START, PUBLIC = -1, -2
@@ -47,17 +48,17 @@ WAITER = np.dtype([("time", np.float64), ("number", np.int64)])
 class NetworkArrays(NamedTuple):
     """What is free of a network now (`NetworkTables`)."""
 
-    first: NDArray[np.int32]
-    source: NDArray[np.int32]
-    target: NDArray[np.int32]
-    bandwidth: NDArray[np.float64]
-    cost: NDArray[np.float64]
-    delay: NDArray[np.float64]
-    capacity: NDArray[np.float64]
-    total: NDArray[np.float64]
-    uplink: NDArray[np.float64]
-    downlink: NDArray[np.float64]
-    access_delay: NDArray[np.float64]
+    first: Ints32
+    source: Ints32
+    target: Ints32
+    bandwidth: Floats
+    cost: Floats
+    delay: Floats
+    capacity: Floats
+    total: Floats
+    uplink: Floats
+    downlink: Floats
+    access_delay: Floats
 
     @classmethod
     def of(cls, network: NetworkTables) -> NetworkArrays:
@@ -70,9 +71,9 @@ class TaskArrays(NamedTuple):
 
     source: int
     delivery: int
-    needs: NDArray[np.float64]
-    bandwidths: NDArray[np.float64]
-    hosts: NDArray[np.bool_]
+    needs: Floats
+    bandwidths: Floats
+    hosts: Bools
 
     @classmethod
     def of(cls, task: TaskTables) -> TaskArrays:
@@ -109,15 +110,15 @@ class Memory(NamedTuple):
     (arcs,) and `ways` (arcs, or ~server over the public network) are scratch.
     """
 
-    counts: NDArray[np.int64]
+    counts: Ints
     maps: NDArray[Any]
     messages: NDArray[Any]
-    complete: NDArray[np.int32]
+    complete: Ints32
     heap: NDArray[Any]
-    table: NDArray[np.float64]
-    known: NDArray[np.bool_]
-    used: NDArray[np.float64]
-    ways: NDArray[np.int32]
+    table: Floats
+    known: Bools
+    used: Floats
+    ways: Ints32
 
 
 def begun(earlier: Memory | None, network: NetworkArrays, task: TaskArrays, rules: Rules) -> Memory:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, overload
 
-import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.heuristics.mapping.flood_memory import PUBLIC
 from edrp.mapping.costs import MapFacts, ranked
 
@@ -52,7 +52,7 @@ class FloodResult(Sequence[FoundMap]):
     cost: str
     most_links: int
     steps: NDArray[Any]
-    ends: NDArray[np.int64]
+    ends: Ints
 
     def __len__(self) -> int:
         """Complete maps."""

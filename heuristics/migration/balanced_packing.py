@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.heuristics.migration.rule import Change, Integers, Reassignment, Values, matched
+from edrp.core.arrays import Floats, Ints
+from edrp.heuristics.migration.rule import Change, Reassignment, matched
 
 HALVINGS = 60
 """Of the range in which the least largest load is searched: more than a float can tell apart."""
@@ -47,7 +48,7 @@ class BalancedPacking:
         """For tables."""
         return "balanced packing"
 
-    def initial(self, work: Values, nodes: int) -> Integers:
+    def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): equal shares of the work."""
         limit = least_largest_load(work, nodes) * (1 + ROUNDING)
         return _groups(_packed(work, nodes, limit, self._least(work, nodes)))
@@ -66,12 +67,12 @@ class BalancedPacking:
             answer = matched(change, _groups(boundaries))
         return answer
 
-    def _least(self, work: Values, nodes: int) -> int:
+    def _least(self, work: Floats, nodes: int) -> int:
         """Tasks that each node holds at least; more nodes than tasks leave some empty anyhow."""
         return 0 if self.allow_empty or nodes > work.size else 1
 
 
-def least_largest_load(work: Values, nodes: int) -> float:
+def least_largest_load(work: Floats, nodes: int) -> float:
     """Work of the busiest node when neighbouring tasks are split among nodes as evenly as possible.
 
     Examples
@@ -88,7 +89,7 @@ def least_largest_load(work: Values, nodes: int) -> float:
     return float(np.diff(before[_farthest(before, nodes, high)]).max())
 
 
-def _packed(work: Values, nodes: int, limit: float, least: int) -> Integers:
+def _packed(work: Floats, nodes: int, limit: float, least: int) -> Ints:
     """Boundaries as near to equal shares of the work as the limit allows, from left to right; `least` tasks each."""
     before = _before(work)
     tasks = work.size
@@ -106,7 +107,7 @@ def _packed(work: Values, nodes: int, limit: float, least: int) -> Integers:
     return boundaries
 
 
-def _improve(change: Change, boundaries: Integers, former: Integers, least: int) -> bool:
+def _improve(change: Change, boundaries: Ints, former: Ints, least: int) -> bool:
     """Put one boundary after the other where its two nodes keep the most state; False if none moved. Changes `boundaries`."""
     before = _before(change.work)
     moved = False
@@ -124,21 +125,21 @@ def _improve(change: Change, boundaries: Integers, former: Integers, least: int)
     return moved
 
 
-def _reach(before: Values, first: int, limit: float) -> int:
+def _reach(before: Floats, first: int, limit: float) -> int:
     """Farthest end of an interval from `first` within the limit."""
     return int(np.searchsorted(before, before[first] + limit, side="right")) - 1
 
 
-def _farthest(before: Values, nodes: int, limit: float) -> Integers:
+def _farthest(before: Floats, nodes: int, limit: float) -> Ints:
     boundaries = [0]
     for _ in range(nodes):
         boundaries.append(_reach(before, boundaries[-1], limit))
     return np.array(boundaries, dtype=np.int64)
 
 
-def _before(values: Values) -> Values:
+def _before(values: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def _groups(boundaries: Integers) -> Integers:
+def _groups(boundaries: Ints) -> Ints:
     return np.repeat(np.arange(boundaries.size - 1), np.diff(boundaries))

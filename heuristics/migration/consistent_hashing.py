@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edrp.heuristics.migration.rule import Change, Integers, Reassignment, Values, newest_leave, outcome
-
-Hashes = NDArray[np.uint64]
+from edrp.core.arrays import Floats, Ints, UInts
+from edrp.heuristics.migration.rule import Change, Reassignment, newest_leave, outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class ConsistentHashing:
         """For tables."""
         return "consistent hashing"
 
-    def initial(self, work: Values, nodes: int) -> Integers:
+    def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,)."""
         places, owners = self._ring(nodes)
         return owners[np.searchsorted(places, _hashes(np.arange(work.size), self.seed, 1)) % places.size]
@@ -53,7 +51,7 @@ class ConsistentHashing:
         """The ring with another number of nodes; where the tasks were before plays no part."""
         return Reassignment(self.initial(change.work, change.nodes_after), newest_leave(change.nodes_before, change.nodes_after))
 
-    def _ring(self, nodes: int) -> tuple[Hashes, Integers]:
+    def _ring(self, nodes: int) -> tuple[UInts, Ints]:
         owners = np.repeat(np.arange(nodes), self.virtual_nodes)
         copies = np.tile(np.arange(self.virtual_nodes), nodes)
         places = _hashes((owners << 32) + copies, self.seed, 2)
@@ -108,7 +106,7 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
     return Expectation(float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(runs)), broken)
 
 
-def _hashes(keys: Integers, seed: int, kind: int) -> Hashes:
+def _hashes(keys: Ints, seed: int, kind: int) -> UInts:
     """Well-mixed 64-bit hashes: the finalizer of SplitMix64 (Steele, Lea, Flood 2014) over keys, seed and kind."""
     mixed = keys.astype(np.uint64)
     salts = (np.array([kind, seed % 2**64], dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)

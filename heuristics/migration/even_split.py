@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.heuristics.migration.rule import Change, Integers, Reassignment, Values, matched, newest_leave
+from edrp.core.arrays import Floats, Ints
+from edrp.heuristics.migration.rule import Change, Reassignment, matched, newest_leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class EvenSplit:
         """For tables."""
         return "even split, matched" if self.matching else "even split"
 
-    def initial(self, work: Values, nodes: int) -> Integers:
+    def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,)."""
         return np.arange(work.size) * nodes // work.size
 

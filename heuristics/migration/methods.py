@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.core.methods import Options
 from edrp.core.parameters import NoParameters, read_parameters
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking
 from edrp.heuristics.migration.even_split import EvenSplit
 from edrp.heuristics.migration.ring import ring_assignment
-from edrp.heuristics.migration.rule import NEW, Change, Integers, Reassignment, Rule
+from edrp.heuristics.migration.rule import NEW, Change, Reassignment, Rule
 from edrp.heuristics.notes import listed
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
@@ -106,7 +107,7 @@ def _assignment(found: Reassignment, nodes_before: int) -> Assignment:
     return tuple(assignment)
 
 
-def _interval(node_of_task: Integers, node: int) -> Interval:
+def _interval(node_of_task: Ints, node: int) -> Interval:
     """Tasks of a node that holds neighbours only."""
     first, end = np.searchsorted(node_of_task, [node, node + 1])
     return int(first), int(end)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from edrp.core.arrays import Floats, Ints
 from edrp.migration.intervals import load_limit
-
-Integers = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 NEW = -1
 """In place of the old number of a node that is new."""
@@ -37,11 +35,11 @@ class Change:
         τ: a node may hold (1 + τ) times the average work.
     """
 
-    node_of_task: Integers
+    node_of_task: Ints
     nodes_before: int
     nodes_after: int
-    work: Values
-    state_size: Values
+    work: Floats
+    state_size: Floats
     tolerance: float
 
     @property
@@ -61,8 +59,8 @@ class Reassignment(NamedTuple):
         Which of the old nodes each of these was, or `NEW`. Old nodes that do not occur are removed.
     """
 
-    node_of_task: Integers
-    former: Integers
+    node_of_task: Ints
+    former: Ints
 
 
 class Rule(Protocol):
@@ -73,7 +71,7 @@ class Rule(Protocol):
         """For tables."""
         ...
 
-    def initial(self, work: Values, nodes: int) -> Integers:
+    def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,), when the rule begins with so many nodes."""
         ...
 
@@ -124,7 +122,7 @@ def outcome(change: Change, answer: Reassignment) -> Outcome:
     )
 
 
-def moved_state(before: Integers, answer: Reassignment, state_size: ArrayLike) -> float:
+def moved_state(before: Ints, answer: Reassignment, state_size: ArrayLike) -> float:
     """Bytes of the tasks that change their node.
 
     >>> moved_state(np.array([0, 0, 1]), Reassignment(np.array([0, 0, 1]), np.array([0, NEW])), [1.0, 2.0, 4.0])
@@ -133,7 +131,7 @@ def moved_state(before: Integers, answer: Reassignment, state_size: ArrayLike) -
     return float(np.asarray(state_size, dtype=np.float64)[answer.former[answer.node_of_task] != before].sum())
 
 
-def breaks_limit(node_of_task: Integers, work: ArrayLike, nodes: int, tolerance: float) -> bool:
+def breaks_limit(node_of_task: Ints, work: ArrayLike, nodes: int, tolerance: float) -> bool:
     """Whether some node holds more than (1 + τ) times the average work (state migration, Definition 3.1).
 
     >>> breaks_limit(np.array([0, 0, 1]), [1.0, 1.0, 1.0], 2, 0.2)
@@ -143,7 +141,7 @@ def breaks_limit(node_of_task: Integers, work: ArrayLike, nodes: int, tolerance:
     return bool(load.max() > load_limit(float(load.sum()), nodes, tolerance))
 
 
-def newest_leave(nodes_before: int, nodes_after: int) -> Integers:
+def newest_leave(nodes_before: int, nodes_after: int) -> Ints:
     """`former` of rules that know nodes by their number: the highest numbers leave first, new ones follow the old.
 
     >>> newest_leave(2, 3).tolist(), newest_leave(4, 2).tolist()
@@ -153,7 +151,7 @@ def newest_leave(nodes_before: int, nodes_after: int) -> Integers:
     return np.where(nodes < nodes_before, nodes, NEW)
 
 
-def matched(change: Change, groups: Integers) -> Reassignment:
+def matched(change: Change, groups: Ints) -> Reassignment:
     """Let each group of tasks go to the old node that holds most of it, all groups together at the least cost.
 
     Parameters

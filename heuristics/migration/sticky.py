@@ -7,7 +7,8 @@ from heapq import heapify, heapreplace
 
 import numpy as np
 
-from edrp.heuristics.migration.rule import Change, Integers, Reassignment, Values, newest_leave
+from edrp.core.arrays import Floats, Ints
+from edrp.heuristics.migration.rule import Change, Reassignment, newest_leave
 
 FREE = -1
 """In place of a node: the task is given up by its own."""
@@ -34,7 +35,7 @@ class Sticky:
         """For tables."""
         return "sticky"
 
-    def initial(self, work: Values, nodes: int) -> Integers:
+    def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): as many neighbouring tasks for each."""
         return np.arange(work.size) * nodes // work.size
 
@@ -71,7 +72,7 @@ class StickyByWork:
         """For tables."""
         return "sticky by work"
 
-    def initial(self, work: Values, nodes: int) -> Integers:
+    def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): heaviest first to the least loaded node."""
         return _to_the_least_loaded(np.full(work.size, FREE), work, nodes)
 
@@ -90,7 +91,7 @@ class StickyByWork:
         return Reassignment(_to_the_least_loaded(kept, work, nodes), newest_leave(change.nodes_before, nodes))
 
 
-def _to_the_least_loaded(kept: Integers, work: Values, nodes: int) -> Integers:
+def _to_the_least_loaded(kept: Ints, work: Floats, nodes: int) -> Ints:
     """Free tasks, heaviest first, each to the node with the least work (the longest-processing-time rule)."""
     given = kept.copy()
     load = np.bincount(kept[kept != FREE], work[kept != FREE], minlength=nodes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.parameters import read_parameters
@@ -237,7 +237,7 @@ class Annealing:
         return placement.answer(compiled, stopped)
 
 
-def energies(compiled: Compiled, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def energies(compiled: Compiled, counts: Ints) -> Floats:
     """The five metrics of a deployment as the kernels see them (availability as −ln); for tests and methods."""
     tables = tables_of(compiled)
     state = State.empty(tables)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.placement.compiled import Compiled
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, largest_objective
 from edrp.placement.ties import TIE_COST
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NEAR = 6
 """Neighbours of a node that count as near."""
@@ -30,19 +27,19 @@ class Tables(NamedTuple):
     at most about 1, as penalties and temperatures suppose.
     """
 
-    source: Integers
-    target: Integers
+    source: Ints
+    target: Ints
     rate: Floats
-    incoming: Integers
-    incoming_start: Integers
-    adjacent: Integers
-    adjacent_start: Integers
+    incoming: Ints
+    incoming_start: Ints
+    adjacent: Ints
+    adjacent_start: Ints
     latency: Floats
-    max_replicas: Integers
-    candidate: NDArray[np.bool_]
-    candidate_list: Integers
-    candidate_start: Integers
-    near: Integers
+    max_replicas: Ints
+    candidate: Bools
+    candidate_list: Ints
+    candidate_start: Ints
+    near: Ints
     speedup: Floats
     replica_cost: Floats
     demand: Floats
@@ -53,7 +50,7 @@ class Tables(NamedTuple):
     link_loss: Floats
     has_loss: bool
     has_current: bool
-    current: Integers
+    current: Ints
     synchronisation: float
     floor: float
     state: Floats
@@ -118,7 +115,7 @@ def tables_of(compiled: Compiled) -> Tables:
     )
 
 
-def _nearest(delay: Floats) -> Integers:
+def _nearest(delay: Floats) -> Ints:
     """The nearest nodes of each node, shape (nodes, at most 1 + NEAR); of equally near ones the first."""
     left, rows = delay.copy(), np.arange(len(delay))
     columns = []
@@ -128,7 +125,7 @@ def _nearest(delay: Floats) -> Integers:
     return np.column_stack(columns).astype(np.int64)
 
 
-def grouped(keys: Integers, values: Integers, groups: int) -> tuple[Integers, Integers]:
+def grouped(keys: Ints, values: Ints, groups: int) -> tuple[Ints, Ints]:
     """Values sorted by key, and where each key's run starts, shape (groups + 1,)."""
     order = np.argsort(keys, kind="stable")
     return values[order].astype(np.int64), np.searchsorted(keys[order], np.arange(groups + 1)).astype(np.int64)

@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
@@ -71,16 +71,16 @@ class Schedule(Protocol):
 class Best(NamedTuple):
     """The best deployment met: operator i has `held[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`."""
 
-    hosts: NDArray[np.int64]
-    held: NDArray[np.int64]
-    number: NDArray[np.int64]
+    hosts: Ints
+    held: Ints
+    number: Ints
 
     @classmethod
     def empty(cls, operators: int, nodes: int) -> Best:
         """Nothing yet."""
         return cls(np.zeros((operators, nodes), np.int64), np.zeros((operators, nodes), np.int64), np.zeros(operators, np.int64))
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Replicas per operator and node."""
         counts = np.zeros_like(self.held)
         for i, number in enumerate(self.number):
@@ -263,7 +263,7 @@ def pairs_per_operator(compiled: Compiled) -> float:
 
 def annealed_crowd(
     compiled: Compiled, tables: Tables, starts: Sequence[Placement], options: Options, schedule: Schedule
-) -> tuple[NDArray[np.int64], StoppedBecause]:
+) -> tuple[Ints, StoppedBecause]:
     """Anneal from the best start, then from its own results, while that gains something and time is left.
 
     While nothing feasible is known, each run starts from another random placement, and there are up to three

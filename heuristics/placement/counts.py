@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined
 from edrp.heuristics.placement.arrays import Tables
 from edrp.heuristics.placement.state import BREACH, PENALTY
@@ -28,20 +28,20 @@ class Crowd(NamedTuple):
     is tried: operator, node left (-1 for none), node taken (-1 for none), replicas. `values` (6,) are the metrics.
     """
 
-    held: NDArray[np.int64]
-    hosts: NDArray[np.int64]
-    number: NDArray[np.int64]
-    slot: NDArray[np.int64]
-    degree: NDArray[np.int64]
-    used: NDArray[np.float64]
-    pairs: NDArray[np.float64]
-    before: NDArray[np.float64]
-    plan: NDArray[np.int64]
-    finish: NDArray[np.float64]
-    values: NDArray[np.float64]
+    held: Ints
+    hosts: Ints
+    number: Ints
+    slot: Ints
+    degree: Ints
+    used: Floats
+    pairs: Floats
+    before: Floats
+    plan: Ints
+    finish: Floats
+    values: Floats
 
     @classmethod
-    def of_counts(cls, tables: Tables, counts: NDArray[np.int64]) -> Crowd:
+    def of_counts(cls, tables: Tables, counts: Ints) -> Crowd:
         """From replicas per operator and node; the evaluation is stale until `refresh_all`."""
         operators = len(counts)
         hosts, slot = np.zeros_like(counts), np.full_like(counts, -1)

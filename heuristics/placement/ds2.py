@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from edrp.heuristics.placement.filling import Filling, Integers, PlacementRule, dealt
+from edrp.core.arrays import Ints
+from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt
 from edrp.heuristics.placement.start import stable_degrees
 from edrp.placement.application import Operator
 from edrp.placement.compiled import Compiled
@@ -92,14 +93,14 @@ def _needed(compiled: Compiled, name: str, utilisation: float) -> int:
     return max(1, ceil(load / (true_rate(application.by_name[name]) * utilisation) * (1 - ROUNDING)))
 
 
-def _possible(compiled: Compiled, needed: list[int]) -> Integers:
+def _possible(compiled: Compiled, needed: list[int]) -> Ints:
     """Within the numbers of replicas that each operator may have and that keep it stable."""
     stable = stable_degrees(compiled)
     most = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
     return np.clip(np.minimum(needed, stable.shape[1]), stable.argmax(axis=1), most)
 
 
-def _kept(compiled: Compiled, wanted: Integers) -> Integers:
+def _kept(compiled: Compiled, wanted: Ints) -> Ints:
     """What runs now and is still wanted, replicas per operator and node: as evenly spread as what there is allows."""
     if compiled.current is None:
         return np.zeros(compiled.candidate.shape, np.int64)

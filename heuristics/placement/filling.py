@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.methods import Options
 from edrp.core.parameters import NoParameters, read_parameters
 from edrp.core.solution import Answer
@@ -17,9 +17,6 @@ from edrp.heuristics.placement.start import overloaded, stable_degrees
 from edrp.placement.compiled import Compiled, compile_problem
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.problem import PlacementProblem
-
-Integers = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -39,17 +36,17 @@ class Filling:
     """
 
     compiled: Compiled
-    counts: Integers
-    free: Values
+    counts: Ints
+    free: Floats
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, compiled: Compiled, counts: Integers | None = None) -> Self:
+    def of(cls, compiled: Compiled, counts: Ints | None = None) -> Self:
         """With these replicas, or none."""
         counts = np.zeros(compiled.candidate.shape, np.int64) if counts is None else counts
         return cls(compiled, counts, compiled.capacity - counts.T @ compiled.demand)
 
-    def room(self, operator: int, nodes: Integers) -> Integers:
+    def room(self, operator: int, nodes: Ints) -> Ints:
         """How many more replicas of an operator each of these nodes can take, at most all that it may have."""
         demand = self.compiled.demand[operator]
         most = int(self.compiled.max_replicas[operator])
@@ -58,7 +55,7 @@ class Filling:
         fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=most)
         return np.maximum(fewest, 0).astype(np.int64)
 
-    def add(self, operator: int, nodes: Integers, shares: Integers, wanted: int) -> None:
+    def add(self, operator: int, nodes: Ints, shares: Ints, wanted: int) -> None:
         """Put `shares` more replicas of an operator on these nodes; note what is then missing to `wanted`."""
         self.counts[operator, nodes] += shares
         self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
@@ -67,7 +64,7 @@ class Filling:
             self.notes.append(f"{missing} of {wanted} replicas of {self.compiled.operators[operator]} find no node")
 
 
-def filled(room: Integers, replicas: int) -> Integers:
+def filled(room: Ints, replicas: int) -> Ints:
     """How many replicas each node gets when each goes to the first node that has room.
 
     Examples
@@ -78,7 +75,7 @@ def filled(room: Integers, replicas: int) -> Integers:
     return np.diff(np.minimum(np.cumsum(room), replicas), prepend=0)
 
 
-def dealt(held: Integers, room: Integers, replicas: int) -> Integers:
+def dealt(held: Ints, room: Ints, replicas: int) -> Ints:
     """How many replicas each node gets when each goes to the node that holds the fewest and has room, ties to the first.
 
     Parameters
@@ -107,7 +104,7 @@ def dealt(held: Integers, room: Integers, replicas: int) -> Integers:
     return shares
 
 
-def _raised(held: Integers, room: Integers, level: int) -> Integers:
+def _raised(held: Ints, room: Ints, level: int) -> Ints:
     return np.minimum(np.maximum(level - held, 0), room)
 
 
@@ -151,6 +148,6 @@ class PlacementRule(ABC):
         """Give out the replicas."""
 
 
-def least_stable(compiled: Compiled) -> Integers:
+def least_stable(compiled: Compiled) -> Ints:
     """Least number of replicas that each operator may have and that keeps it stable, shape (operators,)."""
     return stable_degrees(compiled).argmax(axis=1)

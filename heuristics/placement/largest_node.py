@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from edrp.heuristics.placement.filling import Filling, Integers, PlacementRule, Values, filled, least_stable
+from edrp.core.arrays import Floats, Ints
+from edrp.heuristics.placement.filling import Filling, PlacementRule, filled, least_stable
 from edrp.placement.compiled import Compiled
 
 
@@ -31,7 +32,7 @@ class LargestNode(PlacementRule):
         return filling
 
 
-def sizes(compiled: Compiled, replicas: Integers) -> Values:
+def sizes(compiled: Compiled, replicas: Ints) -> Floats:
     """How often each node could hold the whole application, shape (nodes,); infinite for a node without limits.
 
     Of several resources the scarcest counts. Among nodes of equal size the fastest is taken, and of those the

@@ -7,9 +7,9 @@ from time import perf_counter
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from edrp.core.arrays import Ints
 from edrp.core.methods import Options
 from edrp.core.parameters import read_parameters
 from edrp.core.solution import Answer
@@ -115,7 +115,7 @@ def _search(turns: Turns, parameters: ResourceAwareParameters) -> int:
     return ended
 
 
-def _order(compiled: Compiled, executors: NDArray[np.int64], order: str) -> NDArray[np.int64]:
+def _order(compiled: Compiled, executors: Ints, order: str) -> Ints:
     """Operator of each executor in turn."""
     index = {name: i for i, name in enumerate(compiled.operators)}
     described = [index[operator.name] for operator in compiled.problem.application.operators]
@@ -129,7 +129,7 @@ def _order(compiled: Compiled, executors: NDArray[np.int64], order: str) -> NDAr
     return np.array(described, np.int64)[turns]
 
 
-def _ranked(compiled: Compiled) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ranked(compiled: Compiled) -> tuple[Ints, Ints]:
     """Nodes by name, and the number of each one's rack, racks by name: the order in which Storm settles ties."""
     zones: list[Any] = [compiled.problem.network.by_name[name].zone or "" for name in compiled.nodes]
     nodes = np.array(sorted(range(len(zones)), key=compiled.nodes.__getitem__), np.int64)

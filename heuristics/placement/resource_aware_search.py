@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-
-Integers = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 DEPTH, STATES, DEEPEST = range(3)
 """Places in `Turns.tally`: executors placed, executors placed so far counting those taken back, and most at once."""
@@ -31,33 +28,33 @@ class Turns(NamedTuple):
     `nodes[start[r]:...]` are the nodes of rack r; nodes and racks are in the order in which ties are settled.
     """
 
-    order: Integers
-    node: Integers
-    tried: Integers
-    demand: Values
-    capacity: Values
-    candidate: NDArray[np.bool_]
-    rare: NDArray[np.bool_]
-    rack: Integers
-    nodes: Integers
-    start: Integers
-    free: Values
-    rack_free: Values
-    all_free: Values
-    saved: Values
-    held: Integers
-    rack_held: Integers
-    tally: Integers
+    order: Ints
+    node: Ints
+    tried: Ints
+    demand: Floats
+    capacity: Floats
+    candidate: Bools
+    rare: Bools
+    rack: Ints
+    nodes: Ints
+    start: Ints
+    free: Floats
+    rack_free: Floats
+    all_free: Floats
+    saved: Floats
+    held: Ints
+    rack_held: Ints
+    tally: Ints
 
     @classmethod
     def of(
         cls,
-        order: Integers,
-        demand: Values,
-        capacity: Values,
-        candidate: NDArray[np.bool_],
-        rack: Integers,
-        rare: NDArray[np.bool_],
+        order: Ints,
+        demand: Floats,
+        capacity: Floats,
+        candidate: Bools,
+        rack: Ints,
+        rare: Bools,
     ) -> Self:
         """Nothing placed yet.
 

@@ -7,25 +7,23 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.notes import listed
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Node of each replica, shape (operators, most replicas), and number of replicas, shape (operators,)."""
 
-    place: Integers
-    degree: Integers
+    place: Ints
+    degree: Ints
 
     @classmethod
-    def of_counts(cls, compiled: Compiled, counts: NDArray[np.int64]) -> Self:
+    def of_counts(cls, compiled: Compiled, counts: Ints) -> Self:
         """From replicas per operator and node."""
         place = np.zeros((len(compiled.operators), compiled.latency.shape[1] - 1), np.int64)
         for i, row in enumerate(counts):
@@ -33,7 +31,7 @@ class Placement:
             place[i, : nodes.size] = nodes
         return cls(place, counts.sum(axis=1))
 
-    def counts(self, compiled: Compiled) -> NDArray[np.int64]:
+    def counts(self, compiled: Compiled) -> Ints:
         """Replicas per operator and node."""
         counts = np.zeros(compiled.candidate.shape, np.int64)
         for i, degree in enumerate(self.degree):
@@ -49,7 +47,7 @@ class Placement:
         return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(evaluation.broken)}",))
 
 
-def stable_degrees(compiled: Compiled) -> NDArray[np.bool_]:
+def stable_degrees(compiled: Compiled) -> Bools:
     """Which numbers of replicas keep each operator stable, shape (operators, 1 + most replicas)."""
     return np.isfinite(compiled.latency)
 
@@ -84,7 +82,7 @@ def first_fit(compiled: Compiled) -> Placement:
     overload is taken, and it is left to the search to repair that.
     """
 
-    def order(i: int, chosen: list[list[int]]) -> NDArray[np.int64]:
+    def order(i: int, chosen: list[list[int]]) -> Ints:
         sources = compiled.stream_source[(compiled.stream_target == i) & compiled.forward]
         nodes = compiled.candidates(i)
         if not sources.size:
@@ -114,7 +112,7 @@ def zone_fits(compiled: Compiled) -> Iterator[Placement]:
         yield _fill(compiled, lambda i, chosen, order=order: order[compiled.candidate[i, order]])  # type: ignore[misc]
 
 
-def _fill(compiled: Compiled, order: Callable[[int, list[list[int]]], NDArray[np.int64]]) -> Placement:
+def _fill(compiled: Compiled, order: Callable[[int, list[list[int]]], Ints]) -> Placement:
     free = compiled.capacity.copy()
     chosen: list[list[int]] = []
     for i, replicas in enumerate(stable_degrees(compiled).argmax(axis=1)):
@@ -135,7 +133,7 @@ def _fill(compiled: Compiled, order: Callable[[int, list[list[int]]], NDArray[np
     return Placement.of_counts(compiled, counts)
 
 
-def _room(free: NDArray[np.float64], demand: NDArray[np.float64], most: int) -> Integers:
+def _room(free: Floats, demand: Floats, most: int) -> Ints:
     """How many replicas fit on each node, at most `most`; rounding may not cost one."""
     needed = demand > 0
     if not needed.any():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.arrays import Tables
 from edrp.heuristics.placement.start import Placement
@@ -32,15 +32,15 @@ class State(NamedTuple):
     (operators,) are scratch.
     """
 
-    place: NDArray[np.int64]
-    degree: NDArray[np.int64]
-    used: NDArray[np.float64]
-    own: NDArray[np.float64]
-    link: NDArray[np.float64]
-    values: NDArray[np.float64]
-    finish: NDArray[np.float64]
-    seen: NDArray[np.bool_]
-    touched: NDArray[np.bool_]
+    place: Ints
+    degree: Ints
+    used: Floats
+    own: Floats
+    link: Floats
+    values: Floats
+    finish: Floats
+    seen: Bools
+    touched: Bools
 
     @classmethod
     def empty(cls, tables: Tables) -> State:

@@ -6,14 +6,12 @@ A chain is its matrix of transition probabilities, shape (k, k), rows summing to
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-Probabilities = NDArray[np.float64]
-States = NDArray[np.int64]
+from edrp.core.arrays import Floats, Ints
 
 
-def recurrent_classes(probabilities: Probabilities) -> list[States]:
+def recurrent_classes(probabilities: Floats) -> list[Ints]:
     """Sets of states that are never left once entered and within which each leads to each; at least one.
 
     Examples
@@ -29,7 +27,7 @@ def recurrent_classes(probabilities: Probabilities) -> list[States]:
     return sorted(members, key=lambda states: int(states[0]))
 
 
-def period(probabilities: Probabilities, state: int) -> int:
+def period(probabilities: Floats, state: int) -> int:
     """Greatest common divisor of the numbers of steps after which a state can come again; 0 if it never can.
 
     Examples
@@ -48,7 +46,7 @@ def period(probabilities: Probabilities, state: int) -> int:
     return int(np.gcd.reduce(depth[source] + 1 - depth[target])) if source.size else 0
 
 
-def stationary(probabilities: Probabilities) -> Probabilities:
+def stationary(probabilities: Floats) -> Floats:
     """Stationary distribution of a chain in which every state leads to every other, shape (k,).
 
     State after state is eliminated (Grassmann, Taksar, Heyman 1985), without subtractions: every entry is
@@ -70,7 +68,7 @@ def stationary(probabilities: Probabilities) -> Probabilities:
     return np.asarray(shares / shares.sum())
 
 
-def long_run_shares(probabilities: Probabilities, start: int) -> Probabilities:
+def long_run_shares(probabilities: Floats, start: int) -> Floats:
     """Share of steps that end in each state in the long run from a start, shape (k,).
 
     Exists for every chain: a periodic one is averaged over its period, and one with several recurrent
@@ -88,7 +86,7 @@ def long_run_shares(probabilities: Probabilities, start: int) -> Probabilities:
     return shares
 
 
-def _absorbed(probabilities: Probabilities, start: int, closed: list[States]) -> Probabilities:
+def _absorbed(probabilities: Floats, start: int, closed: list[Ints]) -> Floats:
     """Probability to end in each recurrent class."""
     inside = np.array([start in states for states in closed])
     if inside.any():

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 
-Counts = NDArray[np.int64]
 
-
-def count_transitions(
-    *series: Sequence[int] | Counts, node_counts: Sequence[int] | Counts | None = None
-) -> tuple[Counts, Counts]:
+def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] | Ints | None = None) -> tuple[Ints, Ints]:
     """How often each number of nodes is followed by each, intervals without a change on the diagonal.
 
     Returns
@@ -54,7 +51,7 @@ def count_transitions(
     return known, transitions
 
 
-def checked_transitions(transitions: ArrayLike, size: int) -> Counts:
+def checked_transitions(transitions: ArrayLike, size: int) -> Ints:
     """Counted transitions as an int64 array of shape (size, size).
 
     Raises

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain import markov_chains
-from edrp.mdp.chain.transition_counts import Counts, checked_transitions, count_transitions, faults_of_counts
-
-Probabilities = NDArray[np.float64]
+from edrp.mdp.chain.transition_counts import checked_transitions, count_transitions, faults_of_counts
 
 ROW_SUM_SLACK = 1e-9
 """By how much the probabilities of a row may miss 1."""
@@ -45,9 +44,9 @@ class TransitionMatrix:
     0.18
     """
 
-    node_counts: Counts
-    probabilities: Probabilities
-    transitions: Counts | None
+    node_counts: Ints
+    probabilities: Floats
+    transitions: Ints | None
     _row_of: dict[int, int] = field(repr=False)
 
     def __init__(self, node_counts: ArrayLike, probabilities: ArrayLike, transitions: ArrayLike | None = None) -> None:
@@ -67,9 +66,9 @@ class TransitionMatrix:
     @classmethod
     def estimate(
         cls,
-        *series: Sequence[int] | Counts,
+        *series: Sequence[int] | Ints,
         smoothing: float = 0.0,
-        node_counts: Sequence[int] | Counts | None = None,
+        node_counts: Sequence[int] | Ints | None = None,
         migrations_only: bool = True,
     ) -> TransitionMatrix:
         """Most likely matrix behind one or several series of node counts, one count per interval of time.
@@ -162,7 +161,7 @@ class TransitionMatrix:
             raise InvalidInstanceError([Fault("nodes", str(nodes), why)])
         return self._row_of[nodes]
 
-    def after(self, nodes: int, steps: int) -> Probabilities:
+    def after(self, nodes: int, steps: int) -> Floats:
         """Distribution over `node_counts` after so many migrations from a number of nodes, shape (k,).
 
         Examples
@@ -195,7 +194,7 @@ class TransitionMatrix:
         """
         return markov_chains.period(self.probabilities, self.row(nodes))
 
-    def stationary(self, start: int | None = None) -> Probabilities:
+    def stationary(self, start: int | None = None) -> Floats:
         """Share of migrations that end in each count in the long run, shape (k,).
 
         For a chain with one recurrent class this is its stationary distribution, whatever the start;
@@ -219,7 +218,7 @@ class TransitionMatrix:
             raise InvalidInstanceError([Fault("start", "", why)])
         return markov_chains.long_run_shares(self.probabilities, self.row(classes[0][0] if start is None else start))
 
-    def sequence_probability(self, sequence: Sequence[int] | Counts) -> float:
+    def sequence_probability(self, sequence: Sequence[int] | Ints) -> float:
         """Probability that a chain which begins in the first count of the sequence goes on like the rest of it.
 
         >>> TransitionMatrix([2, 3], [[0.25, 0.75], [1.0, 0.0]]).sequence_probability([2, 3, 2, 2])
@@ -228,7 +227,7 @@ class TransitionMatrix:
         rows = self._rows(sequence, "sequence")
         return float(np.prod(self.probabilities[rows[:-1], rows[1:]]))
 
-    def sample(self, start: int, steps: int, seed: int) -> Counts:
+    def sample(self, start: int, steps: int, seed: int) -> Ints:
         """A random sequence of `steps` migrations, shape (steps + 1,), `start` first.
 
         >>> TransitionMatrix([2, 3], [[0, 1], [1, 0]]).sample(3, 4, seed=1).tolist()
@@ -244,7 +243,7 @@ class TransitionMatrix:
             rows[step + 1] = np.searchsorted(thresholds[rows[step]], drawn, side="right")
         return self.node_counts[rows]
 
-    def log_likelihood(self, *series: Sequence[int] | Counts, migrations_only: bool = True) -> float:
+    def log_likelihood(self, *series: Sequence[int] | Ints, migrations_only: bool = True) -> float:
         """Logarithm of the probability of the transitions in the series; −inf when one of them is impossible.
 
         With `migrations_only`, neighbouring intervals of equal counts are no transitions, as for `estimate`.
@@ -260,7 +259,7 @@ class TransitionMatrix:
             return -math.inf
         return float((transitions[seen] * np.log(self.probabilities[seen])).sum())
 
-    def standard_errors(self) -> Probabilities:
+    def standard_errors(self) -> Floats:
         """Standard error of each probability of an estimated matrix, shape (k, k): √(p(1 − p)/observations of the row).
 
         Infinite in rows that were never observed.
@@ -274,7 +273,7 @@ class TransitionMatrix:
         variance = self.probabilities * (1 - self.probabilities)
         return np.sqrt(np.where(observed > 0, variance / np.maximum(observed, 1), np.inf))
 
-    def _rows(self, sequence: Sequence[int] | Counts, place: str) -> list[int]:
+    def _rows(self, sequence: Sequence[int] | Ints, place: str) -> list[int]:
         known = ", ".join(map(str, self._row_of))
         unknown = [(index, n) for index, n in enumerate(sequence) if n not in self._row_of]
         if unknown:
@@ -283,7 +282,7 @@ class TransitionMatrix:
         return [self._row_of[int(n)] for n in sequence]
 
 
-def _checked(node_counts: ArrayLike, probabilities: ArrayLike) -> tuple[Counts, Probabilities]:
+def _checked(node_counts: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Floats]:
     counts = np.asarray(node_counts)
     faults = faults_of_counts(counts, "node_counts")
     if not counts.size:

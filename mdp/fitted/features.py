@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve
 
+from edrp.core.arrays import Floats
 from edrp.mdp.fitted.priced import arc_intervals
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie
 
 LOAD_BINS = 12
@@ -31,7 +32,7 @@ class Features:
         Most work of an interval.
     """
 
-    work_before: Values
+    work_before: Floats
     limit: float
 
     @property
@@ -39,7 +40,7 @@ class Features:
         """Columns of the design: a constant, one per boundary, one per load bin."""
         return 1 + self.work_before.size + LOAD_BINS
 
-    def of(self, partitions: Boundaries) -> Values:
+    def of(self, partitions: Boundaries) -> Floats:
         """Design matrix of partitions, shape (rows, count)."""
         rows = np.repeat(np.arange(len(partitions)), partitions.shape[1] - 1)
         first, end = partitions[:, :-1].ravel(), partitions[:, 1:].ravel()
@@ -49,13 +50,13 @@ class Features:
         np.add.at(design, (rows, 1 + self.work_before.size + self._bins(first, end)), 1.0)
         return design
 
-    def prices(self, graph: Trie, weights: Values) -> tuple[Values, float]:
+    def prices(self, graph: Trie, weights: Floats) -> tuple[Floats, float]:
         """Price of each arc of the class, and the constant, that `weights` of shape (count,) stand for."""
         first, end = arc_intervals(graph)
         boundary, load = weights[1 : 1 + self.work_before.size], weights[1 + self.work_before.size :]
         return boundary[end] + load[self._bins(first, end)], float(weights[0])
 
-    def fit(self, partitions: Boundaries, targets: Values) -> Values:
+    def fit(self, partitions: Boundaries, targets: Floats) -> Floats:
         """Weights of a ridge regression whose smoothing is chosen by cross-validation.
 
         Parameters
@@ -84,7 +85,7 @@ class Features:
         weights[0] += centre
         return weights
 
-    def _ridge(self, design: Values, targets: Values, smoothing: float) -> Values:
+    def _ridge(self, design: Floats, targets: Floats, smoothing: float) -> Floats:
         tasks = self.work_before.size
         penalty = np.zeros((self.count, self.count))
         for first, size in ((1, tasks), (1 + tasks, LOAD_BINS)):

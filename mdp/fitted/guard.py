@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from edrp.core.arrays import Floats
 from edrp.mdp.fitted.policies import Replies, SingleStep
 from edrp.mdp.fitted.trajectories import draw_classes, follow, single_step_start
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.tasks import Values
 
 RUNS = 12
 STEPS = 80
@@ -75,7 +75,7 @@ def guard(model: PolicyModel, candidates: Mapping[str, Replies], seed: int, *, r
         Independent runs, and migrations that count in each of them.
     """
     ssm = SingleStep(model)
-    costs: dict[str, Values] = {name: np.empty(runs) for name in ("ssm", *candidates)}
+    costs: dict[str, Floats] = {name: np.empty(runs) for name in ("ssm", *candidates)}
     for run, child in enumerate(np.random.SeedSequence(seed).spawn(runs)):
         generator = np.random.default_rng(child)
         source = int(generator.integers(len(model.counts)))
@@ -90,7 +90,7 @@ def guard(model: PolicyModel, candidates: Mapping[str, Replies], seed: int, *, r
     return Guarded(best, candidates[best], savings)
 
 
-def _saving(single_step: Values, costs: Values) -> Saving:
+def _saving(single_step: Floats, costs: Floats) -> Saving:
     base = float(single_step.mean())
     if base == 0:
         return Saving(0.0, 0.0, 0.0, float(costs.mean()), base)

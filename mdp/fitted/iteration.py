@@ -11,12 +11,13 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 
 ROUNDS = 15
 SAMPLES = 200
@@ -84,7 +85,7 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
     return Restricted(model, partitions, tuple(values))
 
 
-def _costs(model: PolicyModel, before: Boundaries, after: Boundaries) -> Values:
+def _costs(model: PolicyModel, before: Boundaries, after: Boundaries) -> Floats:
     gains = np.empty((len(before), len(after)))
     _all_gains(model.tasks.state_before, before, after, gains)
     return model.total_state - gains
@@ -96,7 +97,7 @@ def _all_gains(state_before: np.ndarray, before: np.ndarray, after: np.ndarray, 
         gains_to(state_before, before[row], after, gains[row])
 
 
-def _backup(model: PolicyModel, costs: list[Values], values: list[Values], source: int) -> Values:
+def _backup(model: PolicyModel, costs: list[Floats], values: list[Floats], source: int) -> Floats:
     new = np.zeros(len(values[source]))
     for target in model.followers(source):
         new += model.transitions[source, target] * (costs[target] + model.discount * values[target]).min(axis=1)

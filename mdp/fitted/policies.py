@@ -8,13 +8,14 @@ from typing import Protocol
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.single_step.ties import settle
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 
 
 class Replies(Protocol):
@@ -60,7 +61,7 @@ class Fitted:
     """
 
     model: PolicyModel
-    weights: tuple[Values, ...]
+    weights: tuple[Floats, ...]
 
     @cached_property
     def classes(self) -> tuple[PricedClass, ...]:
@@ -75,7 +76,7 @@ class Fitted:
         """Exact for the fitted cost."""
         return np.asarray(self.classes[target].replies(self.model.tasks.state_before, before[np.newaxis])[1][0])
 
-    def backups(self, source: int, partitions: Boundaries) -> Values:
+    def backups(self, source: int, partitions: Boundaries) -> Floats:
         """Right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), bytes."""
         values = np.zeros(len(partitions))
         for target in self.model.followers(source):
@@ -99,7 +100,7 @@ class Restricted:
 
     model: PolicyModel
     partitions: tuple[Boundaries, ...]
-    values: tuple[Values, ...]
+    values: tuple[Floats, ...]
 
     def reply(self, before: Boundaries, target: int) -> Boundaries:
         """The best of those kept."""

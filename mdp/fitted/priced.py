@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
 from edrp.mdp.best_response import Workspace, from_the_right, weigh
 from edrp.mdp.partitions import Partitions
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie
 
 
@@ -29,10 +29,10 @@ class PricedClass:
     """
 
     graph: Trie
-    price: Values
+    price: Floats
     constant: float = 0.0
 
-    def replies(self, state_before: Values, partitions: Partitions | Boundaries) -> tuple[Values, Boundaries]:
+    def replies(self, state_before: Floats, partitions: Partitions | Boundaries) -> tuple[Floats, Boundaries]:
         """For each partition P, the least c(P, Q) + value(Q), and the Q that attains it; O(arcs) each.
 
         Parameters
@@ -92,7 +92,7 @@ def _reply(
             chosen[row, k + 1] = graph.boundary[v]
 
 
-def arc_intervals(graph: Trie) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def arc_intervals(graph: Trie) -> tuple[Ints, Ints]:
     """First task and end of the interval that each arc stands for, both of shape (arcs,)."""
     source = np.repeat(np.arange(graph.boundary.size), np.diff(graph.arc_start))
     return graph.boundary[source], graph.boundary[graph.arc_target]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.mdp.fitted.policies import Replies, SingleStep
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import sample_partitions
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.tasks import Boundaries, Values
-
-Classes = NDArray[np.int64]
+from edrp.mdp.tasks import Boundaries
 
 
-def draw_classes(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Classes:
+def draw_classes(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Ints:
     """A random sequence of classes after `start`, shape (steps,)."""
     cumulative = np.cumsum(model.transitions, axis=1)
     drawn, now = np.empty(steps, np.int64), start
@@ -25,7 +23,7 @@ def draw_classes(model: PolicyModel, start: int, steps: int, generator: np.rando
     return drawn
 
 
-def follow(policy: Replies, model: PolicyModel, start: Boundaries, classes: Classes) -> tuple[list[Boundaries], Values]:
+def follow(policy: Replies, model: PolicyModel, start: Boundaries, classes: Ints) -> tuple[list[Boundaries], Floats]:
     """Partitions and costs (bytes) of a policy along a sequence of classes."""
     visited, costs = [], np.empty(len(classes))
     before, state = start, model.tasks.state_before

@@ -8,18 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions, partition_bytes
-from edrp.mdp.tasks import Tasks, Values
+from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 
 if TYPE_CHECKING:
     from edrp.migration.policy import MigrationPolicyProblem
-
-Integers = NDArray[np.int64]
 
 
 class Size(NamedTuple):
@@ -69,7 +67,7 @@ class PolicyModel:
     counts: tuple[int, ...]
     tolerance: float
     allow_empty: bool
-    transitions: Values
+    transitions: Floats
     discount: float
 
     @classmethod
@@ -110,7 +108,7 @@ class PolicyModel:
         )
 
     @cached_property
-    def orders(self) -> tuple[Integers, ...]:
+    def orders(self) -> tuple[Ints, ...]:
         """By class, the rows of `partitions` in the order in which they are best searched from."""
         return tuple(colexicographic(each) for each in self.partitions)
 
@@ -124,7 +122,7 @@ class PolicyModel:
         """By class, the places and arcs of its partitions, however many there are."""
         return tuple(Trie.unnumbered(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
 
-    def followers(self, source: int) -> Integers:
+    def followers(self, source: int) -> Ints:
         """Classes that may follow class `source`."""
         return np.flatnonzero(self.transitions[source] > 0)
 

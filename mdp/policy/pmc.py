@@ -20,17 +20,15 @@ from time import perf_counter
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
 from edrp.mdp.best_response import best_replies
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.tasks import Values
 from edrp.mdp.trie import Lookahead, look_ahead
 from edrp.migration.projected_costs import ProjectedCosts
 
-Integers = NDArray[np.int64]
-ByClass = list[Values]
+ByClass = list[Floats]
 
 EVALUATIONS = 400
 """Look-up passes between two sweeps, at most."""
@@ -53,14 +51,14 @@ class Sweep(NamedTuple):
         c(P, Q) of the best reply Q, in bytes, and Q's row in its class.
     """
 
-    costs: list[Values]
-    replies: list[Integers]
+    costs: list[Floats]
+    replies: list[Ints]
 
 
 class Engine(Protocol):
     """Runs sweeps."""
 
-    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Integers] | None) -> Sweep:
+    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Ints] | None) -> Sweep:
         """Best replies of all states under `values`; `replies` of the sweep before help the search."""
         ...
 
@@ -77,7 +75,7 @@ class Threads:
 
     count: int = 2
 
-    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Integers] | None) -> Sweep:
+    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Ints] | None) -> Sweep:
         """Hand out chunks of states; the kernels release the interpreter lock."""
         ahead = look_aheads(model, values)
         found = empty_sweep(model)
@@ -87,7 +85,7 @@ class Threads:
             for first in range(0, order.size, CHUNK)
         ]
 
-        def run(job: tuple[int, Integers]) -> None:
+        def run(job: tuple[int, Ints]) -> None:
             source, rows = job
             before = None if replies is None else replies[source]
             sweep_rows(model, ahead, source, rows, before, found.costs[source], found.replies[source])
@@ -113,10 +111,10 @@ def sweep_rows(
     model: PolicyModel,
     ahead: Sequence[Lookahead],
     source: int,
-    rows: Integers,
-    before: Integers | None,
-    costs: Values,
-    replies: Integers,
+    rows: Ints,
+    before: Ints | None,
+    costs: Floats,
+    replies: Ints,
 ) -> None:
     """Best replies of some states of one class; fills `costs` and `replies`, shape (states, followers), at `rows`.
 
@@ -146,7 +144,7 @@ def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByClass) -> ByClass:
     return [_one_step(model, sweep, values, source) for source in range(len(model.counts))]
 
 
-def _one_step(model: PolicyModel, sweep: Sweep, values: ByClass, source: int) -> Values:
+def _one_step(model: PolicyModel, sweep: Sweep, values: ByClass, source: int) -> Floats:
     new = np.zeros(model.size.states[source])
     for column, target in enumerate(model.followers(source)):
         chance = model.transitions[source, target]
@@ -178,7 +176,7 @@ class Iteration:
     """
 
     values: ByClass
-    replies: list[Integers] | None = None
+    replies: list[Ints] | None = None
     sweeps: int = 0
     error_bound: float = float("inf")
     seconds: list[float] = field(default_factory=list)

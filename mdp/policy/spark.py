@@ -17,13 +17,13 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints, Ints32
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import cancelled_with_us
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.parameters import fingerprint, parameters_of
-from edrp.mdp.policy.pmc import CHUNK, ByClass, Integers, Sweep, empty_sweep, look_aheads, sweep_rows
+from edrp.mdp.policy.pmc import CHUNK, ByClass, Sweep, empty_sweep, look_aheads, sweep_rows
 from edrp.mdp.trie import Lookahead
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Run(NamedTuple):
 
     source: int
     first: int
-    before: NDArray[np.int32]
+    before: Ints32
 
 
 class Order(NamedTuple):
@@ -104,7 +104,7 @@ class Spark:
     session: SparkSession
     tasks: int | None = None
 
-    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Integers] | None) -> Sweep:
+    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Ints] | None) -> Sweep:
         """One job for all states; several in a row where the answers are too many to collect at once.
 
         Raises
@@ -147,7 +147,7 @@ def _chunks(model: PolicyModel) -> Iterator[tuple[int, int, int]]:
             yield source, first, min(first + CHUNK, count)
 
 
-def _run(model: PolicyModel, source: int, first: int, end: int, replies: list[Integers] | None) -> Run:
+def _run(model: PolicyModel, source: int, first: int, end: int, replies: list[Ints] | None) -> Run:
     rows = model.orders[source][first:end]
     if replies is None:
         return Run(source, first, np.full((rows.size, model.followers(source).size), -1, REPLY))

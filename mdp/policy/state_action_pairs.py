@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.tasks import Values
-
-Integers = NDArray[np.int64]
 
 
 class StateActionPairs(NamedTuple):
@@ -32,9 +29,9 @@ class StateActionPairs(NamedTuple):
         Sparse: probability of each state after a partition, so that C = −chance @ value.
     """
 
-    state: Integers
-    action: Integers
-    reward: Values
+    state: Ints
+    action: Ints
+    reward: Floats
     transition: sparse.csr_array
     chance: sparse.csr_array
 
@@ -76,7 +73,7 @@ def state_action_pairs(model: PolicyModel) -> StateActionPairs:
     return StateActionPairs(np.concatenate(states), action, np.concatenate(rewards), chance[action], chance)
 
 
-def _chances(model: PolicyModel, followers: list[Integers], sizes: Integers, first_state: Integers) -> sparse.csr_array:
+def _chances(model: PolicyModel, followers: list[Ints], sizes: Ints, first_state: Ints) -> sparse.csr_array:
     width = np.repeat([each.size for each in followers], sizes)
     starts = np.concatenate([[0], np.cumsum(width)])
     shares = [np.tile(model.transitions[source, each], sizes[source]) for source, each in enumerate(followers)]

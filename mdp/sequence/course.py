@@ -8,20 +8,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import Layers, Partitions, enumerate_partitions, layers, paths_to_end
 from edrp.mdp.policy.decisions import in_place
-from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
+from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import Assignment, Interval, load_limit
 
 if TYPE_CHECKING:
     from edrp.migration.sequence import MigrationSequence
 
-Integers = NDArray[np.int64]
 Path = tuple[Boundaries, ...]
 """The partition after each step."""
 
@@ -37,7 +36,7 @@ class PartitionClass:
         Number of intervals, most work of each, whether they may hold no task.
     """
 
-    work_before: Values
+    work_before: Floats
     nodes: int
     limit: float
     allow_empty: bool
@@ -73,7 +72,7 @@ class PartitionClass:
         return enumerate_partitions(self.work_before, self.nodes, self.limit, self.allow_empty, self.count)
 
     @cached_property
-    def order(self) -> Integers:
+    def order(self) -> Ints:
         """Rows of `partitions` in the order in which they are best searched from."""
         return colexicographic(self.partitions)
 
@@ -91,7 +90,7 @@ class Step(NamedTuple):
     members: PartitionClass
 
     @property
-    def state_before(self) -> Values:
+    def state_before(self) -> Floats:
         """Bytes of state before each boundary, shape (m + 1,)."""
         return self.tasks.state_before
 
@@ -158,7 +157,7 @@ class Course:
         """Whether every step has a partition within its load limit."""
         return all(step.members.layers.feasible for step in self.steps)
 
-    def costs(self, path: Sequence[Boundaries]) -> Values:
+    def costs(self, path: Sequence[Boundaries]) -> Floats:
         """State that moves at each step of a path, shape (steps,), bytes."""
         befores = [self.start, *path][: len(path)]
         moved = [
@@ -200,7 +199,7 @@ class Course:
         return tuple(found)
 
 
-def _owners(assignment: Sequence[Interval | None], tasks: int) -> Integers:
+def _owners(assignment: Sequence[Interval | None], tasks: int) -> Ints:
     """Node of each task."""
     owners = np.empty(tasks, np.int64)
     for node, each in enumerate(assignment):

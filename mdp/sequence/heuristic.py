@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import inner_loop
 from edrp.mdp.matching import gain_between
 from edrp.mdp.sequence.course import Course, Path, Step
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.two_sided import two_sided
-from edrp.mdp.tasks import Boundaries, Tasks, Values
+from edrp.mdp.tasks import Boundaries, Tasks
 
 LARGEST_POOL = 1000
 """Partitions of a step that are recombined, unless told otherwise; the newest are kept."""
@@ -93,7 +94,7 @@ def _forwards(
                     found[j], origins[j] = value, i
 
 
-def _neighbours(boundaries: Boundaries, work_before: Values, limit: float, *, allow_empty: bool) -> list[Boundaries]:
+def _neighbours(boundaries: Boundaries, work_before: Floats, limit: float, *, allow_empty: bool) -> list[Boundaries]:
     """Partitions with one inner boundary moved that keep the limit; empty intervals stay where they are."""
     found = []
     for position in range(1, boundaries.size - 1):
@@ -108,7 +109,7 @@ def _neighbours(boundaries: Boundaries, work_before: Values, limit: float, *, al
     return found
 
 
-def greedy_path(course: Course, state_factor: Values | float = 1.0) -> Path:
+def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
     """The best single step each time (state migration, section 3.3), as if state sizes were other by a factor.
 
     Raises

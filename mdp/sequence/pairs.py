@@ -13,13 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
-from edrp.mdp.tasks import Values
 from edrp.mdp.trie import Trie
-
-Integers = NDArray[np.int64]
 
 LEFT, RIGHT = 0, 1
 
@@ -37,11 +34,11 @@ class Side(NamedTuple):
         Greatest boundary at which an interval that begins there can end.
     """
 
-    boundary: Integers
-    arc_start: Integers
-    arc_target: Integers
-    level: Integers
-    reach: Integers
+    boundary: Ints
+    arc_start: Ints
+    arc_target: Ints
+    level: Ints
+    reach: Ints
 
     @classmethod
     def of(cls, graph: Trie) -> Side:
@@ -67,9 +64,9 @@ class Pairs(NamedTuple):
 
     left: Side
     right: Side
-    low: Integers
-    high: Integers
-    offset: Integers
+    low: Ints
+    high: Ints
+    offset: Ints
     count: int  # type: ignore[assignment] # hides that of tuples, which nobody needs
 
     @classmethod
@@ -91,8 +88,8 @@ class Choices(NamedTuple):
         How: 4·arc + 2·side whose interval closes + whether what the two intervals share is kept.
     """
 
-    value: Values
-    choice: NDArray[np.int32]
+    value: Floats
+    choice: Ints32
 
     @classmethod
     def room(cls, states: int) -> Choices:

@@ -21,17 +21,15 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.sequence.course import Course
 from edrp.mdp.sequence.pairs import LEFT, RIGHT, Choices, Pairs, Side, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.program import OutOfTimeError
 from edrp.mdp.sequence.subtrie import only, without
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie
-
-Integers = NDArray[np.int64]
 
 STRIDES = (4, 9)
 """Least stride, and the one above the greatest: longer ones raise the bound more per pass, shorter ones per second."""
@@ -107,7 +105,7 @@ class Relaxation:
         state_before = self.course.steps[t].state_before
         return float(least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, self._room))
 
-    def _excess(self, t: int) -> tuple[Values, Values]:
+    def _excess(self, t: int) -> tuple[Floats, Floats]:
         """By how much the least cost of a migration rises if an interval has to be left, or entered; infinite if it cannot."""
         least = self._solve(t)
         prices, state_before = (-self._prices[t], self._prices[t + 1]), self.course.steps[t].state_before

@@ -8,16 +8,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.mdp.best_response import best_replies
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.sequence.course import Path
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie, look_ahead
-
-Integers = NDArray[np.int64]
 
 CHUNK = 4096
 """Partitions that one call of the kernel answers, and between two looks at the clock."""
@@ -32,10 +30,10 @@ class Stage(NamedTuple):
     trie, partitions, order : the numbered class, its partitions, and the order in which to search from them.
     """
 
-    state_before: Values
+    state_before: Floats
     trie: Trie
     partitions: Partitions
-    order: Integers
+    order: Ints
 
 
 class LastStep(NamedTuple):
@@ -47,10 +45,10 @@ class LastStep(NamedTuple):
     graph : of the class.
     """
 
-    state_before: Values
+    state_before: Floats
     graph: Trie
 
-    def costs(self, partitions: Partitions | Boundaries) -> Values:
+    def costs(self, partitions: Partitions | Boundaries) -> Floats:
         """Least cost from each partition, in bytes."""
         return self._priced.replies(self.state_before, partitions)[0]
 
@@ -117,8 +115,8 @@ def best_path(
         return float(last.costs(start[np.newaxis])[0]), (last.reply(start),)
     with ThreadPoolExecutor(threads) as pool:
         values = _last_costs(stages[-1], last, pool, out_of_time)
-        kept: list[NDArray[np.int32]] = []
-        known: dict[tuple[int, int], NDArray[np.int32]] = {}
+        kept: list[Ints32] = []
+        known: dict[tuple[int, int], Ints32] = {}
         for here, there in zip(stages[-2::-1], stages[:0:-1], strict=True):
             pair = id(here.trie), id(there.trie)
             values, replies = _backwards(here, there, values, known.get(pair), pool, out_of_time)
@@ -134,8 +132,8 @@ def best_path(
     return float(value[0]), (*path, last.reply(path[-1]))
 
 
-def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Values:
-    def answer(first: int) -> Values:
+def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Floats:
+    def answer(first: int) -> Floats:
         if out_of_time():
             raise OutOfTimeError
         return last.costs(stage.partitions[first : first + CHUNK])
@@ -146,11 +144,11 @@ def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_t
 def _backwards(
     here: Stage,
     there: Stage,
-    values: Values,
-    incumbents: NDArray[np.int32] | None,
+    values: Floats,
+    incumbents: Ints32 | None,
     pool: ThreadPoolExecutor,
     out_of_time: Callable[[], bool],
-) -> tuple[Values, NDArray[np.int32]]:
+) -> tuple[Floats, Ints32]:
     """Least cost from each partition of one stage to the end, and the partition of the next that it leads to."""
     ahead = look_ahead(there.trie, values)
     found, replies = np.empty(here.trie.count), np.full(here.trie.count, -1)

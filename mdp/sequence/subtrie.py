@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Ints
 from edrp.core.kernels import inner_loop
 from edrp.mdp.partitions import Partitions, boundary_type
 from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie, number
 
-Integers = NDArray[np.int64]
 
-
-def without(graph: Trie, allowed: NDArray[np.bool_]) -> tuple[Trie, Integers]:
+def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
     """The class of those partitions all of whose arcs are allowed; unnumbered.
 
     Parameters

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 
 
 class Bands(NamedTuple):
@@ -38,7 +39,7 @@ def room_for_bands(tasks: int, nodes: int) -> Bands:
 
 
 @inner_loop
-def set_bands(bands: Bands, work_before: Values, limit: float, allow_empty: bool) -> bool:
+def set_bands(bands: Bands, work_before: Floats, limit: float, allow_empty: bool) -> bool:
     """Fill the bands for a load limit, in O(m + n′); False where no partition keeps to it."""
     reach, low, high = bands
     tasks, nodes = work_before.size - 1, low.size - 1
@@ -88,7 +89,7 @@ def tighten(bands: Bands, k: int) -> bool:
 
 
 @inlined
-def trim(bands: Bands, k: int, state_before: Values, gain: Values, most_lost: float) -> bool:
+def trim(bands: Bands, k: int, state_before: Floats, gain: Floats, most_lost: float) -> bool:
     """Drop boundaries at both ends behind which more state is lost; `gain` is the layer's best; False if nothing is left."""
     low, high, total = bands.low, bands.high, state_before[-1]
     while low[k] <= high[k] and total - state_before[low[k]] - gain[low[k]] > most_lost:

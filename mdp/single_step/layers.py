@@ -18,13 +18,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.single_step.bands import Bands
-from edrp.mdp.tasks import Boundaries, Values
-
-Counts = NDArray[np.int32]
+from edrp.mdp.tasks import Boundaries
 
 OPEN, TAKEN = 0, 1
 
@@ -42,14 +40,14 @@ class Line(NamedTuple):
         Which of these intervals holds each task.
     """
 
-    work_before: Values
-    state_before: Values
+    work_before: Floats
+    state_before: Floats
     old: Boundaries
     own: Boundaries
 
 
 @kernel
-def line_of(work_before: Values, state_before: Values, old_boundaries: Boundaries) -> Line:
+def line_of(work_before: Floats, state_before: Floats, old_boundaries: Boundaries) -> Line:
     """The tasks in order, and the old intervals without the empty ones."""
     own = np.empty(work_before.size - 1, np.int64)
     old = np.zeros(old_boundaries.size, np.int64)
@@ -78,13 +76,13 @@ class Room(NamedTuple):
     """
 
     boundary: Boundaries
-    gain: Values
-    moves: Counts
-    cell_gain: Values
-    cell_moves: Counts
-    pair_gain: Values
-    pair_moves: Counts
-    node_gain: Values
+    gain: Floats
+    moves: Ints32
+    cell_gain: Floats
+    cell_moves: Ints32
+    pair_gain: Floats
+    pair_moves: Ints32
+    node_gain: Floats
 
 
 @kernel
@@ -139,7 +137,7 @@ def _drop(room: Room, queue: int, head: int, tail: int, end: int) -> int:
 
 
 @inner_loop
-def _turn_over(line: Line, gain: Values, moves: Counts, node: int, end: int, room: Room, slack: float) -> None:
+def _turn_over(line: Line, gain: Floats, moves: Ints32, node: int, end: int, room: Room, slack: float) -> None:
     """Put the far window, from the end of `node` to `end`, into the stack that shrinks, and empty the other."""
     state, old = line.state_before, line.old
     cell, cell_moves, pair, pair_moves, largest = -np.inf, 0, -np.inf, 0, -np.inf
@@ -159,7 +157,7 @@ def _turn_over(line: Line, gain: Values, moves: Counts, node: int, end: int, roo
 
 
 @inner_loop
-def _grow(line: Line, gain: Values, moves: Counts, node: int, room: Room, slack: float) -> None:
+def _grow(line: Line, gain: Floats, moves: Ints32, node: int, room: Room, slack: float) -> None:
     """Add the boundaries of `node`, which lies before all that it holds, to the stack that grows."""
     state, begin, end = line.state_before, line.old[node], line.old[node + 1]
     cell, cell_moves, pair, pair_moves = room.cell_gain[-1], room.cell_moves[-1], room.pair_gain[-1], room.pair_moves[-1]
@@ -190,10 +188,10 @@ def set_layer(
     line: Line,
     bands: Bands,
     k: int,
-    before_gain: Values,
-    before_moves: Counts,
-    gain: Values,
-    moves: Counts,
+    before_gain: Floats,
+    before_moves: Ints32,
+    gain: Floats,
+    moves: Ints32,
     nothing_left: float,
     slack: float,
     room: Room,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.single_step.bands import Bands, tighten, trim
-from edrp.mdp.single_step.layers import OPEN, TAKEN, Counts, Line, Room, set_layer
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, Room, set_layer
+from edrp.mdp.tasks import Boundaries
 
 STORED_CELLS = 5_000_000
 """Cells of all layers that are kept for reading the partition back (24 bytes each); beyond, layers are computed twice."""
 
 
 @inlined
-def _set_first_layer(bands: Bands, gain: Values, moves: Counts) -> None:
+def _set_first_layer(bands: Bands, gain: Floats, moves: Ints32) -> None:
     tasks = bands.reach.size - 1
     for state in range(2):
         for boundary in range(bands.low[1], tasks):
@@ -24,7 +25,7 @@ def _set_first_layer(bands: Bands, gain: Values, moves: Counts) -> None:
 
 @inner_loop
 def largest_gain(
-    line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, gain: Values, moves: Counts, most_lost: float
+    line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, gain: Floats, moves: Ints32, most_lost: float
 ) -> float:
     """Gain of the best partition, or minus infinity where each loses more state than `most_lost`.
 
@@ -84,7 +85,7 @@ def partition_into(
 
 
 @inlined
-def _copy(gain: Values, moves: Counts, to_gain: Values, to_moves: Counts) -> None:
+def _copy(gain: Floats, moves: Ints32, to_gain: Floats, to_moves: Ints32) -> None:
     """Copy a layer; a loop compiles in a tenth of the time of an assignment of arrays."""
     for state in range(2):
         for boundary in range(gain.shape[1]):
@@ -99,10 +100,10 @@ def _next_boundary(
     first: int,
     alive_open: bool,
     alive_taken: bool,
-    gain: Values,
-    moves: Counts,
-    after_gain: Values,
-    after_moves: Counts,
+    gain: Floats,
+    moves: Ints32,
+    after_gain: Floats,
+    after_moves: Ints32,
     slack: float,
 ) -> tuple[int, bool, bool]:
     """The smallest end that the interval from `first` has in any best partition, and the states that go on from it.
@@ -142,8 +143,8 @@ def _leads(
     state: int,
     wanted: float,
     fewest: int,
-    gain: Values,
-    moves: Counts,
+    gain: Floats,
+    moves: Ints32,
     slack: float,
 ) -> tuple[bool, bool]:
     """Whether an interval attains the wanted gain and moves with the node at its end left open, and with it taken.

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
 from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import Counts, Line, Room, line_of, mirrored, room_for
+from edrp.mdp.single_step.layers import Line, Room, line_of, mirrored, room_for
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into
-from edrp.mdp.tasks import Boundaries, OldNodes, Tasks, Values
+from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit
 
 EQUAL_LOADS = 1e-12
@@ -64,8 +65,8 @@ def best_migration(
 
 @kernel
 def settle(
-    work_before: Values,
-    state_before: Values,
+    work_before: Floats,
+    state_before: Floats,
     old_boundaries: Boundaries,
     limit: float,
     allow_empty: bool,
@@ -142,8 +143,8 @@ def _needed(
     allow_empty: bool,
     slack: float,
     room: Room,
-    gain: Values,
-    moves: Counts,
+    gain: Floats,
+    moves: Ints32,
     most_lost: float,
 ) -> tuple[Boundaries, Boundaries]:
     """Least and greatest boundary in each layer, before and behind which no more than `most_lost` is lost.
@@ -161,7 +162,7 @@ def _needed(
 
 
 @inner_loop
-def _load_between(work_before: Values, above: float, below: float) -> float:
+def _load_between(work_before: Floats, above: float, below: float) -> float:
     """An attainable load strictly between two, next to their middle; NaN if there is none. O(m)."""
     middle = (above + below) / 2
     lower, upper = -np.inf, np.inf

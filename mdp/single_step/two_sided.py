@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS
 from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, line_of
-from edrp.mdp.tasks import Boundaries, Values
+from edrp.mdp.tasks import Boundaries
 
 
 def two_sided(
-    work_before: Values,
-    left_state: Values,
+    work_before: Floats,
+    left_state: Floats,
     left: Boundaries,
-    right_state: Values,
+    right_state: Floats,
     right: Boundaries,
     nodes: int,
     limit: float,
@@ -61,10 +62,10 @@ def two_sided(
 
 @kernel
 def meet(
-    work_before: Values,
-    left_state: Values,
+    work_before: Floats,
+    left_state: Floats,
     left: Boundaries,
-    right_state: Values,
+    right_state: Floats,
     right: Boundaries,
     limit: float,
     allow_empty: bool,
@@ -98,7 +99,7 @@ def meet(
 
 
 @inner_loop
-def _list_gains(line: Line, first: int, furthest: int, gains: Values) -> None:
+def _list_gains(line: Line, first: int, furthest: int, gains: Floats) -> None:
     """State that an interval [first, end) lets stay, for each end: gains[end, state at first, state left at end]."""
     state, old, node = line.state_before, line.old, line.own[first]
     far, last, largest = old[node + 1], node, 0.0
@@ -118,7 +119,7 @@ def _list_gains(line: Line, first: int, furthest: int, gains: Values) -> None:
 
 
 @inlined
-def _improve(cell: Values, after: Values, stay_left: Values, stay_right: Values) -> None:
+def _improve(cell: Floats, after: Floats, stay_left: Floats, stay_right: Floats) -> None:
     for left in range(2):
         for right in range(2):
             through_open = max(after[0] + stay_right[right, 0], after[1] + stay_right[right, 1])
@@ -132,10 +133,10 @@ def _read_back(
     before: Line,
     after: Line,
     bands: Bands,
-    best: Values,
-    stay_left: Values,
-    stay_right: Values,
-    so_far: Values,
+    best: Floats,
+    stay_left: Floats,
+    stay_right: Floats,
+    so_far: Floats,
     slack: float,
     boundaries: Boundaries,
 ) -> None:

@@ -14,15 +14,13 @@ and mostly far less.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.core.kernels import kernel
-
-Integers = NDArray[np.int64]
 
 
 @kernel
-def open_shop_phases(source: Integers, target: Integers, ticks: Integers, nodes: int) -> tuple[Integers, Integers, Integers]:
+def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tuple[Ints, Ints, Ints]:
     """Phases of a shortest schedule.
 
     Parameters
@@ -86,7 +84,7 @@ def open_shop_phases(source: Integers, target: Integers, ticks: Integers, nodes:
 
 
 @kernel
-def _incident_edges(source: Integers, target: Integers, nodes: int) -> tuple[Integers, Integers]:
+def _incident_edges(source: Ints, target: Ints, nodes: int) -> tuple[Ints, Ints]:
     """Edges of each vertex: those of vertex x are `incident[first[x]:first[x + 1]]`."""
     first = np.zeros(2 * nodes + 1, np.int64)
     for e in range(source.size):
@@ -107,15 +105,15 @@ def _incident_edges(source: Integers, target: Integers, nodes: int) -> tuple[Int
 def _cover(
     start: int,
     total: int,
-    source: Integers,
-    target: Integers,
-    remaining: Integers,
-    left: Integers,
-    first_edge: Integers,
-    incident: Integers,
-    match: Integers,
-    came: Integers,
-    queue: Integers,
+    source: Ints,
+    target: Ints,
+    remaining: Ints,
+    left: Ints,
+    first_edge: Ints,
+    incident: Ints,
+    match: Ints,
+    came: Ints,
+    queue: Ints,
 ) -> None:
     """Match a tight vertex without uncovering another tight one.
 
@@ -156,12 +154,12 @@ def _cover(
 
 @kernel
 def _fill(
-    source: Integers,
-    target: Integers,
-    remaining: Integers,
-    first_edge: Integers,
-    incident: Integers,
-    match: Integers,
+    source: Ints,
+    target: Ints,
+    remaining: Ints,
+    first_edge: Ints,
+    incident: Ints,
+    match: Ints,
     nodes: int,
 ) -> None:
     """Let idle senders send the most that they have left for an idle receiver: not needed to end on time, but ends sooner."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kernels import kernel
-
-Integers = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 
 def mini_migrations(
     before: ArrayLike, after: ArrayLike, most_move_ins: int, state_size: ArrayLike, work: ArrayLike | None = None
-) -> Integers:
+) -> Ints:
     """Assignments on the way from one to another, such that no step moves more than so many tasks to any node.
 
     The number of steps S is the least possible: the most tasks that come to one node, divided by
@@ -71,7 +69,7 @@ def mini_migrations(
     return np.where(np.arange(steps + 1)[:, None] > rank, new, old)
 
 
-def loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Values:
+def loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
     """Work of each node in each of several assignments, shape (assignments, nodes).
 
     Examples
@@ -82,7 +80,7 @@ def loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Values:
     return np.stack([np.bincount(row, np.asarray(work, np.float64), minlength=nodes) for row in np.asarray(assignments)])
 
 
-def _groups(node: Integers, size: Values, most: int) -> Integers:
+def _groups(node: Ints, size: Floats, most: int) -> Ints:
     """Group of each task: those of a node, largest first, in groups of `most`; groups are numbered from 0."""
     order = np.lexsort((-size, node))
     sorted_node = node[order]
@@ -94,7 +92,7 @@ def _groups(node: Integers, size: Values, most: int) -> Integers:
 
 
 @kernel
-def _edge_colours(left: Integers, right: Integers, colours: int) -> Integers:
+def _edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
     """Proper colouring of the edges (left[e], right[e]) of a bipartite graph whose degrees are at most `colours`.
 
     Edge after edge takes a colour that is free on its left; if that is taken on its right, the path that
@@ -131,7 +129,7 @@ def _edge_colours(left: Integers, right: Integers, colours: int) -> Integers:
     return colour
 
 
-def _order(step: Integers, old: Integers, new: Integers, moved: Integers, work: Values) -> Integers:
+def _order(step: Ints, old: Ints, new: Ints, moved: Ints, work: Floats) -> Ints:
     """Steps in an order that keeps every node below the larger of its work before and after, as far as the next step can."""
     nodes = int(max(old.max(), new.max())) + 1
     change = np.zeros((int(step.max()) + 1, nodes))
@@ -148,7 +146,7 @@ def _order(step: Integers, old: Integers, new: Integers, moved: Integers, work: 
     return np.array(order, np.int64)
 
 
-def _check(old: Integers, new: Integers, size: Values, work: Values | None, most_move_ins: int) -> None:
+def _check(old: Ints, new: Ints, size: Floats, work: Floats | None, most_move_ins: int) -> None:
     faults = []
     named = {"after": new, "state_size": size} if work is None else {"after": new, "state_size": size, "work": work}
     for place, array in named.items():

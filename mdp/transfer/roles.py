@@ -9,13 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.migration.intervals import Interval, Move, uncovered
-
-Nodes = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 
 class NodeRoles(NamedTuple):
@@ -24,12 +22,12 @@ class NodeRoles(NamedTuple):
     `to_stay` are not touched, `to_move_out` leave for another node, `to_move_in` come from another node.
     """
 
-    to_stay: Nodes
-    to_move_out: Nodes
-    to_move_in: Nodes
+    to_stay: Ints
+    to_move_out: Ints
+    to_move_in: Ints
 
 
-def nodes_of_tasks(assignment: Sequence[Interval | None], tasks: int) -> Nodes:
+def nodes_of_tasks(assignment: Sequence[Interval | None], tasks: int) -> Ints:
     """Node that holds each task, shape (tasks,), from one half-open interval per node (None: removed).
 
     Raises
@@ -82,7 +80,7 @@ def roles(before: ArrayLike, after: ArrayLike, nodes: int | None = None) -> tupl
     )
 
 
-def traffic_between(before: ArrayLike, after: ArrayLike, state_size: ArrayLike, nodes: int | None = None) -> Values:
+def traffic_between(before: ArrayLike, after: ArrayLike, state_size: ArrayLike, nodes: int | None = None) -> Floats:
     """Bytes that go from each node (row) to each node (column), shape (nodes, nodes), nothing on the diagonal.
 
     Examples
@@ -98,7 +96,7 @@ def traffic_between(before: ArrayLike, after: ArrayLike, state_size: ArrayLike, 
     return traffic
 
 
-def traffic_of(moves: Iterable[Move], nodes: int | None = None) -> Values:
+def traffic_of(moves: Iterable[Move], nodes: int | None = None) -> Floats:
     """As `traffic_between`, from the moves of a plan.
 
     Examples

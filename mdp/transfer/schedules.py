@@ -6,12 +6,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.transfer.kernels import open_shop_phases
-
-Values = NDArray[np.float64]
 
 TICKS = 2.0**50
 """At least this many ticks, at most twice as many, make up a schedule; a transfer is timed to within one of them."""
@@ -128,7 +127,7 @@ def schedule_transfers(
     return TransferSchedule(phases, float(ends[-1] * tick) if phases else 0.0, float(bound), float(fluid))
 
 
-def _parts(size: Values, ticks: NDArray[np.int64], durations: NDArray[np.int64], active: NDArray[np.int64]) -> Values:
+def _parts(size: Floats, ticks: Ints, durations: Ints, active: Ints) -> Floats:
     """Bytes that each use of an edge sends; the last use sends what the others have left."""
     parts = size[active] * (durations / ticks[active])
     last = active.size - 1 - np.unique(active[::-1], return_index=True)[1]
@@ -137,7 +136,7 @@ def _parts(size: Values, ticks: NDArray[np.int64], durations: NDArray[np.int64],
     return parts
 
 
-def _checked_traffic(traffic: ArrayLike) -> Values:
+def _checked_traffic(traffic: ArrayLike) -> Floats:
     sizes = np.asarray(traffic, dtype=np.float64)
     if sizes.ndim != 2 or sizes.shape[0] != sizes.shape[1]:
         why = "must have one row and one column per node"
@@ -153,7 +152,7 @@ def _checked_traffic(traffic: ArrayLike) -> Values:
     return sizes
 
 
-def _checked_links(uplink: ArrayLike, downlink: ArrayLike | None, nodes: int) -> tuple[Values, Values]:
+def _checked_links(uplink: ArrayLike, downlink: ArrayLike | None, nodes: int) -> tuple[Floats, Floats]:
     links = []
     faults: list[Fault] = []
     for place, given in (("uplink", uplink), ("downlink", uplink if downlink is None else downlink)):

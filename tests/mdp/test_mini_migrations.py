@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
 from edrp.mdp.transfer.roles import roles, traffic_between
 from edrp.mdp.transfer.schedules import schedule_transfers
 
-Assignment = NDArray[np.int64]
 
-
-def random_plan(seed: int) -> tuple[Assignment, Assignment, NDArray[np.float64], NDArray[np.float64], int]:
+def random_plan(seed: int) -> tuple[Ints, Ints, Floats, Floats, int]:
     """Two assignments of up to 60 tasks to up to 8 nodes, sizes (some zero), work, and a limit of move-ins."""
     generator = np.random.default_rng(seed)
     tasks, nodes = int(generator.integers(1, 60)), int(generator.integers(1, 9))
@@ -25,7 +23,7 @@ def random_plan(seed: int) -> tuple[Assignment, Assignment, NDArray[np.float64],
     return before, after, size, generator.random(tasks), int(generator.integers(1, 6))
 
 
-def move_ins(before: Assignment, after: Assignment, nodes: int) -> NDArray[np.int64]:
+def move_ins(before: Ints, after: Ints, nodes: int) -> Ints:
     """Tasks that come to each node."""
     return np.bincount(after[before != after], minlength=nodes)
 
@@ -69,7 +67,7 @@ def test_steps_together_take_little_longer_than_the_migration_at_once() -> None:
 def test_order_by_work_lowers_the_peak() -> None:
     """Over random plans, the most that any node has beyond its work before and after is smaller on average."""
 
-    def excess(path: Assignment, work: NDArray[np.float64]) -> float:
+    def excess(path: Ints, work: Floats) -> float:
         held = loads(path, work, 8)
         return float((held - np.maximum(held[0], held[-1])).max())
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
 from edrp.migration.intervals import moves_between
 
 
-def random_traffic(generator: np.random.Generator) -> NDArray[np.float64]:
+def random_traffic(generator: np.random.Generator) -> Floats:
     """Between 1 and 12 nodes, sparse or dense, sizes even, skewed, whole or tiny beside huge."""
     nodes = int(generator.integers(1, 13))
     sizes = [
@@ -26,14 +26,14 @@ def random_traffic(generator: np.random.Generator) -> NDArray[np.float64]:
     return sizes
 
 
-def random_links(generator: np.random.Generator, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def random_links(generator: np.random.Generator, nodes: int) -> tuple[Floats, Floats]:
     """Equal links, or links that differ tenfold."""
     if generator.random() < 0.5:
         return np.full(nodes, 125e6), np.full(nodes, 125e6)
     return 10.0 ** generator.uniform(7, 8, nodes), 10.0 ** generator.uniform(7, 8, nodes)
 
 
-def check(schedule: TransferSchedule, traffic: NDArray[np.float64], up: NDArray[np.float64], down: NDArray[np.float64]) -> None:
+def check(schedule: TransferSchedule, traffic: Floats, up: Floats, down: Floats) -> None:
     """Everything arrives, no node is used twice in a phase, no link is overdriven, phases follow each other without a gap."""
     delivered = np.zeros_like(traffic)
     clock = 0.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.validation.benchmark.measures import NEAR, compared_runs
 
 POINTS = 80
@@ -16,15 +16,13 @@ POINTS = 80
 LEAST_SECONDS = 1e-6
 """Shorter times are not told apart."""
 
-Values = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A step curve of one method: `y` holds from `x` on, shapes (n,)."""
 
-    x: Values
-    y: Values
+    x: Floats
+    y: Floats
 
     def at(self, x: float) -> float:
         """Height at `x`; 0 before the first step.
@@ -68,7 +66,7 @@ def performance_profiles(costs: pd.DataFrame) -> dict[str, Curve]:
     return curves
 
 
-def _ratio(value: Values, best: Values) -> Values:
+def _ratio(value: Floats, best: Floats) -> Floats:
     """Value over best, 1 where they are the same (both 0 included), infinite where the method failed."""
     ratio = np.full(value.shape, np.inf)
     done = np.isfinite(value)
@@ -134,7 +132,7 @@ def one_shot(runs: pd.DataFrame) -> dict[str, tuple[float, float]]:
     return {str(method): (float(seconds), float(gap)) for method, seconds, gap in each.itertuples()}
 
 
-def _steps(run: object) -> tuple[Values, Values, bool]:
+def _steps(run: object) -> tuple[Floats, Floats, bool]:
     """Times and gaps of a run's answers, its last one included, and whether it had one before the end."""
     trace = [step for step in run.trace or () if step["objective"] is not None]  # type: ignore[attr-defined]
     solved, seconds, reference = run.solved, run.seconds, run.reference  # type: ignore[attr-defined]
@@ -150,7 +148,7 @@ def _relative(objective: float, reference: float) -> float:
     return min(1.0, max(0.0, (objective - reference) / max(abs(objective), 1e-12)))
 
 
-def _held(grid: Values, seconds: Values, gaps: Values) -> Values:
+def _held(grid: Floats, seconds: Floats, gaps: Floats) -> Floats:
     """Gap of the answer that a run holds at each time of a grid."""
     if not seconds.size:
         return np.ones_like(grid)

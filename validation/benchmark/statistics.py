@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
+
+from edrp.core.arrays import Floats
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 TIE = 1e-9
 """Gaps that differ by no more than this are equal."""
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _compare(first: str, second: str, ours: Mapping[str, float], theirs: Mapping
     )
 
 
-def _rank_biserial(differing: Values) -> float:
+def _rank_biserial(differing: Floats) -> float:
     """(sum of ranks in favour of the first - in favour of the second) / sum of all ranks."""
     ranks = stats.rankdata(np.abs(differing))
     return float((ranks[differing < 0].sum() - ranks[differing > 0].sum()) / ranks.sum())

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from edrp.core.arrays import Floats
 
 CONFIDENCE = 0.95
 
@@ -33,7 +34,7 @@ def gravest(verdicts: Iterable[Verdict]) -> Verdict:
     return min(verdicts, key=GRAVITY.index)
 
 
-def interval(values: NDArray[np.float64]) -> Interval:
+def interval(values: Floats) -> Interval:
     """The mean of values and its confidence interval (95 %) by Student's t.
 
     Examples

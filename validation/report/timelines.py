@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.files import write_whole
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -18,7 +19,7 @@ LONG, LONGER = 6 * HOUR, 2 * DAY
 """Seconds from which an axis counts hours, and days."""
 
 
-def amount_at(time: NDArray[np.float64], spans: Iterable[tuple[float, float | None, float]]) -> NDArray[np.float64]:
+def amount_at(time: Floats, spans: Iterable[tuple[float, float | None, float]]) -> Floats:
     """Sum of the amounts that are there at each time: from the start of their span until before its end (None: never).
 
     >>> amount_at(np.array([0.0, 1.0, 2.0, 3.0]), [(1.0, 3.0, 2.0), (2.0, None, 0.5)]).tolist()
@@ -33,11 +34,11 @@ def amount_at(time: NDArray[np.float64], spans: Iterable[tuple[float, float | No
     ).reshape(-1, 2)
     steps = steps[np.argsort(steps[:, 0], kind="stable")]
     reached = np.concatenate([[0.0], np.cumsum(steps[:, 1])])
-    found: NDArray[np.float64] = reached[np.searchsorted(steps[:, 0], time, side="right")]
+    found: Floats = reached[np.searchsorted(steps[:, 0], time, side="right")]
     return found
 
 
-def count_at(time: NDArray[np.float64], spans: Iterable[tuple[float, float | None]]) -> NDArray[np.int64]:
+def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
     """How many spans hold each time: from their start until before their end (None: never).
 
     >>> count_at(np.array([0.0, 1.0, 2.0, 3.0]), [(1.0, 3.0), (2.0, None)]).tolist()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.families.mapping.preferential import preferential_links
 from edrp.datasets.random_streams import random_stream
@@ -161,11 +161,11 @@ def _link_count(servers: int) -> int:
     return sum(min(JOINED_BY, server) for server in range(1, servers))
 
 
-def _truncated_power_law(count: int, random: np.random.Generator) -> NDArray[np.float64]:
+def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:
     """Bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
     least, most = BANDWIDTHS
     reached = 1 - (least / most) ** BANDWIDTH_EXPONENT
-    drawn: NDArray[np.float64] = least * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
+    drawn: Floats = least * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
     return drawn
 
 

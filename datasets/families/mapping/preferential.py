@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 
 
@@ -60,7 +60,7 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
     return found
 
 
-def _preferred(weight: NDArray[np.float64], random: np.random.Generator) -> int:
+def _preferred(weight: Floats, random: np.random.Generator) -> int:
     """An index, with probability proportional to its weight."""
     reached = np.cumsum(weight)
     return int(np.searchsorted(reached, random.random() * reached[-1], side="right"))

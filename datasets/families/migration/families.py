@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.datasets.families.family import Family
 from edrp.datasets.migration.skew import WORK, WorkMaker, state_of
 from edrp.datasets.rounding import rounded
@@ -16,7 +16,6 @@ from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem, migration_clashes
 
-Floats = NDArray[np.float64]
 Fields = dict[str, Any]
 
 TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 24, 24

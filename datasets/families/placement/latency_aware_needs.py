@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.document import Resources, named_resources
 from edrp.datasets.families.placement.shapes import Shape
 from edrp.datasets.rounding import rounded
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
-
-Floats = NDArray[np.float64]
 
 CPU, MEMORY = "cpu", "memory"
 """Resources: cores and bytes."""

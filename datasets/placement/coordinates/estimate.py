@@ -7,17 +7,15 @@ from functools import cached_property
 from itertools import combinations, permutations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.datasets.placement.coordinates.springs import random_directions, relax
 from edrp.placement.delays import with_delays
 from edrp.placement.network import BYTES_PER_LINK, Network, Node
-
-Values = NDArray[np.float64]
 
 MOST_LEFT_OUT = 16
 """Measurements of a supervisor that its error estimate leaves out in turn."""
@@ -40,23 +38,23 @@ class LatencyEstimate:
     """
 
     supervisors: tuple[str, ...]
-    coordinates: Values
-    measured: Values
+    coordinates: Floats
+    measured: Floats
     parameters: SpringParameters
     seed: int
 
     @cached_property
-    def distance(self) -> Values:
+    def distance(self) -> Floats:
         """Latency by coordinates alone in seconds, shape (supervisors, supervisors)."""
         return np.asarray(squareform(pdist(self.coordinates)))
 
     @cached_property
-    def delay(self) -> Values:
+    def delay(self) -> Floats:
         """The best that is known, in seconds: what was measured as it was measured, the rest by coordinates."""
         return np.where(np.isnan(self.measured), self.distance, self.measured)
 
     @cached_property
-    def error(self) -> Values:
+    def error(self) -> Floats:
         """Relative error that each supervisor expects of its estimates, shape (supervisors,).
 
         The median, over its own measurements, of the difference between a measurement and the estimate that its other

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.measurements import (
@@ -24,8 +24,6 @@ from edrp.datasets.placement.coordinates.measurements import (
     looking_up,
 )
 from edrp.datasets.placement.coordinates.simulation import Measure, SpringParameters, Supervisors
-
-Values = NDArray[np.float64]
 
 AS_A_RULE = SpringParameters()
 
@@ -116,7 +114,7 @@ def estimation_rounds(
         yield LatencyEstimate(names, position.copy(), _symmetric(measured), parameters, seed)
 
 
-def _before(names: tuple[str, ...], parameters: SpringParameters, start: LatencyEstimate | None) -> tuple[Values, Values]:
+def _before(names: tuple[str, ...], parameters: SpringParameters, start: LatencyEstimate | None) -> tuple[Floats, Floats]:
     """Positions and measurements before the first round."""
     position = np.zeros((len(names), parameters.dimension))
     measured = np.full((len(names), len(names)), np.nan)
@@ -134,7 +132,7 @@ def _before(names: tuple[str, ...], parameters: SpringParameters, start: Latency
     return position, measured
 
 
-def _symmetric(measured: Values) -> Values:
+def _symmetric(measured: Floats) -> Floats:
     """The mean of both directions, or the one that was measured."""
     one = np.where(np.isnan(measured), measured.T, measured)
     other = np.where(np.isnan(measured.T), measured, measured.T)

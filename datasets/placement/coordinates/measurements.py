@@ -9,11 +9,11 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.document import duplicates
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.placement.coordinates.simulation import Index, Measure
+from edrp.datasets.placement.coordinates.simulation import Measure
 
-Values = NDArray[np.float64]
 Pairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]
 """Measurements: the seconds of each pair, in a mapping or as triples; where a pair comes again its median counts."""
 Sampled = Callable[[str, str], float] | NDArray[Any]
@@ -35,7 +35,7 @@ def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Values) -> None:
+def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Floats) -> None:
     """Write measurements of pairs into a symmetric matrix, over what it held for them."""
     triples = ((u, v, seconds) for (u, v), seconds in pairs.items()) if isinstance(pairs, Mapping) else pairs
     position = {name: index for index, name in enumerate(names)}
@@ -59,7 +59,7 @@ def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Values) -> None:
         measured[u, v] = measured[v, u] = np.median(values)
 
 
-def checked_matrix(names: tuple[str, ...], matrix: NDArray[Any]) -> Values:
+def checked_matrix(names: tuple[str, ...], matrix: NDArray[Any]) -> Floats:
     """A matrix of latencies, NaN on the diagonal and where neither direction is known."""
     size = len(names)
     if matrix.shape != (size, size):
@@ -75,7 +75,7 @@ def checked_matrix(names: tuple[str, ...], matrix: NDArray[Any]) -> Values:
     return np.where(np.isnan(values), values.T, values)
 
 
-def check_joined(names: tuple[str, ...], measured: Values) -> None:
+def check_joined(names: tuple[str, ...], measured: Floats) -> None:
     """Refuse supervisors that no chain of measurements joins to the others: nothing says how far they are."""
     if len(names) == 1:
         return
@@ -92,10 +92,10 @@ def check_joined(names: tuple[str, ...], measured: Values) -> None:
         raise InvalidInstanceError(faults)
 
 
-def looking_up(matrix: Values, noise: float, random: np.random.Generator) -> Measure:
+def looking_up(matrix: Floats, noise: float, random: np.random.Generator) -> Measure:
     """Measure by looking into a matrix, with log-normal noise."""
 
-    def measure(u: int, peers: Index) -> Values:
+    def measure(u: int, peers: Ints) -> Floats:
         exact = matrix[u, peers]
         return exact * np.exp(noise * random.standard_normal(peers.size)) if noise else exact
 
@@ -105,7 +105,7 @@ def looking_up(matrix: Values, noise: float, random: np.random.Generator) -> Mea
 def calling(names: tuple[str, ...], latency: Callable[[str, str], float]) -> Measure:
     """Measure by calling a user's function."""
 
-    def measure(u: int, peers: Index) -> Values:
+    def measure(u: int, peers: Ints) -> Floats:
         values = [latency(names[u], names[v]) for v in peers]
         faults = [
             Fault(f"latency({names[u]!r}, {names[v]!r})", str(seconds), why)

@@ -8,15 +8,13 @@ from heapq import heapify, heappop, heappush
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.document import Document, Faults, NonNegative
 from edrp.datasets.placement.coordinates.springs import random_directions, relax
 
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
-Measure = Callable[[int, Index], Values]
+Measure = Callable[[int, Ints], Floats]
 """Seconds from one supervisor to each of some peers."""
 AtLeastOne = Annotated[int, Field(ge=1)]
 
@@ -88,12 +86,12 @@ class Supervisors:
     reachable : for each supervisor, those that it can measure.
     """
 
-    position: Values
-    measured: Values
-    reachable: list[Index]
+    position: Floats
+    measured: Floats
+    reachable: list[Ints]
     parameters: SpringParameters
     random: np.random.Generator
-    _near: dict[int, Index] = field(default_factory=dict)
+    _near: dict[int, Ints] = field(default_factory=dict)
 
     def update(self, u: int, measure: Measure) -> None:
         """Supervisor u measures, and moves to where its springs rest (Alg. 1)."""
@@ -109,7 +107,7 @@ class Supervisors:
         springs = (self.position[peers], self.measured[u, peers], directions)
         relax(self.position[u], *springs, parameters.force, parameters.least_move, parameters.moves)
 
-    def _select(self, u: int) -> Index:
+    def _select(self, u: int) -> Ints:
         near = self._near.get(u, np.empty(0, np.int64))
         others = np.setdiff1d(self.reachable[u], near, assume_unique=True)
         wanted = min(self.parameters.peers - near.size, others.size)

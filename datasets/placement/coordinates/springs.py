@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import kernel
-
-Values = NDArray[np.float64]
 
 COINCIDENT = 1e-9
 """Distance over latency below which two positions count as one."""
@@ -17,7 +15,7 @@ FIRST_STEP = 1e-3
 
 
 @kernel
-def relax(position: Values, peers: Values, latency: Values, directions: Values, force: float, least: float, moves: int) -> int:
+def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, force: float, least: float, moves: int) -> int:
     """Let springs of rest length `latency` move a supervisor while its peers stand still (Alg. 1, lines 4–15).
 
     The force of Alg. 2 in its scale-free form: peer p, at distance d in the direction e, pulls with
@@ -76,7 +74,7 @@ def relax(position: Values, peers: Values, latency: Values, directions: Values, 
     return moves
 
 
-def random_directions(random: np.random.Generator, count: int, dimension: int) -> Values:
+def random_directions(random: np.random.Generator, count: int, dimension: int) -> Floats:
     """Unit vectors, uniform on the sphere, shape (count, dimension)."""
     drawn = random.standard_normal((count, dimension))
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))

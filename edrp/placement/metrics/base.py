@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 
 if TYPE_CHECKING:
@@ -27,11 +25,11 @@ class Expressions(Protocol):
     program: Program
     compiled: Compiled
 
-    def replica_sum(self, weights: NDArray[np.float64]) -> Linear:
+    def replica_sum(self, weights: Floats) -> Linear:
         """Σ over operators i of `weights[i]` × number of replicas of i."""
         ...
 
-    def stream_pair_sum(self, weights: NDArray[np.float64]) -> Linear:
+    def stream_pair_sum(self, weights: Floats) -> Linear:
         """Σ over streams e and nodes u, v of `weights[e, u, v]` × share of e that flows from u to v (EDRP, eq. 4)."""
         ...
 
@@ -43,11 +41,11 @@ class Expressions(Protocol):
         """A column that is at least every operator's downtime (EDRP, eqs. 10–11, 14; for Storm eq. 33)."""
         ...
 
-    def node_in_use(self) -> NDArray[np.int64]:
+    def node_in_use(self) -> Ints:
         """Shape (nodes,): columns that are 1 where any replica runs."""
         ...
 
-    def link_in_use(self) -> NDArray[np.int64]:
+    def link_in_use(self) -> Ints:
         """Shape (nodes, nodes): columns that are 1 where any stream flows from u to v; -1 on the diagonal."""
         ...
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.formulations.placement.column_generation.windows import Window
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +26,13 @@ class Certificate:
         The same, of placements that use at least one supervisor of the class; infinite where the window forbids it.
     """
 
-    worth: Values
-    least: Values
+    worth: Floats
+    least: Floats
     bound: float
-    using: Values
+    using: Floats
 
 
-def certificate(fixed: float, worth: Values, least: Values, window: Window) -> Certificate:
+def certificate(fixed: float, worth: Floats, least: Floats, window: Window) -> Certificate:
     """Bound the score by `fixed + Σ worth·instances` (given as `fixed`) and the cheapest numbers of supervisors.
 
     Covering every instance is dropped and priced instead, so that supervisors are chosen one by one: those that a class
@@ -52,7 +50,7 @@ def certificate(fixed: float, worth: Values, least: Values, window: Window) -> C
     return Certificate(worth, least, fixed + _cheapest(least, window, None), using)
 
 
-def _cheapest(least: Values, window: Window, forced: int | None) -> float:
+def _cheapest(least: Floats, window: Window, forced: int | None) -> float:
     lowest, highest = np.array(window.class_least), np.array(window.class_most)
     if forced is not None:
         lowest[forced] = max(lowest[forced], 1)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.selection import Candidates
 from edrp.formulations.placement.column_generation.windows import Window
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 MOST_LISTED = 20_000
 """Choices that are listed at most."""
@@ -23,7 +20,7 @@ PATH_STEPS = 20
 """Patterns that could be tried while the longest path is computed once."""
 
 
-def list_choices(model: Model, candidates: Candidates, window: Window, between: Values) -> Index | None:
+def list_choices(model: Model, candidates: Candidates, window: Window, between: Floats) -> Ints | None:
     """Every choice below the candidates' limit, best first by score without latency; None where they are too many.
 
     `between` is the least seconds between different supervisors of two classes, shape (classes, classes).
@@ -50,7 +47,7 @@ def list_choices(model: Model, candidates: Candidates, window: Window, between: 
     listed = listed[:met]
     score = np.where(listed >= 0, candidates.cost[rank][listed], 0.0).sum(axis=1)
     listed = np.where(listed >= 0, rank[listed], -1)
-    chosen: Index = listed[np.argsort(score, kind="stable")]
+    chosen: Ints = listed[np.argsort(score, kind="stable")]
     return chosen
 
 

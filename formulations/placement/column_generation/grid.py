@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
+from edrp.core.arrays import Floats, Ints
 
 MOST_ENTRIES = 6_000_000
 """Entries of all tables of a class."""
@@ -39,14 +37,14 @@ class Grid:
         Whether needs are whole numbers of cells on both axes, so that a finer grid would say the same.
     """
 
-    axis: Index
-    unit: Values
-    cells: Index
-    need: Index
+    axis: Ints
+    unit: Floats
+    cells: Ints
+    need: Ints
     exact: bool
 
 
-def grid_of(demand: Values, capacity: Values, most: Index, fineness: tuple[int, int]) -> Grid:
+def grid_of(demand: Floats, capacity: Floats, most: Ints, fineness: tuple[int, int]) -> Grid:
     """A grid over the (at most two) resources that are shortest, the shortest first.
 
     Parameters
@@ -78,7 +76,7 @@ def grid_of(demand: Values, capacity: Values, most: Index, fineness: tuple[int, 
     return Grid(axis, unit, cells, need, exact)
 
 
-def common_divisor(amounts: Values) -> float:
+def common_divisor(amounts: Floats) -> float:
     """Largest amount of which all are multiples, up to rounding.
 
     >>> round(common_divisor(np.array([0.15, 0.35, 0.1])), 9)

@@ -7,14 +7,11 @@ from typing import Any
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from edrp.backends.base import FEASIBILITY_TOLERANCE, in_fresh_thread
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.windows import Window
-
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _Status: Any = highspy.HighsModelStatus
 
@@ -36,9 +33,9 @@ class Relaxation:
     """
 
     value: float
-    worth: Values
-    fee: Values
-    use: Values
+    worth: Floats
+    fee: Floats
+    use: Floats
     uncovered: float
 
 
@@ -48,11 +45,11 @@ class Pool:
 
     model: Model
     owner: list[int] = field(default_factory=list)
-    pattern: list[Index] = field(default_factory=list)
+    pattern: list[Ints] = field(default_factory=list)
     cost: list[float] = field(default_factory=list)
     _known: set[tuple[int, bytes]] = field(default_factory=set)
 
-    def add(self, owner: int, patterns: Index) -> None:
+    def add(self, owner: int, patterns: Ints) -> None:
         """Add patterns of a class, shape (patterns, operators), but for those already there."""
         saved = self.model.saved(patterns)
         for pattern, gain in zip(patterns, saved, strict=True):
@@ -137,7 +134,7 @@ class Master:
             self._add(np.array(pool.cost[self.columns :]), rows, entries)
         self.columns = len(pool.cost)
 
-    def _add(self, cost: Values, rows: list[NDArray[np.int32]], entries: list[Values]) -> None:
+    def _add(self, cost: Floats, rows: list[Ints32], entries: list[Floats]) -> None:
         starts = np.cumsum([0, *(each.size for each in rows)])[:-1].astype(np.int32)
         count = len(rows)
         self.solver.addCols(

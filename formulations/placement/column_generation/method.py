@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.core.methods import Method, Options, get_method
 from edrp.core.parameters import read_parameters
 from edrp.core.solution import Answer, StoppedBecause
@@ -100,7 +100,7 @@ def _reporter(options: Options) -> Callable[[float | None, float], None]:
 
 def _starts(
     problem: LatencyAwareProblem, compiled: Compiled, model: Model, options: Options, parameters: ColumnGenerationParameters
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Counts of the start asked for and the current deployment, where feasible, of first fits, and of a search."""
     if not model.classes:
         return []

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
-
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +25,9 @@ class SupervisorClass:
         Instances of each operator that one of them may hold, other operators aside.
     """
 
-    members: Index
-    capacity: Values
-    most: Index
+    members: Ints
+    capacity: Floats
+    most: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +54,15 @@ class Model:
     """
 
     compiled: Compiled
-    instances: Index
-    together: Values
-    demand: Values
+    instances: Ints
+    together: Floats
+    demand: Floats
     classes: tuple[SupervisorClass, ...]
     price: float
     apart: float
     second: float
-    source: Index
-    target: Index
+    source: Ints
+    target: Ints
 
     @property
     def largest_score(self) -> float:
@@ -74,7 +71,7 @@ class Model:
         latency = self.second * float(delay.max(initial=0.0)) * self.instances.size
         return self.apart + self.price * sum(each.members.size for each in self.classes) + latency
 
-    def saved(self, patterns: Index) -> Values:
+    def saved(self, patterns: Ints) -> Floats:
         """Score that each pattern saves, shape (patterns,), from patterns of shape (patterns, operators)."""
         pairs = np.triu(self.together)
         return np.einsum("pa,ab,pb->p", patterns, pairs, patterns, optimize=True)
@@ -107,7 +104,7 @@ def model_of(compiled: Compiled) -> Model:
     )
 
 
-def _classes(candidate: NDArray[np.bool_], capacity: Values, demand: Values, instances: Index) -> tuple[SupervisorClass, ...]:
+def _classes(candidate: Bools, capacity: Floats, demand: Floats, instances: Ints) -> tuple[SupervisorClass, ...]:
     """Supervisors of equal capacity that the same operators may use; those that nothing fits on are left out."""
     found: dict[bytes, list[int]] = {}
     for u in range(capacity.shape[0]):

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
+from edrp.core.arrays import Bools, Floats, Ints
 
 MOST_STATES = 4096
 """Combinations of counts that are remembered at once; streams beyond that are bounded instead."""
@@ -37,15 +35,15 @@ class Order:
         By operators: score per product of counts where a stream is bounded instead of remembered, else 0.
     """
 
-    operators: Index
-    states: Index
-    first: Index
-    saving: Values
-    following: Index
-    let_go: Values
+    operators: Ints
+    states: Ints
+    first: Ints
+    saving: Floats
+    following: Ints
+    let_go: Floats
 
 
-def order_of(together: Values, instances: Index) -> Order:
+def order_of(together: Floats, instances: Ints) -> Order:
     """The best of a few greedy orders, each by least frontier, as tables.
 
     Where the frontier would exceed `MOST_STATES`, the operator with the weakest open streams is let go: a product of
@@ -59,13 +57,11 @@ def order_of(together: Values, instances: Index) -> Order:
     return _tables(sequence, frontiers, let_go, together, instances)
 
 
-def _work(frontiers: list[list[int]], instances: Index) -> float:
+def _work(frontiers: list[list[int]], instances: Ints) -> float:
     return sum(float(np.prod(instances[list(frontier)] + 1.0)) for frontier in frontiers)
 
 
-def _greedy(
-    joined: NDArray[np.bool_], together: Values, instances: Index, start: int
-) -> tuple[list[int], list[list[int]], Values]:
+def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tuple[list[int], list[list[int]], Floats]:
     """Sequence, frontier before each step and after the last, and streams let go."""
     open_streams, let_go = joined.copy(), np.zeros_like(together)
     sequence: list[int] = []
@@ -91,14 +87,14 @@ def _greedy(
     return sequence, frontiers, let_go
 
 
-def _width(a: int, frontier: list[int], open_streams: NDArray[np.bool_], weight: Values, left: set[int]) -> tuple[float, int]:
+def _width(a: int, frontier: list[int], open_streams: Bools, weight: Floats, left: set[int]) -> tuple[float, int]:
     """Logarithm of the states when a is decided next; closing more streams breaks ties."""
     waiting = [b for b in left if b != a]
     stays = [b for b in [*frontier, a] if open_streams[b, waiting].any()]
     return round(float(weight[stays].sum()), 9), -int(open_streams[a, frontier].sum())
 
 
-def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Values, together: Values, instances: Index) -> Order:
+def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Floats, together: Floats, instances: Ints) -> Order:
     size = instances.size
     stride = np.zeros((size + 1, size), np.int64)
     for k, frontier in enumerate(frontiers):
@@ -124,7 +120,7 @@ def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Values, tog
     )
 
 
-def _digits(frontier: list[int], instances: Index) -> Index:
+def _digits(frontier: list[int], instances: Ints) -> Ints:
     """Counts of the frontier's operators in each state, shape (states, frontier)."""
     if not frontier:
         return np.zeros((1, 0), np.int64)
@@ -132,7 +128,7 @@ def _digits(frontier: list[int], instances: Index) -> Index:
     return np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)[:, ::-1]
 
 
-def _half_squares(let_go: Values, instances: Index) -> Values:
+def _half_squares(let_go: Floats, instances: Ints) -> Floats:
     """Per operator, the factor of its squared count in the bounds on the streams let go, shape (operators,)."""
     ratio = instances[None, :] / instances[:, None]
     return 0.5 * (let_go * ratio).sum(axis=1)

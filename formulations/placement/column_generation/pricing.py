@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.column_generation.grid import MOST_ENTRIES, MOST_UPDATES, grid_of
 from edrp.formulations.placement.column_generation.kernels import fill_bounds, search_patterns
 from edrp.formulations.placement.column_generation.model import Model, SupervisorClass
 from edrp.formulations.placement.column_generation.order import Order
-
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 COARSEST, FINEST = 32, 1024
 """Cells per axis of the first grid and of the last."""
@@ -35,8 +32,8 @@ class Priced:
     `patterns` has shape (patterns, operators), `worth` shape (patterns,).
     """
 
-    patterns: Index
-    worth: Values
+    patterns: Ints
+    worth: Floats
     at_most: float
 
 
@@ -83,12 +80,12 @@ class Pricer:
             return False
         return self._grid((2 * first, 2 * second)) or self._grid((2 * first, second)) or self._grid((first, 2 * second))
 
-    def bound(self, worth: Values) -> float:
+    def bound(self, worth: Floats) -> float:
         """What no pattern is worth more than, from the grid alone; `worth` of an instance, shape (operators,)."""
         self._fill(worth)
         return float(self.table[int(self.grid.cells.prod()) - 1])
 
-    def best(self, worth: Values, threshold: float, seconds: float) -> Priced:
+    def best(self, worth: Floats, threshold: float, seconds: float) -> Priced:
         """Some patterns worth more than the threshold, with the best one if the search is not given up."""
         patience = PATIENCE
         while True:
@@ -102,7 +99,7 @@ class Pricer:
             if not self.refine():
                 patience *= 8
 
-    def all_above(self, worth: Values, threshold: float, most_patterns: int, most_nodes: int) -> Priced | None:
+    def all_above(self, worth: Floats, threshold: float, most_patterns: int, most_nodes: int) -> Priced | None:
         """Every pattern worth more than the threshold; None where there are too many, or the search takes too long."""
         while True:
             at_most = self.bound(worth)
@@ -112,7 +109,7 @@ class Pricer:
             if values.size >= most_patterns or not self.refine():
                 return None
 
-    def _fill(self, worth: Values) -> None:
+    def _fill(self, worth: Floats) -> None:
         key = worth.tobytes()
         if self.filled != key:
             order, grid = self.order, self.grid
@@ -124,8 +121,8 @@ class Pricer:
             self.filled = key
 
     def _search(
-        self, worth: Values, threshold: float, improve: bool, most_nodes: int, most_patterns: int
-    ) -> tuple[Index, Values, bool, float]:
+        self, worth: Floats, threshold: float, improve: bool, most_nodes: int, most_patterns: int
+    ) -> tuple[Ints, Floats, bool, float]:
         order, grid = self.order, self.grid
         found = np.zeros((most_patterns, order.operators.size), np.int64)
         values = np.zeros(most_patterns)
@@ -141,7 +138,7 @@ class Pricer:
         return patterns, values[:kept], nodes <= most_nodes and (improve or met <= most_patterns), last
 
 
-def _correction(model: Model, order: Order) -> Values:
+def _correction(model: Model, order: Order) -> Floats:
     """By steps: score of the streams let go, and what the bounds hold instead; empty where there are none."""
     if not order.let_go.any():
         return np.zeros((0, 0, 3))

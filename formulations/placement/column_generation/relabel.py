@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.relabel_kernel import path_bound, search_labels
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 MOST_NODES = 150_000
 """Of one search; some tenths of a second."""
@@ -21,7 +18,7 @@ MOST_NODES = 150_000
 class Labelled:
     """The node of each pattern (None where no path is shorter than was asked for), its longest path, and a bound on that."""
 
-    node: Index | None
+    node: Ints | None
     seconds: float
     bound: float
 
@@ -43,7 +40,7 @@ class Relabelling:
         self.between = np.array([[apart[np.ix_(a, b)].min() for b in members] for a in members]).reshape(classes, classes)
         self.twin = _twins(delay, members)
 
-    def shortest(self, owner: Index, patterns: Index, cutoff: float = np.inf) -> Labelled:
+    def shortest(self, owner: Ints, patterns: Ints, cutoff: float = np.inf) -> Labelled:
         """The best labels with a path below the cutoff.
 
         Parameters
@@ -76,7 +73,7 @@ class Relabelling:
             node[rank] = best
         return Labelled(node, seconds, least if searched > MOST_NODES else seconds)
 
-    def core(self, owner: Index, patterns: Index, seconds: float) -> Index:
+    def core(self, owner: Ints, patterns: Ints, seconds: float) -> Ints:
         """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""
         kept = np.arange(owner.size)
         for each in range(owner.size):
@@ -86,7 +83,7 @@ class Relabelling:
         return kept
 
 
-def _twins(delay: Values, members: list[Index]) -> Index:
+def _twins(delay: Floats, members: list[Ints]) -> Ints:
     """For each node the one before it in its class that is as far from and to everything, or -1."""
     twin = np.full(len(delay), -1, np.int64)
     for each in members:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.windows import Window
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 FINEST_GAP, COARSEST_GAP = 1e-10, 1e-4
 """Of what a solver is asked to prove, relative to an objective between 1 and 2."""
@@ -40,10 +37,10 @@ class Candidates:
         Scores that matter: no choice scores less than one, and those above the other are not wanted.
     """
 
-    owner: Index
-    pattern: Index
-    cost: Values
-    excess: Values
+    owner: Ints
+    pattern: Ints
+    cost: Floats
+    excess: Floats
     fixed: float
     least: float
     limit: float
@@ -57,7 +54,7 @@ class Selected:
     less than, path latency bounded from below (infinite where none is left).
     """
 
-    chosen: Index | None
+    chosen: Ints | None
     bound: float
     interrupted: bool
 
@@ -75,7 +72,7 @@ class Selection:
     model: Model
     candidates: Candidates
     window: Window
-    least_delay: Values
+    least_delay: Floats
 
     def __post_init__(self) -> None:
         model, pattern = self.model, self.candidates.pattern
@@ -86,19 +83,19 @@ class Selection:
         self.first = np.cumsum([0, *uses])[:-1]
         self.program = self._program()
 
-    def exclude(self, chosen: Index) -> None:
+    def exclude(self, chosen: Ints) -> None:
         """Forbid one choice."""
         columns = self._columns(chosen)
         self.program.add_row(f"excluded {self.program.rows}", Linear.of(columns, 1.0), upper=columns.size - 1)
 
-    def prolong(self, chosen: Index, seconds: float) -> None:
+    def prolong(self, chosen: Ints, seconds: float) -> None:
         """Bound the longest path of all choices that contain these candidates."""
         if "longest" in self.program.column_blocks:
             columns, delay = self._columns(chosen), 1000 * seconds
             row = Linear.of(self.program["longest"]) - Linear.of(columns, delay)
             self.program.add_row(f"prolonged {self.program.rows}", row, lower=delay * (1 - columns.size))
 
-    def _columns(self, chosen: Index) -> Index:
+    def _columns(self, chosen: Ints) -> Ints:
         candidate, uses = np.unique(chosen, return_counts=True)
         return np.concatenate([self.first[p] + np.arange(n) for p, n in zip(candidate, uses, strict=True)])
 
@@ -143,7 +140,7 @@ class Selection:
         program.minimise(objective * (1 / self.scale) + 1.0)
         return program
 
-    def _longest_path(self, program: Program, use: Index) -> Linear:
+    def _longest_path(self, program: Program, use: Ints) -> Linear:
         """Milliseconds that the longest path takes at least."""
         model = self.model
         arrival = program.add_columns("arrival", model.instances.size)

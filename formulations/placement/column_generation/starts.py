@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.column_generation.model import Model
 
-Index = NDArray[np.int64]
 
-
-def first_fits(model: Model) -> Iterator[Index]:
+def first_fits(model: Model) -> Iterator[Ints]:
     """Counts per operator and node, shape (operators, nodes), of every first fit that finds room for all.
 
     Operators in topological order, or those with the greatest needs first; supervisors largest first, or smallest first;
@@ -33,7 +31,7 @@ def first_fits(model: Model) -> Iterator[Index]:
                 yield counts
 
 
-def _fill(model: Model, order: Index, nodes: list[tuple[int, NDArray[np.float64], Index]]) -> Index | None:
+def _fill(model: Model, order: Ints, nodes: list[tuple[int, Floats, Ints]]) -> Ints | None:
     counts = np.zeros(model.compiled.candidate.shape, np.int64)
     room = {u: capacity.copy() for u, capacity, _ in nodes}
     for a in order:

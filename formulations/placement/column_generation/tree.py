@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.column_generation.bounds import Certificate, certificate
 from edrp.formulations.placement.column_generation.choices import list_choices
 from edrp.formulations.placement.column_generation.master import Master, Pool, Relaxation
@@ -20,8 +20,6 @@ from edrp.formulations.placement.column_generation.relabel import Relabelling
 from edrp.formulations.placement.column_generation.selection import Candidates, Selected, Selection
 from edrp.formulations.placement.column_generation.windows import WHOLE, Window, fewest_supervisors, split
 
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 Report = Callable[[float | None, float], None]
 """Called with the incumbent's score, where there is one, and the bound, which is infinite where nothing is proven."""
 
@@ -49,7 +47,7 @@ class Incumbent:
     """The best placement known: its score (or what no placement exceeds), and counts per operator and node."""
 
     objective: float
-    counts: Index | None = None
+    counts: Ints | None = None
 
 
 class Search:
@@ -113,7 +111,7 @@ class Search:
             if self.remaining() <= 0:
                 return
 
-    def offer(self, counts: Index) -> None:
+    def offer(self, counts: Ints) -> None:
         """Take a feasible placement as patterns, and keep it, relabelled, if it is the best."""
         owner, patterns = [], []
         for c, each in enumerate(self.model.classes):
@@ -186,8 +184,8 @@ class Search:
 
     def _list(self, proof: Certificate, limit: float, most: int) -> Candidates | None:
         """Every pattern that can be part of a placement below the limit; None where they are too many."""
-        owner: list[Index] = []
-        patterns: list[Index] = []
+        owner: list[Ints] = []
+        patterns: list[Ints] = []
         for c, pricer in enumerate(self.pricers):
             if np.isinf(proof.using[c]):
                 continue
@@ -203,7 +201,7 @@ class Search:
         self.listed = max(self.listed, len(pattern))
         return self._candidates(np.concatenate(owner) if owner else np.zeros(0, np.int64), pattern, proof, limit)
 
-    def _candidates(self, owner: Index, pattern: Index, proof: Certificate, limit: float) -> Candidates:
+    def _candidates(self, owner: Ints, pattern: Ints, proof: Certificate, limit: float) -> Candidates:
         cost = self.model.price - self.model.saved(pattern) - pattern @ proof.worth
         fixed = self.model.apart + float(proof.worth @ self.model.instances)
         return Candidates(owner, pattern, cost, cost - proof.least[owner], fixed, proof.bound, limit)
@@ -245,7 +243,7 @@ class Search:
                 break
         return bound
 
-    def _prolong(self, selection: Selection, chosen: Index) -> None:
+    def _prolong(self, selection: Selection, chosen: Ints) -> None:
         """Tell the program which few of the patterns chosen make paths too long for a better placement."""
         if self.model.second > 0:
             owner, patterns = selection.candidates.owner[chosen], selection.candidates.pattern[chosen]
@@ -253,7 +251,7 @@ class Search:
             if seconds > 0 and self.relabelling.shortest(owner, patterns, seconds).bound >= seconds:
                 selection.prolong(chosen[self.relabelling.core(owner, patterns, seconds)], seconds)
 
-    def _score(self, patterns: Index) -> float:
+    def _score(self, patterns: Ints) -> float:
         """Score of a choice without path latency."""
         return self.model.apart + len(patterns) * self.model.price - float(self.model.saved(patterns).sum())
 
@@ -271,7 +269,7 @@ class Search:
             raise KeyboardInterrupt
         return found
 
-    def _look_at(self, owner: Index, patterns: Index) -> float:
+    def _look_at(self, owner: Ints, patterns: Ints) -> float:
         """Label a choice of patterns, keep it if it is the best, and bound what it scores."""
         rank = np.lexsort((*patterns.T, owner))
         key = owner[rank].tobytes() + patterns[rank].tobytes()
@@ -296,11 +294,11 @@ class Search:
     def _tell(self, bound: float) -> None:
         self.report(None if self.incumbent.counts is None else self.incumbent.objective, bound)
 
-    def _use_by_class(self, relaxation: Relaxation) -> Values:
+    def _use_by_class(self, relaxation: Relaxation) -> Floats:
         owner = np.array(self.pool.owner[: relaxation.use.size], np.int64)
         return np.bincount(owner, relaxation.use, minlength=len(self.pricers)).astype(np.float64)
 
-    def _least_delays(self) -> Values:
+    def _least_delays(self) -> Floats:
         """Seconds of each forward stream at least, where its ends are on different supervisors; 0 where they cannot be."""
         between, usable = self.relabelling.between, np.array([each.most > 0 for each in self.model.classes]).T
         ends = zip(self.model.source, self.model.target, strict=True)

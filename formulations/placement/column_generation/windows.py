@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.formulations.placement.column_generation.model import Model
-
-Values = NDArray[np.float64]
 
 WHOLE = 1e-6
 """How far from a whole number counts as whole."""
@@ -37,7 +35,7 @@ class Window:
         )
 
 
-def split(window: Window, use: Values, model: Model) -> Iterator[Window]:
+def split(window: Window, use: Floats, model: Model) -> Iterator[Window]:
     """Parts of a window around what the relaxation uses, but for those whose supervisors are too small in sum.
 
     Together they hold every placement of the window. None where the window leaves nothing to decide.
@@ -62,7 +60,7 @@ def _enough(window: Window, model: Model) -> bool:
     return True
 
 
-def _parts(window: Window, use: Values) -> Iterator[Window]:
+def _parts(window: Window, use: Floats) -> Iterator[Window]:
     """By the number of supervisors first, then by that of the class that is furthest from a whole number."""
     if window.least < window.most:
         for least, most in _around(window.least, window.most, float(use.sum())):

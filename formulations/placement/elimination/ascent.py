@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of, relaxed_optimum
 from edrp.formulations.placement.elimination.model import Model
@@ -19,8 +19,6 @@ from edrp.formulations.placement.elimination.paths import (
     traced,
 )
 from edrp.formulations.placement.elimination.seats import Candidates, stream_delays
-
-Floats = NDArray[np.float64]
 
 PATIENCE = 6
 """Steps without progress before the step is halved."""
@@ -143,7 +141,7 @@ class _Ascent:
         return point
 
 
-def _relaxed_delays(model: Model, box: Box, nodes: NDArray[np.int64], split: NDArray[np.bool_]) -> Floats:
+def _relaxed_delays(model: Model, box: Box, nodes: Ints, split: Bools) -> Floats:
     """Delay of each stream in a relaxed solution."""
     zero = np.zeros(1, np.int64)
     seats = [Candidates(nodes[i : i + 1], zero, split[i : i + 1], zero) for i in range(model.operators)]

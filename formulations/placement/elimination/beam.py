@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Labels(NamedTuple):
@@ -25,7 +22,7 @@ class Labels(NamedTuple):
     rent, downtime, latest finish of a sink, and for each flow the weighted finish of the sinks.
     """
 
-    chosen: NDArray[np.int32]
+    chosen: Ints32
     finish: Floats
     used: Floats
     sums: Floats
@@ -40,7 +37,7 @@ class Labels(NamedTuple):
             np.zeros((count, SINK_FLOW + flows)),
         )
 
-    def take(self, rows: Integers) -> Labels:
+    def take(self, rows: Ints) -> Labels:
         """The labels of these rows."""
         return Labels(self.chosen[rows], self.finish[rows], self.used[rows], self.sums[rows])
 
@@ -60,30 +57,30 @@ class Stage(NamedTuple):
     """
 
     operator: int
-    members: NDArray[np.int32]
-    degree: Integers
+    members: Ints32
+    degree: Ints
     latency: Floats
     fixed: Floats
     cost: Floats
     rent: Floats
     downtime: Floats
     tail: Floats
-    places: NDArray[np.int32]
-    tail_source: Integers
+    places: Ints32
+    tail_source: Ints
     tail_rate: Floats
-    open_operator: Integers
+    open_operator: Ints
     open_flow: Floats
     own_flow: Floats
     is_sink: bool
-    remembered: Integers
-    stride: Integers
+    remembered: Ints
+    stride: Ints
     own_stride: int
     tables: Floats
     rest_fixed: float
     rest_cost: float
     demand: Floats
     capacity: Floats
-    nodes: Integers
+    nodes: Ints
     limits: Floats
     alpha: float
     money_price: float
@@ -98,11 +95,11 @@ class Stage(NamedTuple):
 class Everything(NamedTuple):
     """Configurations of all operators (global numbering) and the network."""
 
-    start: Integers
-    members: NDArray[np.int32]
-    degree: Integers
+    start: Ints
+    members: Ints32
+    degree: Ints
     tail: Floats
-    anchor: Integers
+    anchor: Ints
     delay: Floats
     price: Floats
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.formulations.placement.elimination.model import Model
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ class Box:
     proven for all deployments in the box.
     """
 
-    alive: NDArray[np.bool_]
-    anchor: NDArray[np.bool_]
+    alive: Bools
+    anchor: Bools
     least: float
     most: float
     bound: float
@@ -46,14 +44,14 @@ class Box:
         """Whether some operator has no node left."""
         return not bool(self.anchor.any(axis=(1, 2)).all())
 
-    def drop(self, hopeless: NDArray[np.bool_]) -> None:
+    def drop(self, hopeless: Bools) -> None:
         """Take seats away, shape (operators, nodes, seats); a node that loses its last anchor is not used at all."""
         before = self.anchor.any(axis=2)
         self.anchor &= ~hopeless
         self.alive &= ~(before & ~self.anchor.any(axis=2))
 
     @property
-    def anchors(self) -> NDArray[np.bool_]:
+    def anchors(self) -> Bools:
         """Nodes with a seat left, shape (operators, nodes)."""
         return np.asarray(self.anchor.any(axis=2))
 
@@ -85,7 +83,7 @@ class Relaxation:
         self.rent = prices.capacity @ model.demand.T
         self.unary, self.split_replicas = self._unary(operator_flow)
 
-    def _unary(self, operator_flow: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def _unary(self, operator_flow: Floats) -> tuple[Floats, Ints]:
         model, box = self.model, self.box
         rent, most = self.rent.T, model.latency.shape[1] - 1
         cheapest = np.where(box.alive, rent, np.inf).min(axis=1)
@@ -109,7 +107,7 @@ class Relaxation:
         """Number of replicas behind a seat's cost."""
         return int(self.split_replicas[i, node]) if seat == self.unary.shape[2] - 1 else seat + 1
 
-    def best_seat(self, i: int, node: int, seats: NDArray[np.int64]) -> int:
+    def best_seat(self, i: int, node: int, seats: Ints) -> int:
         """The cheapest of some seats of operator i on a node."""
         return int(seats[np.argmin(self.unary[i, node, seats])])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.frontier import Plan
 from edrp.formulations.placement.elimination.model import Model
@@ -14,9 +14,6 @@ from edrp.formulations.placement.elimination.paths import operator_flow
 from edrp.placement.configurations import NO_NODE, count_configurations, multisets
 from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
 from edrp.placement.ties import TIE_MOVE
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Choices(NamedTuple):
@@ -28,17 +25,17 @@ class Choices(NamedTuple):
     representative, stands for (-1 if none is left), `anchor` that of the most telling one.
     """
 
-    start: Integers
-    members: NDArray[np.int32]
-    degree: Integers
+    start: Ints
+    members: Ints32
+    degree: Ints
     latency: Floats
     fixed: Floats
     cost: Floats
     rent: Floats
     downtime: Floats
     tail: Floats
-    places: NDArray[np.int32]
-    anchor: Integers
+    places: Ints32
+    anchor: Ints
 
 
 def too_many(model: Model, box: Box, most: int) -> bool:
@@ -125,7 +122,7 @@ def _operator_choices(
     return Choices(part.start, *(values[kept] for values in part[1:]))
 
 
-def _reconfiguration(model: Model, i: int, members: NDArray[np.int32]) -> tuple[Floats, Floats]:
+def _reconfiguration(model: Model, i: int, members: Ints32) -> tuple[Floats, Floats]:
     """Downtime and moved replicas of each configuration."""
     compiled = model.compiled
     if compiled.current is None:
@@ -142,7 +139,7 @@ def _reconfiguration(model: Model, i: int, members: NDArray[np.int32]) -> tuple[
     return np.where(moved > 0, np.maximum(downtime, floor), 0.0), moved.astype(float)
 
 
-def _fits(model: Model, i: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _fits(model: Model, i: int, members: Ints32) -> Bools:
     """Whether a configuration alone stays within every node's capacity."""
     fitting = np.ones(len(members), bool)
     for place in range(members.shape[1]):

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import stream_costs
 from edrp.formulations.placement.elimination.seats import Candidates, candidates_of, grouped_unary, groups_of, seat_marginals
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Step(NamedTuple):
@@ -35,16 +32,16 @@ class Step(NamedTuple):
     (candidates × own candidates) starts in `pair`. `check`: whether any capacity can be exceeded here.
     """
 
-    sizes: Integers
-    stride: Integers
-    nodes: Integers
-    nodes_start: Integers
+    sizes: Ints
+    stride: Ints
+    nodes: Ints
+    nodes_start: Ints
     demand: Floats
-    own_nodes: Integers
+    own_nodes: Ints
     own_stride: int
     own_demand: Floats
-    tail_place: Integers
-    tail_start: Integers
+    tail_place: Ints
+    tail_start: Ints
     capacity: Floats
 
 
@@ -56,7 +53,7 @@ class Plan:
     steps: list[Step]
     pairs: list[list[int]]
     candidates: list[Candidates]
-    groups: list[Integers]
+    groups: list[Ints]
 
     @property
     def states(self) -> list[int]:
@@ -186,7 +183,7 @@ def min_marginals(plan: Plan, tables: Tables, relaxation: Relaxation, out_of_tim
     return marginals + relaxation.constant
 
 
-def relaxed_optimum(model: Model, plan: Plan, tables: Tables, relaxation: Relaxation) -> tuple[Integers, Integers]:
+def relaxed_optimum(model: Model, plan: Plan, tables: Tables, relaxation: Relaxation) -> tuple[Ints, Ints]:
     """Node and seat of every operator in a cheapest relaxed solution."""
     chosen, seats = np.zeros(model.operators, np.int64), np.zeros(model.operators, np.int64)
     for i in range(model.operators):

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.formulations.placement.elimination.beam import (
     DOWNTIME,
     FIXED,
@@ -30,9 +30,6 @@ from edrp.formulations.placement.elimination.frontier import Plan, Tables
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import operator_flow
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 ROOM = 2_000_000
 """Extensions held at once (16 bytes each)."""
 BATCH = 2_000_000
@@ -49,7 +46,7 @@ class Found:
     """
 
     objective: float
-    members: list[NDArray[np.int32]] | None
+    members: list[Ints32] | None
     dropped: float
     width: int
 
@@ -164,7 +161,7 @@ class LabelSearch:
         keep: int,
         found: Found,
         out_of_time: Callable[[], bool],
-    ) -> tuple[Integers, Integers, Floats]:
+    ) -> tuple[Ints, Ints, Floats]:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
         room = min(max(ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))

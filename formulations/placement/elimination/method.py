@@ -7,8 +7,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Ints, Ints32
 from edrp.core.memory import amount
 from edrp.core.methods import Method, Options, get_method
 from edrp.core.parameters import read_parameters
@@ -127,9 +127,7 @@ def _incumbent(
     return best
 
 
-def _measured(
-    problem: PlacementProblem, compiled: Compiled, model: Model, deployment: Deployment
-) -> tuple[list[NDArray[np.int32]], float]:
+def _measured(problem: PlacementProblem, compiled: Compiled, model: Model, deployment: Deployment) -> tuple[list[Ints32], float]:
     """Configurations in search order, and the objective with tie terms."""
     evaluation = problem.evaluate(deployment)
     counts = compiled.counts(deployment)
@@ -141,7 +139,7 @@ def _measured(
     return members, evaluation.objective + ties
 
 
-def _cost(compiled: Compiled, counts: NDArray[np.int64]) -> float:
+def _cost(compiled: Compiled, counts: Ints) -> float:
     """Money/h of replicas per operator and node, or what the arrays call that."""
     share = counts / counts.sum(axis=1, keepdims=True)
     sent = np.einsum("eu,uv,ev->e", share[compiled.stream_source], compiled.link_cost, share[compiled.stream_target])
@@ -152,7 +150,7 @@ def _roots(model: Model) -> list[Box]:
     """One box per range of downtime: nothing changes, only in place, some replica starts on a new node."""
     prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
 
-    def box(alive: NDArray[np.bool_], least: float, most: float) -> Box:
+    def box(alive: Bools, least: float, most: float) -> Box:
         return Box(alive.copy(), seats_of(model, alive), least, most, -np.inf, prices)
 
     compiled, limit = model.compiled, float(model.limits[2]) * (1 + 1e-9)

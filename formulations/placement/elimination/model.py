@@ -16,15 +16,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.placement.compiled import Compiled
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale
 from edrp.placement.ties import TIE_COST, TIE_NODE
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -45,13 +42,13 @@ class Model:
     """
 
     compiled: Compiled
-    order: Integers
-    source: Integers
-    target: Integers
+    order: Ints
+    source: Ints
+    target: Ints
     rate: Floats
     latency: Floats
-    degrees: Integers
-    candidate: NDArray[np.bool_]
+    degrees: Ints
+    candidate: Bools
     speedup: Floats
     replica_cost: Floats
     demand: Floats
@@ -75,7 +72,7 @@ class Model:
         """Number of nodes."""
         return len(self.speedup)
 
-    def reordered(self, order: Integers) -> Model:
+    def reordered(self, order: Ints) -> Model:
         """The same model with its operators in another topological order."""
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
@@ -96,12 +93,12 @@ class Model:
         )
 
     @cached_property
-    def incoming(self) -> list[Integers]:
+    def incoming(self) -> list[Ints]:
         """Streams into each operator."""
         return [np.flatnonzero(self.target == i) for i in range(self.operators)]
 
     @cached_property
-    def outgoing(self) -> list[Integers]:
+    def outgoing(self) -> list[Ints]:
         """Streams out of each operator."""
         return [np.flatnonzero(self.source == i) for i in range(self.operators)]
 
@@ -182,7 +179,7 @@ def least_downtime(compiled: Compiled) -> Floats:
     return np.where(running, 0.0, np.maximum(elsewhere, downtime_floor(compiled)))
 
 
-def narrow_order(model: Model) -> Integers:
+def narrow_order(model: Model) -> Ints:
     """Topological order with a small frontier: the best of several randomised greedy ones (always the same)."""
     generator = np.random.default_rng(0)
     best: tuple[int, int] | None = None
@@ -194,7 +191,7 @@ def narrow_order(model: Model) -> Integers:
     return chosen
 
 
-def _greedy_order(model: Model, generator: np.random.Generator | None) -> tuple[Integers, tuple[int, int]]:
+def _greedy_order(model: Model, generator: np.random.Generator | None) -> tuple[Ints, tuple[int, int]]:
     waiting = np.array([len(streams) for streams in model.incoming])
     open_ends = np.array([len(streams) for streams in model.outgoing])
     ready = list(np.flatnonzero(waiting == 0))

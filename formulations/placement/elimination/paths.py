@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.seats import Candidates, candidates_of, grouped_unary, stream_delays
-
-Floats = NDArray[np.float64]
-
 
 NEGLIGIBLE = 1e-9
 """Flow below this is none."""
@@ -72,7 +69,7 @@ def _widest_path(model: Model, flow: Floats) -> list[int]:
     return traced(model, via, max(ends, key=lambda end: width[end])) if ends else []
 
 
-def traced(model: Model, via: NDArray[np.int64], end: int) -> list[int]:
+def traced(model: Model, via: Ints, end: int) -> list[int]:
     """The streams back from an operator along `via`, in the order of the flow."""
     path: list[int] = []
     while via[end] >= 0:
@@ -185,7 +182,7 @@ def _usage(
     return relaxed_usage(relaxation, nodes, seats)
 
 
-def relaxed_usage(relaxation: Relaxation, nodes: NDArray[np.int64], seats: NDArray[np.int64]) -> Floats:
+def relaxed_usage(relaxation: Relaxation, nodes: Ints, seats: Ints) -> Floats:
     """Resources by node when every operator takes its seat, and replicas elsewhere the cheapest node."""
     model = relaxation.model
     usage = np.zeros_like(model.capacity)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.formulations.placement.elimination.box import Box
 from edrp.formulations.placement.elimination.model import Model
-
-Floats = NDArray[np.float64]
 
 
 def least_latency(model: Model) -> Floats:

@@ -11,27 +11,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.formulations.placement.elimination.model import Model
 
 if TYPE_CHECKING:
     from edrp.formulations.placement.elimination.box import Box
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 
 class Candidates(NamedTuple):
     """Groups of seats that an operator has left: node, replicas there at least, whether surely split, group."""
 
-    node: Integers
-    taken: Integers
-    split: NDArray[np.bool_]
-    group: Integers
+    node: Ints
+    taken: Ints
+    split: Bools
+    group: Ints
 
 
-def seats_of(model: Model, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def seats_of(model: Model, alive: Bools) -> Bools:
     """Seats that stability and capacity allow, shape (operators, nodes, 1 + most replicas)."""
     most = model.latency.shape[1] - 1
     seats = np.zeros((*alive.shape, most + 1), bool)
@@ -46,7 +43,7 @@ def seats_of(model: Model, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return seats
 
 
-def groups_of(model: Model, box: Box, alpha: float, money: float) -> list[Integers]:
+def groups_of(model: Model, box: Box, alpha: float, money: float) -> list[Ints]:
     """A group number for every seat of each operator.
 
     More replicas on the node get a group of their own only where they can lower the objective.
@@ -68,7 +65,7 @@ def groups_of(model: Model, box: Box, alpha: float, money: float) -> list[Intege
     return groups
 
 
-def candidates_of(box: Box, i: int, group: Integers) -> Candidates:
+def candidates_of(box: Box, i: int, group: Ints) -> Candidates:
     """The groups of seats that are left for operator i."""
     most = group.size - 1
     node, count, split, number = [], [], [], []
@@ -85,7 +82,7 @@ def candidates_of(box: Box, i: int, group: Integers) -> Candidates:
     return Candidates(*(np.concatenate(part)[order] for part in (node, count, split, number)))
 
 
-def grouped_unary(unary: Floats, candidates: Candidates, group: Integers) -> Floats:
+def grouped_unary(unary: Floats, candidates: Candidates, group: Ints) -> Floats:
     """Least unary cost among the seats of each candidate, from shape (nodes, seats)."""
     best = np.full(candidates.node.size, np.inf)
     for seat, number in enumerate(group):
@@ -93,7 +90,7 @@ def grouped_unary(unary: Floats, candidates: Candidates, group: Integers) -> Flo
     return best
 
 
-def seat_marginals(unary: Floats, candidates: Candidates, group: Integers, own: Floats, marginal: Floats) -> Floats:
+def seat_marginals(unary: Floats, candidates: Candidates, group: Ints, own: Floats, marginal: Floats) -> Floats:
     """Min-marginals of seats, shape (nodes, seats), from those of their groups; infinite where no seat is left."""
     rest = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
     # A seat dropped since the candidates were listed costs infinitely much in both; it stays dropped.
@@ -119,7 +116,7 @@ def stream_delays(model: Model, box: Box, stream: int, tail: Candidates, head: C
     return delay
 
 
-def _nearest_other(distance: Floats, nodes: Integers, chosen: Integers) -> Floats:
+def _nearest_other(distance: Floats, nodes: Ints, chosen: Ints) -> Floats:
     """Least distance to each column from any of `nodes` but the chosen one, shape (chosen, columns)."""
     if len(nodes) < 2:
         return np.zeros((chosen.size, distance.shape[1]))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints32
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.choices import choices_of, too_many
@@ -23,9 +23,6 @@ from edrp.formulations.placement.elimination.paths import (
     path_flow,
 )
 from edrp.formulations.placement.elimination.reach import eliminate_by_response, tails
-
-Floats = NDArray[np.float64]
-
 
 TIE_SLACK = 1e-12
 """How far above the incumbent's objective a tie may lie, relative to it."""
@@ -64,7 +61,7 @@ class Incumbent:
     """
 
     objective: float
-    members: list[NDArray[np.int32]] | None = None
+    members: list[Ints32] | None = None
 
 
 @dataclass(slots=True)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.heuristics.placement.arrays import grouped as grouped
 from edrp.heuristics.placement.search.count_paths import Paths
 from edrp.placement.compiled import Compiled
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class CountTables(NamedTuple):
@@ -27,19 +24,19 @@ class CountTables(NamedTuple):
     are empty one stands for all. `members[class_start[k]:...]` are the nodes of class k, the first in the document last.
     """
 
-    instances: Integers
+    instances: Ints
     pair: Floats
-    neighbours: Integers
-    start: Integers
+    neighbours: Ints
+    start: Ints
     everything: float
     demand: Floats
     capacity: Floats
-    candidate: NDArray[np.bool_]
+    candidate: Bools
     node_price: Floats
-    zone: Integers
-    class_of: Integers
-    members: Integers
-    class_start: Integers
+    zone: Ints
+    class_of: Ints
+    members: Ints
+    class_start: Ints
 
 
 def count_tables(compiled: Compiled, paths: Paths) -> CountTables:
@@ -71,7 +68,7 @@ def count_tables(compiled: Compiled, paths: Paths) -> CountTables:
     )
 
 
-def _classes(compiled: Compiled, zone: Integers) -> Integers:
+def _classes(compiled: Compiled, zone: Ints) -> Ints:
     """Number of each node's class, shape (nodes,), in the order in which classes appear."""
     numbers: dict[tuple[bytes, ...], int] = {}
     looks = (compiled.capacity, np.ascontiguousarray(compiled.candidate.T), zone)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints, UInts
 from edrp.heuristics.placement.search.count_arrays import CountTables
 from edrp.heuristics.placement.search.count_filling import Taste
 from edrp.heuristics.placement.search.parameters import ColonyParameters
@@ -22,7 +22,7 @@ class Trails:
         operators = tables.instances.size
         self.trail = np.full((operators, operators), max(parameters.initial_pheromone, parameters.minimum_pheromone))
 
-    def taste(self, random: NDArray[np.uint64]) -> Taste:
+    def taste(self, random: UInts) -> Taste:
         """How an ant chooses (eq. 2)."""
         operators, classes = self._tables.instances.size, self._tables.class_start.size - 1
         return Taste(
@@ -39,7 +39,7 @@ class Trails:
         """Leave a share of the pheromone, at least the minimum (eq. 4)."""
         self.trail = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
 
-    def deposit(self, held: NDArray[np.int64], score: float, times: float) -> None:
+    def deposit(self, held: Ints, score: float, times: float) -> None:
         """What an ant that built `held` (operators, nodes) leaves (eq. 5), so many times."""
         shares = held[:, held.any(axis=0)] / self._tables.instances[:, None]
         self.trail = self.trail + times * self._parameters.deposit / max(score, LEAST_SCORE) * (shares @ shares.T)

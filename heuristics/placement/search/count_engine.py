@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints, UInts
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE
 from edrp.heuristics.placement.search.count_arrays import count_tables
 from edrp.heuristics.placement.search.count_colony import Trails
@@ -118,7 +118,7 @@ class CountEngine:
         violations, overload, objective = self._memory.best_value
         return Value(int(violations), float(overload), float(objective))
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """The same placement, shape (operators, nodes)."""
         return self._memory.best.copy()
 
@@ -130,7 +130,7 @@ class CountEngine:
     def _build(self, taste: Taste) -> None:
         build(self._tables, self._now, self._paths, self._memory, taste)
 
-    def _stand(self, counts: NDArray[np.int64]) -> None:
+    def _stand(self, counts: Ints) -> None:
         self._now = Counts.nothing(self._tables)
         self._memory.tally[BEST_CLOCK] = self._memory.tally[KEPT_CLOCK] = 0
         for a, s in zip(*np.nonzero(counts), strict=True):
@@ -148,6 +148,6 @@ class CountEngine:
             yield self.value()
 
 
-def _stream(seed: int) -> NDArray[np.uint64]:
+def _stream(seed: int) -> UInts:
     """State of the random numbers inside kernels."""
     return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)

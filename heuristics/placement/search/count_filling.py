@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, UInts
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.compiled_random import uniform
 from edrp.heuristics.placement.search.count_arrays import CountTables
@@ -30,14 +30,14 @@ class Taste(NamedTuple):
 
     power: float
     trail_power: float
-    noise: NDArray[np.float64]
-    trail: NDArray[np.float64]
-    random: NDArray[np.uint64]
-    scent: NDArray[np.float64]
-    useless: NDArray[np.bool_]
+    noise: Floats
+    trail: Floats
+    random: UInts
+    scent: Floats
+    useless: Bools
 
     @classmethod
-    def greedy(cls, t: CountTables, random: NDArray[np.uint64]) -> Taste:
+    def greedy(cls, t: CountTables, random: UInts) -> Taste:
         """Always the largest worth."""
         return cls(1.0, 0.0, np.zeros(1), np.zeros((1, 1)), random, np.zeros(1), np.zeros(t.class_start.size - 1, np.bool_))
 

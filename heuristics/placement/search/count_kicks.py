@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.compiled_random import below, uniform
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
@@ -35,11 +35,11 @@ STRAY = 0.3
 class Memory(NamedTuple):
     """The best placement met, and the one that the search goes on from: counts (operators, nodes) and values (3,)."""
 
-    best: NDArray[np.int64]
-    best_value: NDArray[np.float64]
-    kept: NDArray[np.int64]
-    value: NDArray[np.float64]
-    tally: NDArray[np.int64]
+    best: Ints
+    best_value: Floats
+    kept: Ints
+    value: Floats
+    tally: Ints
 
     @classmethod
     def nothing(cls, t: CountTables) -> Memory:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.placement.compiled import Compiled
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NO_LINK = 1e9
 """Seconds that stand for a link that is not there, so that sums stay finite."""
@@ -34,12 +31,12 @@ class Paths(NamedTuple):
 
     price: float
     span: float
-    zone: Integers
+    zone: Ints
     zone_delay: Floats
-    source: Integers
-    target: Integers
-    number: Integers
-    sum: Integers
+    source: Ints
+    target: Ints
+    number: Ints
+    sum: Ints
     finish: Floats
 
 
@@ -70,7 +67,7 @@ def paths_of(compiled: Compiled) -> Paths:
     )
 
 
-def _zones(compiled: Compiled) -> tuple[Integers, Floats]:
+def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
     """A zone of each node, and the delays between zones; a zone of its own for a node whose links are listed."""
     network = compiled.problem.network
     listed = {name for ends in network.links for name in (ends.source, ends.target)}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.search.count_arrays import CountTables
 
@@ -34,20 +34,20 @@ class Counts(NamedTuple):
     nodes that have.
     """
 
-    held: NDArray[np.int64]
-    joined: NDArray[np.float64]
-    total: NDArray[np.int64]
-    used: NDArray[np.float64]
-    opened: NDArray[np.int64]
-    place: NDArray[np.int64]
-    empty: NDArray[np.int64]
-    spare: NDArray[np.int64]
-    seat: NDArray[np.int64]
-    left: NDArray[np.int64]
-    changed: NDArray[np.int64]
-    looked: NDArray[np.int64]
-    recent: NDArray[np.int64]
-    tally: NDArray[np.int64]
+    held: Ints
+    joined: Floats
+    total: Ints
+    used: Floats
+    opened: Ints
+    place: Ints
+    empty: Ints
+    spare: Ints
+    seat: Ints
+    left: Ints
+    changed: Ints
+    looked: Ints
+    recent: Ints
+    tally: Ints
 
     @classmethod
     def nothing(cls, t: CountTables) -> Counts:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
@@ -66,7 +66,7 @@ class Engine(Protocol):
         """Of the best placement met since `reset`."""
         ...
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """The same placement as replicas per operator and node, shape (operators, nodes)."""
         ...
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.arrays import Tables
 from edrp.heuristics.placement.compiled_random import below, uniform
@@ -29,8 +29,6 @@ LEAST_SCORE = 1e-6
 
 NEARNESS = 3.0
 """Doublings beside the neighbours; measured, on random layered applications 3 or 4 are better than eq. 3's own 1."""
-
-Floats = NDArray[np.float64]
 
 
 class Trails(NamedTuple):
@@ -51,10 +49,10 @@ class Trails(NamedTuple):
     size_prior: Floats
     distance: Floats
     chance: Floats
-    order: NDArray[np.int64]
+    order: Ints
     beside: Floats
-    crowd: NDArray[np.int64]
-    placed: NDArray[np.bool_]
+    crowd: Ints
+    placed: Bools
     power: float
     prior_power: float
     persistence: float

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints, UInts
 from edrp.core.errors import UnsupportedProblemError
 from edrp.heuristics.placement.arrays import tables_of
 from edrp.heuristics.placement.count_annealing import pairs_per_operator
@@ -88,7 +88,7 @@ class ReplicaEngine:
         self._stand_on_best(1.0)
         yield from self._search(parameters.kicks, parameters.tolerance, 1.0, seeded(seed))
 
-    def _search(self, kicks: int, tolerance: float, eye: float, random: NDArray[np.uint64]) -> Iterator[Value]:
+    def _search(self, kicks: int, tolerance: float, eye: float, random: UInts) -> Iterator[Value]:
         memory, looks = self.memory, self._looks()
         memory.queue[:], memory.queued[:] = np.arange(memory.queue.size), True
         memory.counters[WAITING] = memory.queue.size
@@ -121,7 +121,7 @@ class ReplicaEngine:
         violations, overload, objective = self.memory.best.tolist()
         return Value(int(violations), overload, objective)
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Replicas per operator and node of that placement."""
         return self._best().counts(self.compiled)
 
@@ -147,6 +147,6 @@ class ReplicaEngine:
         return max(1, int(WORK / (operators + streams + 2 * pairs)))
 
 
-def seeded(seed: int) -> NDArray[np.uint64]:
+def seeded(seed: int) -> UInts:
     """A stream of random numbers for kernels."""
     return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.arrays import Tables
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
@@ -19,9 +19,6 @@ CHANGES = 4_096
 CURSOR, LISTED, CHOSEN, WAITING, STAMP, CRAMMED, STRAYS = range(7)
 """Places in `Memory.counters`: next change to look at, changes listed, best of them so far (-1 for none), operators in
 the queue, latest mark on nodes, whether any node holds more than it can, and operators that differ from home."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Memory(NamedTuple):
@@ -38,19 +35,19 @@ class Memory(NamedTuple):
     best: Floats
     trial: Floats
     found: Floats
-    best_place: Integers
-    best_degree: Integers
-    home_place: Integers
-    home_degree: Integers
-    counters: Integers
-    changes: Integers
-    changed: Integers
-    queue: Integers
-    queued: NDArray[np.bool_]
-    targets: Integers
-    mark: Integers
-    strays: Integers
-    stray: NDArray[np.bool_]
+    best_place: Ints
+    best_degree: Ints
+    home_place: Ints
+    home_degree: Ints
+    counters: Ints
+    changes: Ints
+    changed: Ints
+    queue: Ints
+    queued: Bools
+    targets: Ints
+    mark: Ints
+    strays: Ints
+    stray: Bools
 
     @classmethod
     def empty(cls, tables: Tables) -> Memory:

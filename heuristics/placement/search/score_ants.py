@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.compiled_random import below, uniform
 from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, VIOLATIONS
@@ -30,12 +30,12 @@ class Pheromone(NamedTuple):
     `chance` (nodes,) and `order` (instances,) are scratch.
     """
 
-    trail: NDArray[np.float64]
-    fresh: NDArray[np.float64]
-    pull: NDArray[np.float64]
-    prior: NDArray[np.float64]
-    chance: NDArray[np.float64]
-    order: NDArray[np.int64]
+    trail: Floats
+    fresh: Floats
+    pull: Floats
+    prior: Floats
+    chance: Floats
+    order: Ints
     power: float
     persistence: float
     deposit: float

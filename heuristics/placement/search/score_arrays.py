@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.heuristics.placement.search.acceptance import NOISE
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FAR = 1e9
 """Seconds between nodes without a link."""
@@ -34,16 +31,16 @@ class ScoreTables(NamedTuple):
     the usable capacity with its slack, `scale` what an excess over it is related to.
     """
 
-    first: Integers
-    operator: Integers
+    first: Ints
+    operator: Ints
     weight: Floats
-    partner: Integers
-    partner_start: Integers
-    node_list: Integers
-    node_start: Integers
-    candidate: NDArray[np.bool_]
-    source: Integers
-    target: Integers
+    partner: Ints
+    partner_start: Ints
+    node_list: Ints
+    node_start: Ints
+    candidate: Bools
+    source: Ints
+    target: Ints
     delay: Floats
     demand: Floats
     limit: Floats
@@ -70,28 +67,28 @@ class ScoreState(NamedTuple):
     `arrival` (operators,), `stamp` (nodes,) are scratch.
     """
 
-    place: Integers
-    number: Integers
-    crowd: Integers
+    place: Ints
+    number: Ints
+    crowd: Ints
     used: Floats
     pull: Floats
     value: Floats
     base: Floats
-    change: Integers
+    change: Ints
     found: Floats
     found_base: Floats
     joined: Floats
-    barred: NDArray[np.bool_]
-    leaders: Integers
+    barred: Bools
+    leaders: Ints
     remain: Floats
     hold: Floats
     opening: Floats
     over: Floats
-    heavy: NDArray[np.bool_]
-    relieved: NDArray[np.bool_]
-    moved: NDArray[np.bool_]
+    heavy: Bools
+    relieved: Bools
+    moved: Bools
     arrival: Floats
-    stamp: Integers
+    stamp: Ints
 
     @classmethod
     def empty(cls, tables: ScoreTables) -> ScoreState:
@@ -166,7 +163,7 @@ def score_tables(compiled: Compiled) -> ScoreTables:
     )
 
 
-def most_streams(compiled: Compiled, forward: Integers) -> int:
+def most_streams(compiled: Compiled, forward: Ints) -> int:
     """Streams on the longest path; `forward` are those that lie on paths, by source."""
     steps = np.zeros(len(compiled.operators), np.int64)
     for source, target in zip(compiled.stream_source[forward], compiled.stream_target[forward], strict=True):

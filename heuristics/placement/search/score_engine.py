@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints, UInts
 from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.search.score_ants import Pheromone, forage, mark
@@ -106,7 +106,7 @@ class ScoreEngine:
         """Of the best placement met since `reset`."""
         return self.best_value
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Instances per operator and node of that placement."""
         counts = np.zeros(self.compiled.candidate.shape, np.int64)
         np.add.at(counts, (self.tables.operator, self.best), 1)
@@ -130,7 +130,7 @@ def scan_size(compiled: Compiled) -> int:
     return instances * (nodes + instances // 2) + nodes * nodes
 
 
-def value_of(numbers: NDArray[np.float64]) -> Value:
+def value_of(numbers: Floats) -> Value:
     """From the three numbers that kernels work with.
 
     Examples
@@ -142,7 +142,7 @@ def value_of(numbers: NDArray[np.float64]) -> Value:
     return Value(int(violations), overload, objective)
 
 
-def seeded(seed: int) -> NDArray[np.uint64]:
+def seeded(seed: int) -> UInts:
     """A stream of random numbers for kernels.
 
     Examples

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.aws import AWS_FILE, aws_delays
@@ -22,18 +23,17 @@ from edrp.datasets.placement.coordinates.springs import relax
 from edrp.placement.network import Network
 from edrp.validation.papers.latency_aware.coordinates_report import run
 
-Values = np.ndarray[Any, np.dtype[np.float64]]
 LINE = {("a", "b"): 0.010, ("b", "c"): 0.020, ("a", "c"): 0.030, ("c", "d"): 0.010, ("b", "d"): 0.030}
 
 
-def median_error(estimated: Values, truth: Values) -> float:
+def median_error(estimated: Floats, truth: Floats) -> float:
     """Median over all pairs, relative."""
     pairs = np.triu_indices(len(truth), 1)
     return float(np.median(np.abs(estimated - truth)[pairs] / truth[pairs]))
 
 
 @pytest.fixture(scope="module")
-def plane() -> tuple[list[str], Values]:
+def plane() -> tuple[list[str], Floats]:
     """A hundred nodes in the unit square, 32 ms apart in the mean."""
     network = geometric(100, seed=7)
     names = [node.name for node in network.nodes]
@@ -61,7 +61,7 @@ def test_cloud_regions_as_printed(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("remember", [True, False])
-def test_geometric_network_after_ten_rounds_with_sixteen_peers(plane: tuple[list[str], Values], remember: bool) -> None:
+def test_geometric_network_after_ten_rounds_with_sixteen_peers(plane: tuple[list[str], Floats], remember: bool) -> None:
     names, truth = plane
     parameters = SpringParameters(peers=16, kept=8, rounds=10, remember=remember)
     errors = [median_error(estimate.distance, truth) for estimate in estimation_rounds(names, truth, parameters, seed=2)]
@@ -70,7 +70,7 @@ def test_geometric_network_after_ten_rounds_with_sixteen_peers(plane: tuple[list
     assert errors[-1] <= 0.05
 
 
-def test_the_unit_does_not_matter(plane: tuple[list[str], Values]) -> None:
+def test_the_unit_does_not_matter(plane: tuple[list[str], Floats]) -> None:
     """Milliseconds, seconds and days: the same coordinates up to the unit. The printed force is stable in one of them."""
     names, seconds = plane
     parameters = SpringParameters(peers=16, kept=8, rounds=10)
@@ -81,7 +81,7 @@ def test_the_unit_does_not_matter(plane: tuple[list[str], Values]) -> None:
         np.testing.assert_allclose(other.error, expected.error, rtol=1e-5, atol=1e-9)
 
 
-def plain_relax(position: Values, peers: Values, latency: Values, force: float, moves: int) -> Values:
+def plain_relax(position: Floats, peers: Floats, latency: Floats, force: float, moves: int) -> Floats:
     """Algs. 1 and 2 over whole arrays, without their early stop and for positions that do not coincide."""
     for _ in range(moves):
         towards = peers - position
@@ -123,7 +123,7 @@ def test_latency_zero_draws_together() -> None:
     assert estimate_latencies(["a", "b"], {("a", "b"): 0.0}).delay.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
-def test_noise_costs_less_than_it_is(plane: tuple[list[str], Values]) -> None:
+def test_noise_costs_less_than_it_is(plane: tuple[list[str], Floats]) -> None:
     """Each measurement is 20 % off; coordinates average over peers."""
     names, truth = plane
     estimate = estimate_latencies(names, truth, SpringParameters(rounds=10, noise=0.2))
@@ -169,7 +169,7 @@ def test_without_jitter_all_measure_once_per_round() -> None:
     assert calls == dict.fromkeys("abcd", 15)
 
 
-def test_the_same_seed_gives_the_same_estimate(plane: tuple[list[str], Values]) -> None:
+def test_the_same_seed_gives_the_same_estimate(plane: tuple[list[str], Floats]) -> None:
     names, truth = plane
     parameters = SpringParameters(rounds=2, noise=0.1)
     first, again, other = (estimate_latencies(names, truth, parameters, seed=seed) for seed in (1, 1, 2))
@@ -185,7 +185,7 @@ def test_few_measurements_of_a_line_find_the_rest() -> None:
     assert repeated.delay[0, 1] == 0.010  # the median of three
 
 
-def test_the_error_is_that_of_predictions_not_of_the_fit(plane: tuple[list[str], Values]) -> None:
+def test_the_error_is_that_of_predictions_not_of_the_fit(plane: tuple[list[str], Floats]) -> None:
     """With few measurements each supervisor can satisfy its own exactly, and is wrong about all others."""
     names, truth = plane
     random = np.random.default_rng(3)
@@ -230,7 +230,7 @@ def test_a_network_of_other_nodes_is_refused() -> None:
     assert "nodes: is missing; every supervisor must be a node (got b)" in str(raised.value)
 
 
-def test_an_estimate_goes_on_from_an_earlier_one(plane: tuple[list[str], Values]) -> None:
+def test_an_estimate_goes_on_from_an_earlier_one(plane: tuple[list[str], Floats]) -> None:
     """One round later it is as exact as after many, also where a latency has changed and a supervisor has come."""
     names, truth = plane
     before = estimate_latencies(names[:-1], truth[:-1, :-1], SpringParameters(rounds=10))

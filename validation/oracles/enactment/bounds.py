@@ -24,16 +24,14 @@ from itertools import product
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edrp.backends import solve_program
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.run_metrics import LEVELS
 from edrp.enactment.scenario import EnactmentScenario, Level
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.leasing_rows import covering
-
-Values = NDArray[np.float64]
 
 LOADS = 200
 """Loads that are told apart between none and the largest: a round's items are rounded down, which only lowers costs."""
@@ -124,18 +122,18 @@ class _World:
     """A scenario by rounds, of K host types and O operators."""
 
     sizes: Sizes
-    price: Values
-    unit: NDArray[np.int64]
+    price: Floats
+    unit: Ints
     """Shape (K,): rounds that a unit lasts; rounded up, which only lowers costs."""
     rounds: tuple[tuple[float, float, float], ...]
     """For each: seconds, and for an external rate of one the items in all and the most in a second."""
-    potential: Values
+    potential: Floats
     """Shape (O,): items for each item that an external rate of one would bring, as long as none is late."""
-    passed_on: Values
+    passed_on: Floats
     """Shape (O, O): items that an operator in the row gets for one more in time at that in the column, directly or not."""
-    reach: Values
+    reach: Floats
     """Shape (O,): seconds after its origin within which an item must be begun to be in time there and everywhere before."""
-    occupied: Values
+    occupied: Floats
     slow: float
     """Share of the items whose processing alone takes longer than the level allows."""
     penalty: float
@@ -202,9 +200,9 @@ class _Penalties:
     def __init__(self, world: _World) -> None:
         self._world = world
         self._known: dict[tuple[float, ...], float] = {}
-        self._listed: dict[tuple[float, float, float], tuple[NDArray[np.int64], Values]] = {}
+        self._listed: dict[tuple[float, float, float], tuple[Ints, Floats]] = {}
 
-    def choices(self, length: float, items: float, densest: float) -> tuple[NDArray[np.int64], Values]:
+    def choices(self, length: float, items: float, densest: float) -> tuple[Ints, Floats]:
         """Hosts of each type (C, K) that may be leased in a round, and the penalty that they leave (C,)."""
         key = length, items, densest
         if key not in self._listed:
@@ -225,14 +223,14 @@ class _Penalties:
             count += 1
         return int(min(count, sizes.limit[kind]))
 
-    def _penalty(self, offered: Values, key: tuple[float, float, float]) -> float:
+    def _penalty(self, offered: Floats, key: tuple[float, float, float]) -> float:
         known = (*key, *offered.tolist())
         if known not in self._known:
             self._known[known] = _least_penalty(self._world, offered, *key)
         return self._known[known]
 
 
-def _least_penalty(world: _World, offered: Values, length: float, items: float, densest: float) -> float:
+def _least_penalty(world: _World, offered: Floats, length: float, items: float, densest: float) -> float:
     """Money in a round on hosts that offer so much of each resource (R,); infinite where not even one instance of each fits.
 
     Of the items whose origin enters so early that they must be begun in the round to be in time, those beyond what the

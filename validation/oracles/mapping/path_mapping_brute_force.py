@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.mapping.documents import PathMap
 from edrp.mapping.path_mapping import SLACK, MappingProblem
 
@@ -146,7 +146,7 @@ def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[W
         yield float(least[index]), tuple(names[k] for k in placed[index])
 
 
-def _cheapest(names: list[str], known: dict[tuple[str, str], list[Way]]) -> NDArray[np.float64]:
+def _cheapest(names: list[str], known: dict[tuple[str, str], list[Way]]) -> Floats:
     return np.array([[known[u, v][0].worth if (u, v) in known else np.inf for v in names] for u in names])
 
 

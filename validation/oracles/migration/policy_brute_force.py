@@ -7,8 +7,8 @@ are costed by an assignment problem, and the Bellman equation of state migration
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.validation.oracles.migration.plain_partitions import Partition, all_partitions, least_cost, partition_of
 
@@ -58,5 +58,5 @@ class PolicyBruteForce:
                 break
         self.projected = dict(zip(states, values.tolist(), strict=True))
 
-    def _expected(self, count: int, best: dict[int, NDArray[np.float64]], state: int) -> float:
+    def _expected(self, count: int, best: dict[int, Floats], state: int) -> float:
         return sum(chance * float(best[target][state]) for target, chance in self._problem.row(count).items())

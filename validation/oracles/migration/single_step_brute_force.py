@@ -11,14 +11,11 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
 from edrp.migration.single_step import MigrationProblem
-
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 class BestMigration(NamedTuple):
@@ -89,14 +86,14 @@ def _matched(problem: MigrationProblem, boundaries: tuple[int, ...], load: float
 
 @kernel
 def enumerate_migrations(
-    work: Values,
-    state_size: Values,
-    old: Index,
+    work: Floats,
+    state_size: Floats,
+    old: Ints,
     nodes: int,
     limit: float,
     allow_empty: bool,
-    boundaries: Index,
-    kept: Index,
+    boundaries: Ints,
+    kept: Ints,
 ) -> tuple[float, float, int]:
     """The compiled version, for whole numbers.
 
@@ -152,7 +149,7 @@ STAYS, FIRST = 14, 13
 
 
 @kernel
-def _weigh(state_size: Values, old: Index, boundaries: Index, weight: Index) -> int:
+def _weigh(state_size: Floats, old: Ints, boundaries: Ints, weight: Ints) -> int:
     """Code of each overlap of a new interval with an old node's; returns how many pieces hold tasks."""
     weight[:] = 0
     pieces = 0
@@ -168,7 +165,7 @@ def _weigh(state_size: Values, old: Index, boundaries: Index, weight: Index) -> 
 
 
 @kernel
-def _assign(weight: Index, value: Index) -> int:
+def _assign(weight: Ints, value: Ints) -> int:
     """Best sum of codes: value[i, used] is the best that the intervals from i on can add when these nodes are used."""
     intervals, nodes = weight.shape
     value[intervals] = 0
@@ -182,7 +179,7 @@ def _assign(weight: Index, value: Index) -> int:
 
 
 @kernel
-def _read_back(weight: Index, value: Index, kept: Index) -> None:
+def _read_back(weight: Ints, value: Ints, kept: Ints) -> None:
     used = 0
     for i in range(weight.shape[0]):
         kept[i] = -1

@@ -11,16 +11,13 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.document import named_resources
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import METRICS, ResponseTime
 from edrp.placement.metrics.base import LIMIT_SLACK
-
-Values = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 TIE = 1e-9
 """Objectives closer than this count as equal."""
@@ -67,27 +64,27 @@ class _Step:
     """Everything about one operator: its configurations and what each costs, alone and with the operators before it."""
 
     choices: list[tuple[str, ...]]
-    latency: Values
-    cost: Values
-    downtime: Values
-    demand: Values
-    nodes_used: Index
-    streams: dict[int, tuple[Values, Values, Values, Index]]
+    latency: Floats
+    cost: Floats
+    downtime: Floats
+    demand: Floats
+    nodes_used: Ints
+    streams: dict[int, tuple[Floats, Floats, Floats, Ints]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
     """Rows of choices for the first operators, with what they use so far."""
 
-    choice: Index
-    finish: Values
-    cost: Values
-    downtime: Values
-    usage: Values
-    used: Index
-    room: Values
+    choice: Ints
+    finish: Floats
+    cost: Floats
+    downtime: Floats
+    usage: Floats
+    used: Ints
+    room: Floats
 
-    def take(self, rows: NDArray[np.bool_] | Index) -> _Partial:
+    def take(self, rows: Bools | Ints) -> _Partial:
         return _Partial(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
@@ -111,7 +108,7 @@ def _choices(problem: EdrpProblem, name: str) -> list[tuple[str, ...]]:
     return [each for r in allowed for each in combinations_with_replacement(pool, r)]
 
 
-def _capacity(problem: EdrpProblem) -> tuple[list[str], Values]:
+def _capacity(problem: EdrpProblem) -> tuple[list[str], Floats]:
     """Names of the resources, and room on each node, shape (nodes, resources)."""
     resources = sorted({n for o in problem.application.operators for n in named_resources(o.resources)})
     rows = []
@@ -153,7 +150,7 @@ def _step(problem: EdrpProblem, depth: int) -> _Step:
 
 def _stream_tables(
     problem: EdrpProblem, sources: list[tuple[str, ...]], targets: list[tuple[str, ...]], stream: tuple[str, str]
-) -> tuple[Values, Values, Values, Index]:
+) -> tuple[Floats, Floats, Floats, Ints]:
     """Longest delay, cost, tuples in flight and links used, by configurations of both ends."""
     network, rate, parts = problem.network, problem.application.rate(*stream), _parts(problem)
     names = list(network.by_name)
@@ -182,14 +179,14 @@ class _Search:
         self.terms = {term.metric: term for term in problem.terms}
         self.losses = list(_parts(problem).values())
         self.best = math.inf
-        self.found: list[tuple[float, Index]] = []
+        self.found: list[tuple[float, Ints]] = []
 
     def root(self) -> _Partial:
         zero = np.zeros(1)
         nothing = np.zeros(1, np.int64)
         return _Partial(np.zeros((1, 0), np.int64), np.zeros((1, 0)), zero, zero, zero, nothing, self.capacity[None])
 
-    def deployment(self, row: Index) -> Deployment:
+    def deployment(self, row: Ints) -> Deployment:
         return Deployment({name: self.steps[i].choices[row[i]] for i, name in enumerate(self.order)})
 
     def extend(self, partial: _Partial) -> None:
@@ -211,7 +208,7 @@ class _Search:
             elif order.size:
                 self.extend(grown.take(order))
 
-    def _grow(self, partial: _Partial, rows: Index, new: Index, depth: int) -> _Partial:
+    def _grow(self, partial: _Partial, rows: Ints, new: Ints, depth: int) -> _Partial:
         step = self.steps[depth]
         room = partial.room[rows] - step.demand[new]
         slack = LIMIT_SLACK * np.where(np.isfinite(self.capacity), self.capacity, 0.0)
@@ -234,7 +231,7 @@ class _Search:
             room[keep],
         )
 
-    def _objective(self, partial: _Partial) -> Values:
+    def _objective(self, partial: _Partial) -> Floats:
         """EDRP, eq. 12, of what is placed so far; infinite where a limit is broken (eqs. 15–17)."""
         loss = np.zeros(len(partial.cost))
         for bit, amount in self.losses:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.placement.compiled import Compiled
 
 SLACK = 1e-9
@@ -77,7 +77,7 @@ def least_cut(compiled: Compiled) -> float:
 def _beside(compiled: Compiled, i: int, j: int) -> int:
     """Most replicas of operator j that fit on a node beside one of operator i, itself among them where i is j."""
     nodes = compiled.candidate[i] & compiled.candidate[j]
-    left: NDArray[np.float64] = compiled.capacity[nodes] * (1 + SLACK) - compiled.demand[i] * (i != j)
+    left: Floats = compiled.capacity[nodes] * (1 + SLACK) - compiled.demand[i] * (i != j)
     left = left[(left >= 0).all(axis=1)]
     needed = compiled.demand[j] > 0
     most = int(compiled.max_replicas[j])

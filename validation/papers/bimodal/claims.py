@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from edrp.core.arrays import Floats
 from edrp.validation.papers.bimodal.findings import FACTOR, LINKS, POINTS, SHARE, THROUGHPUT, Finding, Statement
 from edrp.validation.papers.bimodal.plan import (
     CHOSEN,
@@ -21,7 +22,7 @@ from edrp.validation.papers.bimodal.plan import (
     RATE,
     SPANNING,
 )
-from edrp.validation.papers.bimodal.runs import Samples, Values
+from edrp.validation.papers.bimodal.runs import Samples
 from edrp.validation.papers.bimodal.statistics import crossing_interval, crossing_ratio
 from edrp.validation.papers.bimodal.sweep import Sweep
 from edrp.validation.report.intervals import interval
@@ -131,7 +132,7 @@ def _links_used_more(sweep: Sweep) -> Findings:
 
 
 def _difference_shrinks(sweep: Sweep) -> Findings:
-    def difference(links: int) -> Values:
+    def difference(links: int) -> Floats:
         return sweep.at("link_utilisation", links=links) - sweep.at("link_utilisation", "dedicated", links=links)
 
     for few, many in pairwise(sweep.coarse_links):

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.validation.papers.bimodal.formatting import MEASURES
 from edrp.validation.papers.bimodal.mapping import HEURISTICS, MappedBySize
 from edrp.validation.papers.bimodal.plan import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
-from edrp.validation.papers.bimodal.runs import Values
 from edrp.validation.papers.bimodal.statistics import share_interval
 from edrp.validation.papers.bimodal.sweep import Sweep
 from edrp.validation.report.canvas import blank_figure, quiet
@@ -114,7 +114,7 @@ def draw_networks(sweep: Sweep, path: Path) -> None:
     _draw(panels, path, columns=3)
 
 
-def _panel(letter: str, x: str, metric: str, curves: Mapping[str, Mapping[float, Values]]) -> Panel:
+def _panel(letter: str, x: str, metric: str, curves: Mapping[str, Mapping[float, Floats]]) -> Panel:
     measure = MEASURES[metric]
     shown = {name: {at: interval(measure.scale * values) for at, values in curve.items()} for name, curve in curves.items()}
     fixed = f"{SPANNING} links" if x == RATES else f"{RATE:g} tasks/h"

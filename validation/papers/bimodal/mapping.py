@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats
 from edrp.core.errors import EdrpError
 from edrp.datasets.mapping.platforms import mapping_problem
 from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.validation.papers.bimodal.plan import Extent
-from edrp.validation.papers.bimodal.runs import Values, batch_rows
+from edrp.validation.papers.bimodal.runs import batch_rows
 
 EXACT = "label-setting"
 LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"
@@ -49,17 +49,17 @@ class Mapped(NamedTuple):
         By heuristic: maps sent.
     """
 
-    optimum: Values
-    bound: Values
-    costs: Mapping[str, Values]
-    messages: Mapping[str, Values]
+    optimum: Floats
+    bound: Floats
+    costs: Mapping[str, Floats]
+    messages: Mapping[str, Floats]
 
-    def ratio(self, heuristic: str, to: Values) -> Values:
+    def ratio(self, heuristic: str, to: Floats) -> Floats:
         """Costs as multiples of others, where the heuristic found a map."""
         found = self.found(heuristic)
         return self.costs[heuristic][found] / to[found]
 
-    def found(self, heuristic: str) -> NDArray[np.bool_]:
+    def found(self, heuristic: str) -> Bools:
         """Which of the tasks it maps."""
         return ~np.isnan(self.costs[heuristic])
 
@@ -118,5 +118,5 @@ def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str
     )
 
 
-def _costs(rows: Iterable[Mapping[str, Any]]) -> Values:
+def _costs(rows: Iterable[Mapping[str, Any]]) -> Floats:
     return np.array([np.nan if row["objective"] is None else row["objective"] for row in rows], dtype=np.float64)

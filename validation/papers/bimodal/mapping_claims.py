@@ -7,9 +7,10 @@ from itertools import product
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.validation.papers.bimodal.findings import FACTOR, NUMBER, POINTS, SHARE, Finding, Statement
 from edrp.validation.papers.bimodal.mapping import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
-from edrp.validation.papers.bimodal.statistics import Values, growth_exponent, share_interval
+from edrp.validation.papers.bimodal.statistics import growth_exponent, share_interval
 from edrp.validation.report.intervals import Interval, interval
 
 CLOSE, FAIRLY_CLOSE = 1.03, 1.5
@@ -34,7 +35,7 @@ def mapping_statements(found: MappedBySize) -> tuple[Statement, ...]:
 Findings = Iterator[Finding]
 
 
-def messages_per_server(found: MappedBySize, name: str) -> tuple[Values, Values]:
+def messages_per_server(found: MappedBySize, name: str) -> tuple[Floats, Floats]:
     """Numbers of servers and of messages of every task that a heuristic was asked to map."""
     servers = [np.full(mapped.messages[name].size, float(size)) for size, mapped in found.items()]
     return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in found.values()])
@@ -52,7 +53,7 @@ def _above(name: str, most: float, to_bound: bool) -> Callable[[MappedBySize], F
     return found
 
 
-def _gain(mapped: Mapped) -> Values:
+def _gain(mapped: Mapped) -> Floats:
     """By how much annealing lowers the cost of tasks that both heuristics map, as a share of the optimum."""
     both = mapped.found(LEAST) & mapped.found(ANNEALED)
     saved = mapped.costs[LEAST][both] - mapped.costs[ANNEALED][both]

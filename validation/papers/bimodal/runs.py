@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from edrp.batch import read_rows, solve_batch
+from edrp.core.arrays import Floats
 from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
 from edrp.datasets.mapping.platforms import bimodal_scenario
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")
 """What reports read of the rows: whole runs stay in their files."""
 
-Values = NDArray[np.float64]
-Samples = Mapping[Cell, Mapping[str, Values]]
+Samples = Mapping[Cell, Mapping[str, Floats]]
 """By cell each metric over the networks, in the order of their seeds."""
 
 Made = Callable[..., Problem]
@@ -49,7 +48,7 @@ def observe(extent: Extent, *, out: Path | None = None, **how: Any) -> Samples:
     EdrpError
         When a run failed, naming the first.
     """
-    found: dict[Cell, Mapping[str, Values]] = {}
+    found: dict[Cell, Mapping[str, Floats]] = {}
     for group in groups(extent):
         where = None if out is None else out / extent.folder / group.name
         found |= run_group(group, extent, out=where, **how)
@@ -64,7 +63,7 @@ def run_group(
     given: Mapping[str, Any] | None = None,
     out: Path | None = None,
     **how: Any,
-) -> dict[Cell, Mapping[str, Values]]:
+) -> dict[Cell, Mapping[str, Floats]]:
     """The runs of one group.
 
     Parameters
@@ -96,7 +95,7 @@ def run_group(
     }
     methods = list(dict.fromkeys(method for _, method in group.cells))
     rows = {(row["id"], row["method"]): row for row in batch_rows(instances, methods, out=out, **how)}
-    found: dict[Cell, Mapping[str, Values]] = {}
+    found: dict[Cell, Mapping[str, Floats]] = {}
     for cell, method in group.cells:
         own = [_metrics(rows[f"{cell.networks}/{seed}", method]) for seed in extent.seeds]
         found[cell] = {name: np.array([each[name] for each in own]) for name in own[0]}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edrp.core.arrays import Floats
 from edrp.validation.report.intervals import CONFIDENCE, Interval
 
 RESAMPLES = 2000
 LEAST_RESAMPLED = 8
 """Networks below which resampling says too little of how far others might be off."""
-
-Values = NDArray[np.float64]
 
 
 def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
@@ -42,7 +41,7 @@ def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
     return float(x[index - 1] + share * (x[index] - x[index - 1]))
 
 
-def crossing_interval(curves: Mapping[float, Values], level: float) -> Interval:
+def crossing_interval(curves: Mapping[float, Floats], level: float) -> Interval:
     """Where the mean of curves, one of each network, first reaches a level; percentiles over resampled networks.
 
     Parameters
@@ -60,7 +59,7 @@ def crossing_interval(curves: Mapping[float, Values], level: float) -> Interval:
     return _percentiles(_crossings(curves, level))
 
 
-def crossing_ratio(curves: Mapping[float, Values], others: Mapping[float, Values], level: float) -> Interval:
+def crossing_ratio(curves: Mapping[float, Floats], others: Mapping[float, Floats], level: float) -> Interval:
     """Where the mean of curves first reaches a level, as a share of where that of others on the same networks does.
 
     Examples
@@ -114,7 +113,7 @@ def growth_exponent(x: ArrayLike, y: ArrayLike) -> Interval:
     return Interval(float(found.slope), float(found.slope) - reach, float(found.slope) + reach)
 
 
-def _crossings(curves: Mapping[float, Values], level: float) -> Values:
+def _crossings(curves: Mapping[float, Floats], level: float) -> Floats:
     """Where the mean reaches the level: first of all networks, then of networks drawn with replacement, always the same."""
     x = sorted(curves)
     heights = np.array([curves[each] for each in x])
@@ -124,7 +123,7 @@ def _crossings(curves: Mapping[float, Values], level: float) -> Values:
     return np.array([crossing(x, curve, level) for curve in heights[:, samples].mean(axis=2).T])
 
 
-def _percentiles(found: Values) -> Interval:
+def _percentiles(found: Floats) -> Interval:
     """The first value, and percentiles of the others; none where nothing was resampled."""
     estimate, rest = float(found[0]), found[1:]
     if not rest.size:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from edrp.core.arrays import Floats
 from edrp.validation.papers.bimodal.plan import CHOSEN, RATE, SPANNING, Cell
-from edrp.validation.papers.bimodal.runs import Samples, Values
+from edrp.validation.papers.bimodal.runs import Samples
 
 COARSE = 25
 """Least distance between numbers of links whose values are compared: close points differ by less than networks do."""
@@ -41,7 +42,7 @@ class Sweep(NamedTuple):
                 kept.append(links)
         return kept
 
-    def at(self, metric: str, networks: str = "both", *, rate: float = RATE, links: int = SPANNING, way: str = CHOSEN) -> Values:
+    def at(self, metric: str, networks: str = "both", *, rate: float = RATE, links: int = SPANNING, way: str = CHOSEN) -> Floats:
         """A metric over the networks."""
         return self.samples[Cell(networks, rate, links, way)][metric]
 
@@ -49,6 +50,6 @@ class Sweep(NamedTuple):
         """Whether runs were made in that way at the default point."""
         return Cell("both", way=way) in self.samples
 
-    def by_links(self, metric: str, networks: str) -> dict[float, Values]:
+    def by_links(self, metric: str, networks: str) -> dict[float, Floats]:
         """A metric over the networks, by number of links."""
         return {links: self.at(metric, networks, links=links) for links in self.links}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from edrp.core.arrays import Floats
 from edrp.validation.benchmark.table import Table
 from edrp.validation.papers.bimodal.findings import FACTOR, NUMBER, Statement, in_words
 from edrp.validation.papers.bimodal.formatting import MEASURES, Measure
@@ -21,7 +22,7 @@ from edrp.validation.papers.bimodal.plan import (
     WAYS,
     Cell,
 )
-from edrp.validation.papers.bimodal.runs import Samples, Values
+from edrp.validation.papers.bimodal.runs import Samples
 from edrp.validation.papers.bimodal.statistics import growth_exponent, share_interval
 from edrp.validation.papers.bimodal.sweep import Sweep
 from edrp.validation.report.intervals import GRAVITY, Interval, interval
@@ -31,7 +32,7 @@ COMPARED = ("acceptance", "deviation", "elongation", "link_utilisation", "server
 """Metrics by which choices of maps and settings are compared."""
 
 
-def ours(metric: str, values: Values) -> str:
+def ours(metric: str, values: Floats) -> str:
     r"""A mean, and below it its interval.
 
     >>> import numpy as np
@@ -231,7 +232,7 @@ def _choice_differences(sweep: Sweep, ways: Sequence[str], how: str) -> Table:
     return Table(f"Against the printed order, network by network, {how}", columns, rows, columns[1:], open=True)
 
 
-def _difference(measure: Measure, values: Values) -> str:
+def _difference(measure: Measure, values: Floats) -> str:
     return stacked(interval(values), measure.signed, " to ")
 
 

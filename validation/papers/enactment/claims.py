@@ -11,6 +11,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.validation.papers.enactment.cells import paper_samples
 from edrp.validation.papers.enactment.printed_tables import (
     BTU,
@@ -23,7 +24,7 @@ from edrp.validation.papers.enactment.printed_tables import (
     WORDS,
     Column,
 )
-from edrp.validation.papers.enactment.runs import Samples, Values
+from edrp.validation.papers.enactment.runs import Samples
 from edrp.validation.papers.enactment.verdicts import Comparison, Statement
 from edrp.validation.report.intervals import interval
 
@@ -52,7 +53,7 @@ def statements(samples: Samples) -> tuple[Statement, ...]:
     )
 
 
-Margin = Callable[[Samples], Values]
+Margin = Callable[[Samples], Floats]
 Margins = Iterable[tuple[str, Margin]]
 """Where, and by how much samples are on the side that the paper names, over the seeds."""
 
@@ -92,7 +93,7 @@ def _dearer(pattern: str, quantity: str, this: Column, than: Column) -> tuple[st
     return where, lambda samples: -_saved(samples, pattern, quantity, this, than)
 
 
-def _saved(samples: Samples, pattern: str, quantity: str, this: Column, than: Column) -> Values:
+def _saved(samples: Samples, pattern: str, quantity: str, this: Column, than: Column) -> Floats:
     """Differences seed by seed as shares of the other's mean: a policy may not scale at all under one seed."""
     other = samples[pattern, than][quantity]
     return (other - samples[pattern, this][quantity]) / (other.mean() or 1.0)
@@ -120,7 +121,7 @@ def _compliance_rises() -> Margins:
 def _alike_between_patterns() -> Margins:
     for column, level in product((*map(_btu, UNITS), _threshold(UNITS[0])), COMPLIANCES):
 
-        def margin(samples: Samples, column: Column = column, level: str = level) -> Values:
+        def margin(samples: Samples, column: Column = column, level: str = level) -> Floats:
             ordered = sorted((samples[pattern, column][level] for pattern in PATTERNS), key=np.mean)
             return MOST_DEVIATION - (ordered[-1] - ordered[0])
 
@@ -130,7 +131,7 @@ def _alike_between_patterns() -> Margins:
 def _compliance_enough() -> Margins:
     for pattern, unit, level in product(PATTERNS, UNITS, COMPLIANCES[1:]):
 
-        def margin(samples: Samples, cell: tuple[str, Column] = (pattern, _btu(unit)), level: str = level) -> Values:
+        def margin(samples: Samples, cell: tuple[str, Column] = (pattern, _btu(unit)), level: str = level) -> Floats:
             return samples[cell][level] - LEAST_COMPLIANCE
 
         yield f"{pattern}, {WORDS[level]}: BTU{unit} above 84 %", margin
@@ -139,14 +140,14 @@ def _compliance_enough() -> Margins:
 def _largest_gain() -> Margins:
     cells = list(product(PATTERNS, UNITS, COMPLIANCES))
 
-    def margin(samples: Samples) -> Values:
+    def margin(samples: Samples) -> Floats:
         gains = (samples[p, _btu(unit)][level] - samples[p, _threshold(unit)][level] for p, unit, level in cells)
         return max(gains, key=np.mean) - LARGEST_GAIN
 
     yield "largest gain of a cell above 25 points", margin
 
 
-def _savings(samples: Samples) -> list[Values]:
+def _savings(samples: Samples) -> list[Floats]:
     cells = product(PATTERNS, TOTALS, UNITS)
     return [_saved(samples, pattern, total, _btu(unit), _threshold(unit)) for pattern, total, unit in cells]
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.progress import Report
+from edrp.core.arrays import Floats
 from edrp.core.errors import EdrpError
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
 from edrp.enactment.run import EnactmentRun
@@ -95,8 +95,7 @@ class Enacted:
     run: EnactmentRun
 
 
-Values = NDArray[np.float64]
-Samples = Mapping[tuple[str, Column], Mapping[str, Values]]
+Samples = Mapping[tuple[str, Column], Mapping[str, Floats]]
 """By pattern and column each metric over the seeds, in the order of the seeds."""
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from edrp.core.arrays import Floats
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.aws import aws_delays
 from edrp.datasets.placement.coordinates.latencies import estimation_rounds
@@ -17,13 +17,11 @@ from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.validation.papers.edrp.claims import Claim
 from edrp.validation.papers.edrp.printed_tables import claim_in_words
 
-Values = NDArray[np.float64]
-
 NETWORK_NODES, NETWORK_SEED = 100, 7
 UNITS = {"seconds": 1.0, "milliseconds": 1e3}
 
 
-def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[str, Values]:
+def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[str, Floats]:
     """Print median errors by round: nodes in the plane, and, where there is data, AWS regions.
 
     Parameters
@@ -40,7 +38,7 @@ def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[
     dict
         By what was estimated and the unit of the input, shape (seeds, rounds).
     """
-    found: dict[str, Values] = {}
+    found: dict[str, Floats] = {}
     for name, (names, truth, parameters) in _subjects(data).items():
         for unit, scale in UNITS.items():
             found[f"{name}, {unit}"] = round_errors(names, truth * scale, parameters, seeds)
@@ -50,18 +48,18 @@ def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[
     return found
 
 
-def round_errors(names: list[str], truth: Values, parameters: SpringParameters, seeds: int) -> Values:
+def round_errors(names: list[str], truth: Floats, parameters: SpringParameters, seeds: int) -> Floats:
     """Median over all pairs of the relative error of distances, shape (seeds, rounds)."""
     pairs = np.triu_indices(len(names), 1)
 
-    def error(distance: Values) -> float:
+    def error(distance: Floats) -> float:
         return float(np.median(np.abs(distance - truth)[pairs] / truth[pairs]))
 
     runs = (estimation_rounds(names, truth, parameters, seed=seed) for seed in range(seeds))
     return np.array([[error(estimate.distance) for estimate in rounds] for rounds in runs])
 
 
-def coordinate_claims(found: dict[str, Values]) -> tuple[Claim, ...]:
+def coordinate_claims(found: dict[str, Floats]) -> tuple[Claim, ...]:
     """Whether errors are as small as they should be, in any unit."""
     claims = []
     for subject, most in (("AWS", 0.10), ("plane", 0.05)):
@@ -76,7 +74,7 @@ def coordinate_claims(found: dict[str, Values]) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _subjects(data: Path | None) -> dict[str, tuple[list[str], Values, SpringParameters]]:
+def _subjects(data: Path | None) -> dict[str, tuple[list[str], Floats, SpringParameters]]:
     network = geometric(NETWORK_NODES, seed=NETWORK_SEED)
     nodes = [node.name for node in network.nodes]
     plane = np.array([[network.delay(u, v) for v in nodes] for u in nodes])
@@ -87,7 +85,7 @@ def _subjects(data: Path | None) -> dict[str, tuple[list[str], Values, SpringPar
     return subjects
 
 
-def _table(found: dict[str, Values]) -> Table:
+def _table(found: dict[str, Floats]) -> Table:
     rounds = max(errors.shape[1] for errors in found.values())
     columns = [str(each + 1) for each in range(rounds)]
     table = Table("median error in % after round", *columns, "worst seed", box=SIMPLE_HEAD)

@@ -10,10 +10,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from edrp.core.arrays import AnyInts
 from edrp.core.solve import solve
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
-from edrp.migration.projected_costs import Boundaries, migration_costs
+from edrp.migration.projected_costs import migration_costs
 from edrp.migration.sequence import MigrationSequence
 
 TASKS, START, STEPS, TOLERANCE = 20, (0, 13, 20), (3, 4), 0.4
@@ -86,7 +87,7 @@ def run(console: Console) -> None:
     console.print(f"Table 4: the sequence 2, 3, 4 has probability {chance:.2f} (paper 0.18); in the long run {lasting}.")
 
 
-def _partitions(nodes: int) -> Boundaries:
+def _partitions(nodes: int) -> AnyInts:
     limit = load_limit(TASKS, nodes, TOLERANCE)
     rows = np.array([(0, *inner, TASKS) for inner in combinations(range(1, TASKS), nodes - 1)])
     return np.asarray(rows[(np.diff(rows, axis=1) <= limit).all(axis=1)])

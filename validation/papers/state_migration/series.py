@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.flights import flights
 from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.tasks import Tasks
-
-Counts = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 LOW, HIGH = 8, 16
 """Range that node counts are normalised to, as in the paper."""
@@ -54,17 +51,17 @@ class MigrationSeries:
     """
 
     name: str
-    node_counts: Counts
-    key_work: Values
+    node_counts: Ints
+    key_work: Floats
     origin: str
     seed: int = 1
 
     @property
-    def learnt(self) -> Counts:
+    def learnt(self) -> Ints:
         """Counts of the month that the transition matrix may be estimated from, shape (720,)."""
         return self.node_counts[:MONTH]
 
-    def migrations(self, most: int = 100) -> Counts:
+    def migrations(self, most: int = 100) -> Ints:
         """Node counts before and after each of the first migrations that follow that month, shape (at most `most` + 1,).
 
         Examples
@@ -134,7 +131,7 @@ def real_series(data: str | Path | None = None) -> tuple[MigrationSeries, ...]:
     return (departures(), taxi_trips(data), tweets(data))
 
 
-def zipf_work(exponent: float, keys: int = KEYS) -> Values:
+def zipf_work(exponent: float, keys: int = KEYS) -> Floats:
     """Work of keys by rank, summing to 1, shape (keys,).
 
     >>> zipf_work(1.0, 3).round(3).tolist()
@@ -146,5 +143,5 @@ def zipf_work(exponent: float, keys: int = KEYS) -> Values:
     return weights / weights.sum()
 
 
-def _normalised(series: LoadSeries) -> Counts:
+def _normalised(series: LoadSeries) -> Ints:
     return series.node_counts(HOUR, LOW, HIGH, OUTLIERS)

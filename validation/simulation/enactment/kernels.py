@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
 
 START, STOP, HOLD, RESUME, SAMPLE = range(5)
@@ -21,9 +21,6 @@ OPEN_SINCE, RECORDED = 0, 1
 
 ROUNDING = 1e-9
 """Added before items sent are rounded down, as in the accounts of a run."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Crew(NamedTuple):
@@ -42,9 +39,9 @@ class Crew(NamedTuple):
     """
 
     free: Floats
-    order: Integers
-    instance: Integers
-    counts: Integers
+    order: Ints
+    instance: Ints
+    counts: Ints
     sums: Floats
 
 
@@ -65,14 +62,14 @@ class Work(NamedTuple):
     processing: Floats
     begins: Floats
     ends: Floats
-    instances: Integers
+    instances: Ints
 
 
 class Samples(NamedTuple):
     """What is monitored, one place per sample of the round: items that wait, items begun, seconds recorded for them."""
 
-    waiting: Integers
-    begun: Integers
+    waiting: Ints
+    begun: Ints
     recorded: Floats
 
 
@@ -84,8 +81,8 @@ def serve(
     levels: Floats,
     last: float,
     times: Floats,
-    codes: Integers,
-    subjects: Integers,
+    codes: Ints,
+    subjects: Ints,
     until: float,
     samples: Samples,
 ) -> int:

@@ -11,12 +11,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
-
-Floats = NDArray[np.float64]
 
 SERVICE, ARRIVALS, HOSTS, INSTANCES, STALLS = range(5)
 """Names of the streams: first part of the spawn key; the second is the operator's index."""

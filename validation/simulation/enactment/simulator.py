@@ -14,13 +14,14 @@ from math import inf
 from time import perf_counter
 from typing import overload
 
+from edrp.core.arrays import Floats
 from edrp.enactment import Action, EnactmentState, Policy
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.run_metrics import emitted
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Ledger
-from edrp.validation.simulation.enactment.random_streams import Draws, Floats
+from edrp.validation.simulation.enactment.random_streams import Draws
 from edrp.validation.simulation.enactment.rounds import Round, rounds
 from edrp.validation.simulation.enactment.station import Station
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import VerificationError
 from edrp.enactment import OperatorState
 from edrp.enactment.containers import ContainerOperator
@@ -13,7 +14,7 @@ from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Change
 from edrp.validation.simulation.enactment.kernels import HOLD, RESUME, SAMPLE, START, WITHIN, Crew, Samples, Work, send, serve
-from edrp.validation.simulation.enactment.random_streams import Draws, Floats
+from edrp.validation.simulation.enactment.random_streams import Draws
 from edrp.validation.simulation.enactment.rounds import Round
 
 REMEMBERED = 20

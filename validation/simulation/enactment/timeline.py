@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.report.canvas import blank_figure, quiet
@@ -36,10 +36,10 @@ class Timeline:
         Instances that hold resources, starting ones included.
     """
 
-    time: NDArray[np.float64]
-    machines: NDArray[np.float64]
-    hosts: NDArray[np.int64]
-    instances: NDArray[np.int64]
+    time: Floats
+    machines: Floats
+    hosts: Ints
+    instances: Ints
 
 
 def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> Timeline:

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-Floats = NDArray[np.float64]
+from edrp.core.arrays import Floats
 
 _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 """Gauss-Legendre nodes: enough for 16 standard deviations of any number of hops to about 1e-10."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop
 
 LAYERS = 256
@@ -27,7 +27,7 @@ SPREAD = np.uint64(0xD1342543DE82EF95)
 UNIT = 2.0**-53
 
 
-def _edges() -> NDArray[np.float64]:
+def _edges() -> Floats:
     """Right edge of each layer, from the lowest, whose tail is cut to a rectangle of the same area, to the top."""
     area = TAIL * _height(TAIL) + math.sqrt(math.pi / 2) * math.erfc(TAIL / math.sqrt(2))
     edges = [area / _height(TAIL), TAIL]
@@ -82,7 +82,7 @@ def normal(key: np.uint64, counter: int) -> float:
 
 
 @inner_loop
-def normals(seed: int, task: int, hop: int, out: NDArray[np.float64]) -> None:
+def normals(seed: int, task: int, hop: int, out: Floats) -> None:
     """The first numbers of the stream of a hop of a task.
 
     Examples

@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.kernels import inlined, inner_loop
 from edrp.validation.simulation.mapping.fluctuations import normal
 
@@ -21,8 +19,6 @@ how much of that in the current window (nominal seconds); windows that are over,
 
 ROUNDING = 1e-10
 """Part of a task or of a window that is nothing but what rounding made of it."""
-
-Floats = NDArray[np.float64]
 
 
 class Streams(NamedTuple):
@@ -39,9 +35,9 @@ class Streams(NamedTuple):
     progress : shape (r, 7), see `START`.
     """
 
-    hops: NDArray[np.int64]
-    places: NDArray[np.int64]
-    keys: NDArray[np.uint64]
+    hops: Ints
+    places: Ints
+    keys: UInts
     levels: Floats
     mean: Floats
     waiting: Floats

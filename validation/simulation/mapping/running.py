@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.heuristics.mapping.reallocation import FlowTables
-from edrp.mapping.arrays import Index, NetworkTables
+from edrp.mapping.arrays import NetworkTables
 from edrp.mapping.scenario import BimodalScenario
 from edrp.validation.simulation.mapping.expectation import expected_fractions
 from edrp.validation.simulation.mapping.fluctuations import stream
@@ -20,7 +21,6 @@ from edrp.validation.simulation.mapping.kernels import (
     START,
     TOTAL,
     WINDOWS,
-    Floats,
     Physics,
     Streams,
     advance,
@@ -47,11 +47,11 @@ class Hops:
     arcs : shape (h, L), the route: its first `links` entries, in order.
     """
 
-    source: Index
-    target: Index
+    source: Ints32
+    target: Ints32
     rate: Floats
-    links: Index
-    arcs: Index
+    links: Ints32
+    arcs: Ints32
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class Running:
         if self._physics.buffer:
             self._return_waiting(~public)
 
-    def _return_waiting(self, dedicated: NDArray[np.bool_]) -> None:
+    def _return_waiting(self, dedicated: Bools) -> None:
         """What waits before a hop that has moved to a dedicated route is taken back by the source.
 
         There it comes as late as behind all that is still to be sent, which is where it would be: such a route passes no

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.mapping.run import BimodalRun
 from edrp.mapping.run_metrics import spans_of
 from edrp.mapping.scenario import BimodalScenario
@@ -41,13 +42,13 @@ class Timeline:
         Hops that go over the public network.
     """
 
-    time: NDArray[np.float64]
-    arrived: NDArray[np.int64]
-    accepted: NDArray[np.int64]
-    running: NDArray[np.int64]
-    server_utilisation: NDArray[np.float64]
-    link_utilisation: NDArray[np.float64]
-    public_hops: NDArray[np.int64]
+    time: Floats
+    arrived: Ints
+    accepted: Ints
+    running: Ints
+    server_utilisation: Floats
+    link_utilisation: Floats
+    public_hops: Ints
 
 
 def timeline(scenario: BimodalScenario, run: BimodalRun) -> Timeline:
@@ -127,7 +128,7 @@ def timeline_figure(line: Timeline, path: Path, *, title: str) -> None:
     figure.savefig(path, dpi=130)
 
 
-def _draw(ax: Any, time: NDArray[np.float64], curves: dict[str, tuple[NDArray[Any], str]]) -> None:
+def _draw(ax: Any, time: Floats, curves: dict[str, tuple[NDArray[Any], str]]) -> None:
     for name, (values, colour) in curves.items():
         ax.step(time, values, where="post", color=colour, linewidth=1.1, label=name)
     ax.set_ylim(bottom=0)
@@ -135,13 +136,13 @@ def _draw(ax: Any, time: NDArray[np.float64], curves: dict[str, tuple[NDArray[An
     quiet(ax)
 
 
-def _samples(end: float) -> NDArray[np.float64]:
+def _samples(end: float) -> Floats:
     step = next((each for each in STEPS if end / each < MOST_SAMPLES), STEPS[-1])
     steps = math.ceil(end / step)
     return np.linspace(0.0, steps * step, steps + 1)
 
 
-def _share(used: NDArray[np.float64], whole: float) -> NDArray[np.float64]:
+def _share(used: Floats, whole: float) -> Floats:
     """As part of the whole; what is left of sums of many amounts once the last has ended is rounding."""
-    part: NDArray[np.float64] = np.round(used / whole, 9) + 0.0 if whole else np.zeros_like(used)
+    part: Floats = np.round(used / whole, 9) + 0.0 if whole else np.zeros_like(used)
     return part

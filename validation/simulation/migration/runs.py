@@ -9,15 +9,13 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.migration import BalancedPacking, Change, ConsistentHashing, Rule, outcome
 from edrp.mdp.matching import gain_between
 from edrp.mdp.tasks import Boundaries, Tasks
 from edrp.migration.intervals import load_limit
 
-Counts = NDArray[np.int64]
-Values = NDArray[np.float64]
 Reply = Callable[[Boundaries, int], Boundaries]
 """From a partition and the number of nodes to come, the partition to take."""
 
@@ -42,7 +40,7 @@ class Course(NamedTuple):
     """
 
     tasks: Tasks
-    counts: Counts
+    counts: Ints
     tolerance: float
 
     def start(self) -> Boundaries:
@@ -71,9 +69,9 @@ class Followed:
     """
 
     name: str
-    moved_share: Values
-    broken: Values
-    seconds: Values
+    moved_share: Floats
+    broken: Floats
+    seconds: Floats
     path: tuple[Boundaries, ...] = ()
 
     @property
@@ -132,7 +130,7 @@ def follow_replies(name: str, reply: Reply, course: Course) -> Followed:
     return judge_path(name, path, course, np.array(seconds))
 
 
-def judge_path(name: str, path: Sequence[Boundaries], course: Course, seconds: Values) -> Followed:
+def judge_path(name: str, path: Sequence[Boundaries], course: Course, seconds: Floats) -> Followed:
     """A sequence of partitions, the start first; for plans that know the future."""
     tasks = course.tasks
     total = float(tasks.state_before[-1])

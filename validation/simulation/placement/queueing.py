@@ -8,15 +8,13 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edrp.core.arrays import Floats
 from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.latencies import estimate_latencies
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
@@ -19,8 +19,6 @@ from edrp.datasets.traces.days import real_day
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.placement.network import Network
 from edrp.replanning.measurements import with_measurements
-
-Values = NDArray[np.float64]
 
 MINUTES = 10
 STEP = 60.0 * MINUTES
@@ -72,7 +70,7 @@ class Moment:
     true: LatencyAwareProblem
 
 
-def daily_curve(seed: int) -> Values:
+def daily_curve(seed: int) -> Floats:
     """A generated day: quiet at night, busy at noon and in the evening, in shares of the busiest moment.
 
     Returns
@@ -92,7 +90,7 @@ def daily_curve(seed: int) -> Values:
     return np.asarray(QUIET + (1 - QUIET) * (shape - shape.min()) / np.ptp(shape))
 
 
-def loads(data: Path | None, seed: int) -> tuple[Values, str]:
+def loads(data: Path | None, seed: int) -> tuple[Floats, str]:
     """Loads of a day and where they come from: a real one where its data are given, else a generated one."""
     if data is None:
         return daily_curve(seed), "a generated day"
@@ -147,13 +145,13 @@ class _Fluctuation:
         self._deviation = deviation
         self._logarithm = deviation * random.standard_normal(size)
 
-    def next(self) -> Values:
+    def next(self) -> Floats:
         fresh = self._random.standard_normal(self._logarithm.size)
         self._logarithm = SMOOTH * self._logarithm + self._deviation * np.sqrt(1 - SMOOTH**2) * fresh
         return np.exp(self._logarithm)
 
 
-def _work(base: LatencyAwareProblem, factors: Values) -> dict[str, Any]:
+def _work(base: LatencyAwareProblem, factors: Floats) -> dict[str, Any]:
     """Rates and needs of cores at some factors by operator; none grows beyond what its mean is in the busiest moment."""
     capped = np.minimum(factors, 1.0)
     factor = dict(zip(base.application.by_name, map(float, capped), strict=True))
