@@ -11,10 +11,10 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.parameters import read_parameters
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.arrays import Tables, tables_of
-from edrp.heuristics.placement.compiled_random import below, uniform
 from edrp.heuristics.placement.count_annealing import annealed_crowd, crowded, pairs_per_operator
-from edrp.heuristics.placement.moves import (
+from edrp.heuristics.placement.kernel_helpers import below, uniform
+from edrp.heuristics.placement.problem_arrays import Tables, tables_of
+from edrp.heuristics.placement.replica_moves import (
     exchange_nodes,
     move,
     move_all,
@@ -25,8 +25,7 @@ from edrp.heuristics.placement.moves import (
     settle_touched,
     swap,
 )
-from edrp.heuristics.placement.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
-from edrp.heuristics.placement.state import (
+from edrp.heuristics.placement.replica_state import (
     BROKEN,
     State,
     copy_placement,
@@ -37,6 +36,7 @@ from edrp.heuristics.placement.state import (
     refresh_all,
     settle,
 )
+from edrp.heuristics.placement.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
 from edrp.placement.compiled import Compiled, compile_problem
 from edrp.placement.problem import PlacementProblem
 

@@ -16,9 +16,9 @@ from edrp.core.arrays import Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
-from edrp.heuristics.placement.arrays import Tables
-from edrp.heuristics.placement.compiled_random import below, uniform
-from edrp.heuristics.placement.counts import BROKEN, Crowd, energy, excess, perform, refresh_all, room, undo
+from edrp.heuristics.placement.kernel_helpers import below, uniform
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_counts import BROKEN, Crowd, energy, excess, perform, refresh_all, room, undo
 from edrp.heuristics.placement.start import Placement, random_fit, stable_degrees
 from edrp.placement.compiled import Compiled
 

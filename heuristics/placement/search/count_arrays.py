@@ -2,14 +2,146 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.heuristics.placement.arrays import grouped as grouped
-from edrp.heuristics.placement.search.count_paths import Paths
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.problem_arrays import grouped as grouped
 from edrp.placement.compiled import Compiled
+
+NO_LINK = 1e9
+"""Seconds that stand for a link that is not there, so that sums stay finite."""
+
+FEW_ZONES = 100
+"""Zones up to which delays are looked up zone by zone; beyond, the compiled table over pairs of nodes is used."""
+
+NOBODY, EVERYBODY = -1, -2
+"""In place of an operator: none, or all that are on a node."""
+
+
+class Paths(NamedTuple):
+    """Arrays over operators a, nodes s, zones z and those streams that count for the path latency, by their target.
+
+    The score grows by `price` per second of path latency and, whatever the placement, by at most `span`. `zone_delay`
+    (zones, zones) is the delay between two nodes of these zones, on the diagonal between different nodes of one.
+    `number` and `sum` (operators, zones) are the nodes of a in a zone and the sum of their indices, which names the
+    node where it is one; `finish` (operators,) is when tuples have passed.
+    """
+
+    price: float
+    span: float
+    zone: Ints
+    zone_delay: Floats
+    source: Ints
+    target: Ints
+    number: Ints
+    sum: Ints
+    finish: Floats
+
+
+def paths_of(compiled: Compiled) -> Paths:
+    """Arrays for `path_latency`.
+
+    Delays are read from the network's zones where it has them, so that the table over all pairs of nodes is not needed.
+    """
+    price = compiled.weight["response_time"]
+    zone, zone_delay = _zones(compiled)
+    forward = np.flatnonzero(compiled.forward)
+    forward = forward[np.lexsort((compiled.stream_source[forward], compiled.stream_target[forward]))]
+    source, target = compiled.stream_source[forward], compiled.stream_target[forward]
+    steps = np.zeros(len(compiled.operators), np.int64)
+    for i, j in zip(source, target, strict=True):
+        steps[j] = max(steps[j], steps[i] + 1)
+    shape = len(compiled.operators), len(zone_delay)
+    return Paths(
+        price=price,
+        span=price * float(zone_delay[zone_delay < NO_LINK].max(initial=0.0)) * int(steps.max(initial=0)),
+        zone=zone,
+        zone_delay=zone_delay,
+        source=source,
+        target=target,
+        number=np.zeros(shape, np.int64),
+        sum=np.zeros(shape, np.int64),
+        finish=np.zeros(shape[0]),
+    )
+
+
+def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
+    """A zone of each node, and the delays between zones; a zone of its own for a node whose links are listed."""
+    network = compiled.problem.network
+    listed = {name for ends in network.links for name in (ends.source, ends.target)}
+    numbers: dict[Any, int] = {}
+    keys: list[Any] = []
+    for name in compiled.nodes:
+        named = network.by_name[name].zone
+        keys.append((named, name) if named is None or name in listed else named)
+    zone = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    if len(numbers) > FEW_ZONES:
+        return np.arange(zone.size), np.where(np.isfinite(compiled.delay), compiled.delay, NO_LINK)
+    _, first = np.unique(zone, return_index=True)
+    examples = [compiled.nodes[u] for u in first]
+    between = np.array([[network.delay(u, v) for v in examples] for u in examples])
+    if network.within_zone is not None:
+        np.fill_diagonal(between, network.within_zone.delay)
+    return zone, np.where(np.isfinite(between), between, NO_LINK)
+
+
+@inlined
+def _farthest(zone_delay: np.ndarray, number: np.ndarray, total: np.ndarray, i: int, j: int) -> float:
+    """The longest delay between nodes of operators i and j."""
+    longest = 0.0
+    for g in range(zone_delay.shape[0]):
+        here = number[i, g]
+        if here == 0:
+            continue
+        for h in range(zone_delay.shape[0]):
+            there = number[j, h]
+            if there == 0 or zone_delay[g, h] <= longest:
+                continue
+            if g != h or here > 1 or there > 1 or total[i, g] != total[j, g]:
+                longest = zone_delay[g, h]
+    return longest
+
+
+@inner_loop
+def path_latency(p: Paths, held: np.ndarray, opened: np.ndarray, count: int, mover: int, q: int, s: int, d: int) -> float:
+    """Seconds of the longest path, as it is or as it would be.
+
+    Parameters
+    ----------
+    p
+        The problem, and room to count in.
+    held : shape (operators, nodes)
+        Instances.
+    opened
+        Its first `count` are the nodes in use.
+    mover, q, s, d
+        Operator of which q instances are taken to be on node d instead of s; `EVERYBODY` for all that s holds, `NOBODY`.
+    """
+    for a in range(held.shape[0]):
+        for z in range(p.number.shape[1]):
+            p.number[a, z], p.sum[a, z] = 0, 0
+        p.finish[a] = 0.0
+        moves = mover in (a, EVERYBODY)
+        for k in range(count):
+            u = opened[k]
+            there = held[a, u]
+            if moves and u == s:
+                there = 0 if mover == EVERYBODY else there - q
+            if there > 0:
+                p.number[a, p.zone[u]] += 1
+                p.sum[a, p.zone[u]] += u
+        if moves and held[a, d] == 0 and held[a, s] > 0:
+            p.number[a, p.zone[d]] += 1
+            p.sum[a, p.zone[d]] += d
+    longest = 0.0
+    for e in range(p.source.size):
+        i, j = p.source[e], p.target[e]
+        p.finish[j] = max(p.finish[j], p.finish[i] + _farthest(p.zone_delay, p.number, p.sum, i, j))
+        longest = max(longest, p.finish[j])
+    return longest
 
 
 class CountTables(NamedTuple):

@@ -8,15 +8,13 @@ import numpy as np
 
 from edrp.core.arrays import Ints, UInts
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE
-from edrp.heuristics.placement.search.count_arrays import count_tables
-from edrp.heuristics.placement.search.count_colony import Trails
-from edrp.heuristics.placement.search.count_filling import Taste
+from edrp.heuristics.placement.search.count_arrays import count_tables, paths_of
+from edrp.heuristics.placement.search.count_filling import Taste, Trails
 from edrp.heuristics.placement.search.count_kicks import BEST_CLOCK, CLIMBING, DONE, KEPT_CLOCK, Memory, build, keep, search_on
 from edrp.heuristics.placement.search.count_moves import LEAST
-from edrp.heuristics.placement.search.count_paths import paths_of
 from edrp.heuristics.placement.search.count_state import Counts, add
 from edrp.heuristics.placement.search.engine import Value
-from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 

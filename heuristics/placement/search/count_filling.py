@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, UInts
+from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.compiled_random import uniform
+from edrp.heuristics.placement.kernel_helpers import uniform
 from edrp.heuristics.placement.search.count_arrays import CountTables
 from edrp.heuristics.placement.search.count_state import OPEN, Counts, add, room, strain
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters
 
 PARTS = 64
 """In how many parts an operator's instances are given out at least, so that operators mix on a node."""
@@ -161,3 +162,39 @@ def empty_node(t: CountTables, c: Counts, s: int) -> None:
     for a in range(c.left.size):
         if c.held[a, s] > 0:
             add(t, c, a, s, -c.held[a, s])
+
+
+LEAST_SCORE = 1e-6
+"""Score below which an ant deposits no more than at it."""
+
+
+class Trails:
+    """Pheromone between operators, shape (operators, operators) (latency-aware placement, eqs. 2–5)."""
+
+    def __init__(self, tables: CountTables, parameters: ColonyParameters) -> None:
+        self._tables = tables
+        self._parameters = parameters
+        operators = tables.instances.size
+        self.trail = np.full((operators, operators), max(parameters.initial_pheromone, parameters.minimum_pheromone))
+
+    def taste(self, random: UInts) -> Taste:
+        """How an ant chooses (eq. 2)."""
+        operators, classes = self._tables.instances.size, self._tables.class_start.size - 1
+        return Taste(
+            power=self._parameters.heuristic_power,
+            trail_power=self._parameters.pheromone_power,
+            noise=np.ones(1),
+            trail=self.trail,
+            random=random,
+            scent=np.zeros(operators),
+            useless=np.zeros(classes, np.bool_),
+        )
+
+    def evaporate(self) -> None:
+        """Leave a share of the pheromone, at least the minimum (eq. 4)."""
+        self.trail = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
+
+    def deposit(self, held: Ints, score: float, times: float) -> None:
+        """What an ant that built `held` (operators, nodes) leaves (eq. 5), so many times."""
+        shares = held[:, held.any(axis=0)] / self._tables.instances[:, None]
+        self.trail = self.trail + times * self._parameters.deposit / max(score, LEAST_SCORE) * (shares @ shares.T)

@@ -8,12 +8,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
-from edrp.heuristics.placement.search.count_arrays import CountTables
+from edrp.heuristics.placement.search.count_arrays import NOBODY, CountTables, Paths, path_latency
 from edrp.heuristics.placement.search.count_filling import Taste, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb
-from edrp.heuristics.placement.search.count_paths import NOBODY, Paths, path_latency
 from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, WORK, Counts, add, refresh, score, strain
 
 DONE, CLIMBING, BEST_CLOCK, KEPT_CLOCK = range(4)

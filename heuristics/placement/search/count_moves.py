@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.search.count_arrays import CountTables
-from edrp.heuristics.placement.search.count_paths import EVERYBODY, NOBODY, Paths, path_latency
+from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountTables, Paths, path_latency
 from edrp.heuristics.placement.search.count_state import (
     BEGAN,
     CLOCK,

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 
@@ -89,7 +89,7 @@ def engine_of(compiled: Compiled) -> Engine:
 
         return ReplicaEngine(compiled)
     from edrp.heuristics.placement.search.count_engine import CountEngine, crowded
-    from edrp.heuristics.placement.search.score_engine import ScoreEngine, scan_size
+    from edrp.heuristics.placement.search.instance_engine import ScoreEngine, scan_size
 
     if crowded(compiled) or scan_size(compiled) > LARGEST_SCAN:
         return CountEngine(compiled)

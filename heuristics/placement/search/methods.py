@@ -13,7 +13,7 @@ from edrp.core.methods import Options
 from edrp.core.parameters import read_parameters
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.search.engine import Engine, Value, engine_of
-from edrp.heuristics.placement.search.parameters import ClimbingParameters, ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement, overloaded, placement_of
 from edrp.placement.compiled import Compiled, compile_problem
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.arrays import Tables
-from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.kernel_helpers import below, uniform
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_state import BREACH, State, fits, occupy
+from edrp.heuristics.placement.replica_state import PENALTY as EXCESS
 from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS
-from edrp.heuristics.placement.search.parameters import ColonyParameters
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters
 from edrp.heuristics.placement.search.replica_memory import Memory, stand
-from edrp.heuristics.placement.state import BREACH, State, fits, occupy
-from edrp.heuristics.placement.state import PENALTY as EXCESS
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2), by the printed rule: where all ants break a limit, none of them is worth following."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.arrays import Tables
-from edrp.heuristics.placement.moves import may_replicate, may_retire, put, replicate, retire
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_moves import may_replicate, may_retire, put, replicate, retire
+from edrp.heuristics.placement.replica_state import State, fits
 from edrp.heuristics.placement.search.replica_memory import CRAMMED, STAMP, Memory
-from edrp.heuristics.placement.state import State, fits
 
 MOVE, MOVE_ALL, REPLICATE, RETIRE, SWAP, MERGE, EXCHANGE = range(7)
 """Kinds of changes; the first four are of one operator, given with replica and node, SWAP with the other operator and its

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.kernel_helpers import copy_vector
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_state import State, refresh, settle
 from edrp.heuristics.placement.search.acceptance import better
-from edrp.heuristics.placement.search.copies import copy_vector
 from edrp.heuristics.placement.search.replica_changes import list_changes, make
 from edrp.heuristics.placement.search.replica_kicks import kick
 from edrp.heuristics.placement.search.replica_memory import (
@@ -26,7 +27,6 @@ from edrp.heuristics.placement.search.replica_memory import (
     keep_best,
     note_stray,
 )
-from edrp.heuristics.placement.state import State, refresh, settle
 
 TIDE = 250
 """Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against a

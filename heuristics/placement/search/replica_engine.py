@@ -8,15 +8,15 @@ import numpy as np
 
 from edrp.core.arrays import Ints, UInts
 from edrp.core.errors import UnsupportedProblemError
-from edrp.heuristics.placement.arrays import tables_of
 from edrp.heuristics.placement.count_annealing import pairs_per_operator
+from edrp.heuristics.placement.problem_arrays import tables_of
+from edrp.heuristics.placement.replica_state import State
 from edrp.heuristics.placement.search.engine import Value
-from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.search.replica_ants import Trails, deposit, march, refresh_trails
 from edrp.heuristics.placement.search.replica_climbing import search
 from edrp.heuristics.placement.search.replica_memory import WAITING, Memory, stand
 from edrp.heuristics.placement.start import Placement, first_fit
-from edrp.heuristics.placement.state import State
 from edrp.placement.compiled import Compiled
 
 WORK = 200_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.arrays import Tables
-from edrp.heuristics.placement.compiled_random import below, uniform
-from edrp.heuristics.placement.moves import pick_node, put, replicate, retire
+from edrp.heuristics.placement.kernel_helpers import below, uniform
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_moves import pick_node, put, replicate, retire
+from edrp.heuristics.placement.replica_state import State, fits, occupy
 from edrp.heuristics.placement.search.acceptance import near
 from edrp.heuristics.placement.search.replica_memory import CRAMMED, STRAYS, Memory
-from edrp.heuristics.placement.state import State, fits, occupy
 
 TRIES = 6
 """Nodes drawn for one that has room."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.kernel_helpers import copy_vector
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_state import State, copy_placement, measure, refresh_all
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
-from edrp.heuristics.placement.search.copies import copy_vector
-from edrp.heuristics.placement.state import State, copy_placement, measure, refresh_all
 
 CHANGES = 4_096
 """Changes of one operator that are looked at together; on large networks, those listed last may be left out."""

@@ -26,9 +26,9 @@ from edrp.datasets.placement.production import (
     production_instances,
 )
 from edrp.heuristics.placement.annealing import AnnealingParameters
-from edrp.heuristics.placement.arrays import tables_of
 from edrp.heuristics.placement.count_annealing import Best, anneal_crowd, annealed_crowd, crowded
-from edrp.heuristics.placement.counts import Crowd
+from edrp.heuristics.placement.problem_arrays import tables_of
+from edrp.heuristics.placement.replica_counts import Crowd
 from edrp.heuristics.placement.start import first_fit, random_fit, zone_fits
 from edrp.placement.compiled import compile_problem
 from edrp.placement.deployment import Deployment

@@ -16,13 +16,12 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.datasets.placement.production import production_instances
 from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
-from edrp.heuristics.placement.search.count_arrays import count_tables
+from edrp.heuristics.placement.search.count_arrays import NOBODY, count_tables, path_latency, paths_of
 from edrp.heuristics.placement.search.count_engine import MANY_INSTANCES, MANY_NODES, CountEngine, crowded
 from edrp.heuristics.placement.search.count_moves import gain
-from edrp.heuristics.placement.search.count_paths import NOBODY, path_latency, paths_of
 from edrp.heuristics.placement.search.count_state import OPEN, Counts, add
 from edrp.heuristics.placement.search.engine import Value
-from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem

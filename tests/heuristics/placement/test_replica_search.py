@@ -15,13 +15,13 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.heuristics.placement.arrays import tables_of
+from edrp.heuristics.placement.problem_arrays import tables_of
+from edrp.heuristics.placement.replica_state import State, refresh_all
 from edrp.heuristics.placement.search import replica_engine
-from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.search.replica_ants import size_prior
 from edrp.heuristics.placement.search.replica_engine import ReplicaEngine
 from edrp.heuristics.placement.start import overloaded, random_fit
-from edrp.heuristics.placement.state import State, refresh_all
 from edrp.placement.compiled import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force

@@ -17,24 +17,25 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.kernels import inner_loop
 from edrp.datasets.families.placement.random_latency_aware import random_score_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
-from edrp.heuristics.placement.search import score_ants
+from edrp.heuristics.placement.search import instance_ants
 from edrp.heuristics.placement.search.acceptance import better, near
-from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters
-from edrp.heuristics.placement.search.score_ants import Pheromone
-from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
-from edrp.heuristics.placement.search.score_climb import climb, prepare
-from edrp.heuristics.placement.search.score_engine import ScoreEngine
-from edrp.heuristics.placement.search.score_moves import (
+from edrp.heuristics.placement.search.instance_ants import Pheromone
+from edrp.heuristics.placement.search.instance_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.instance_climbing import (
     MOVE,
     MOVE_ALL,
     NOTHING,
     SWAP,
+    climb,
     consider_move,
     consider_move_all,
     consider_swap,
     perform,
+    prepare,
 )
-from edrp.heuristics.placement.search.score_state import lift, settle, stand
+from edrp.heuristics.placement.search.instance_engine import ScoreEngine
+from edrp.heuristics.placement.search.instance_state import lift, settle, stand
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement, first_fit
 from edrp.placement.compiled import compile_problem
 from edrp.placement.deployment import Deployment
@@ -280,18 +281,18 @@ def test_ants_choose_by_equations_2_and_3() -> None:
     lift(t, s, 2)
     pheromone.pull[:] = pheromone.trail
     pheromone.pull[2, 1] = 5.0
-    total = score_ants.weigh(t, s, pheromone, 2, False)
+    total = instance_ants.weigh(t, s, pheromone, 2, False)
     beside_neighbour_overloading_both = 3.0 * (2.0 * 2.0 / 4.0) ** 2
     assert pheromone.chance.tolist() == pytest.approx(np.cumsum([beside_neighbour_overloading_both, 5.0, 3.0]).tolist())
     assert total == pytest.approx(11.0)
-    assert score_ants.weigh(t, s, pheromone, 2, True) == pytest.approx(8.0)
+    assert instance_ants.weigh(t, s, pheromone, 2, True) == pytest.approx(8.0)
 
 
 def test_pheromone_follows_equations_4_and_5() -> None:
     """Q over the score where the ant went, ρ of what was there, never below the least."""
     _, pheromone = colony_on(chain(), deposit=2.0, persistence=0.5, initial_pheromone=1.0, minimum_pheromone=0.6)
-    score_ants.leave(pheromone, pheromone.fresh, np.array([0, 0, 1]), 4.0, 3.0)
-    score_ants.evaporate(pheromone)
+    instance_ants.leave(pheromone, pheromone.fresh, np.array([0, 0, 1]), 4.0, 3.0)
+    instance_ants.evaporate(pheromone)
     expected = np.full((3, 3), 0.6)
     expected[[0, 1, 2], [0, 0, 1]] = 0.5 * 1.0 + 3 * 2.0 / 4.0
     assert pheromone.trail.tolist() == pytest.approx(expected)
@@ -300,7 +301,7 @@ def test_pheromone_follows_equations_4_and_5() -> None:
 
 def test_violations_count_in_an_ants_score() -> None:
     """10,000 each."""
-    assert score_ants.combined(np.array([2.0, 0.7, 1.5])) == 20_001.5
+    assert instance_ants.combined(np.array([2.0, 0.7, 1.5])) == 20_001.5
 
 
 def test_one_ant_is_a_random_placement() -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.search.acceptance import better, near
-from edrp.heuristics.placement.search.copies import copy_vector
-from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
-from edrp.heuristics.placement.search.score_climb import scan
-from edrp.heuristics.placement.search.score_moves import NOTHING, perform, shift
-from edrp.heuristics.placement.search.score_state import copy_state, fits, settle
+from edrp.heuristics.placement.search.instance_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.instance_climbing import NOTHING, perform, scan, shift
+from edrp.heuristics.placement.search.instance_state import copy_state, fits, settle
 
 DISSOLVE, CARRY, SHUFFLE, EXCHANGE = 0, 1, 2, 3
 """Kinds of a kick; one is as likely as the other."""

@@ -8,13 +8,12 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.heuristics.placement.search.engine import Value
-from edrp.heuristics.placement.search.parameters import ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.search.score_ants import Pheromone, forage, mark
-from edrp.heuristics.placement.search.score_arrays import ScoreState, score_tables
-from edrp.heuristics.placement.search.score_climb import climb
-from edrp.heuristics.placement.search.score_kicks import iterate
-from edrp.heuristics.placement.search.score_opening import open_by_first_fit
-from edrp.heuristics.placement.search.score_state import stand
+from edrp.heuristics.placement.search.instance_ants import Pheromone, forage, mark
+from edrp.heuristics.placement.search.instance_arrays import ScoreState, score_tables
+from edrp.heuristics.placement.search.instance_climbing import climb
+from edrp.heuristics.placement.search.instance_kicks import iterate
+from edrp.heuristics.placement.search.instance_state import open_by_first_fit, stand
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.arrays import Tables
+from edrp.heuristics.placement.problem_arrays import Tables
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.ties import TIE_MOVE
 

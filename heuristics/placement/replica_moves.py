@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.arrays import Tables
-from edrp.heuristics.placement.compiled_random import below, uniform
-from edrp.heuristics.placement.state import State, fits, occupy, refresh, settle
+from edrp.heuristics.placement.kernel_helpers import below, uniform
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_state import State, fits, occupy, refresh, settle
 
 
 @inlined

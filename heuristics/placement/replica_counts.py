@@ -12,8 +12,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.arrays import Tables
-from edrp.heuristics.placement.state import BREACH, PENALTY
+from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.replica_state import BREACH, PENALTY
 
 BROKEN = 5
 """Place in `Crowd.values` that is 1 where a limit or capacity is broken."""

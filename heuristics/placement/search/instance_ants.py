@@ -8,12 +8,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.compiled_random import below, uniform
+from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, VIOLATIONS
-from edrp.heuristics.placement.search.copies import copy_vector
-from edrp.heuristics.placement.search.parameters import ColonyParameters
-from edrp.heuristics.placement.search.score_arrays import ScoreState, ScoreTables
-from edrp.heuristics.placement.search.score_state import clear, fits, put, settle
+from edrp.heuristics.placement.search.instance_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.instance_state import clear, fits, put, settle
+from edrp.heuristics.placement.search.method_parameters import ColonyParameters
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2)."""

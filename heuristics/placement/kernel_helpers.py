@@ -1,4 +1,4 @@
-"""Random numbers inside compiled searches: a stream of their own, which the same seed repeats anywhere."""
+"""Random numbers and copies of arrays inside compiled kernels."""
 
 from __future__ import annotations
 
@@ -21,3 +21,18 @@ def uniform(random: np.ndarray) -> float:
 def below(random: np.ndarray, count: int) -> int:
     """Next whole number in [0, count)."""
     return int(uniform(random) * count)
+
+
+@inlined
+def copy_vector(source: np.ndarray, target: np.ndarray) -> None:
+    """One dimension."""
+    for k in range(source.size):
+        target[k] = source[k]
+
+
+@inlined
+def copy_matrix(source: np.ndarray, target: np.ndarray) -> None:
+    """Two dimensions."""
+    for i in range(source.shape[0]):
+        for k in range(source.shape[1]):
+            target[i, k] = source[i, k]

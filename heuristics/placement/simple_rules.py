@@ -1,0 +1,139 @@
+"""Rules that give out replicas in one pass: first fit, the largest node, Storm's even scheduling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from edrp.core.arrays import Floats, Ints
+from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt, filled, least_stable
+from edrp.placement.compiled import Compiled
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFitParameters:
+    """`by`: which operators come first, those with the largest "load" (tuples/s) or those with the largest "demand".
+
+    Demand is that of one replica, as a share of what the application needs of the resource; of several resources the
+    largest share counts. Each of the two settles ties of the other; what still ties keeps its topological order.
+    """
+
+    by: Literal["load", "demand"] = "load"
+
+
+class FirstFit(PlacementRule):
+    """Operators by decreasing load, each replica on the first node of the document that has room.
+
+    `greedy` fits too, but differs in all three choices: it takes operators in topological order, tries nodes by
+    their delay from the operators before, and afterwards adds replicas where that pays. This rule looks at loads and
+    room only, and gives each operator as few replicas as keep it stable.
+    """
+
+    name = "first-fit"
+    summary = "operators by decreasing load, each replica on the first node that has room"
+    parameters = FirstFitParameters
+
+    def fill(self, compiled: Compiled, parameters: Any) -> Filling:
+        """Busiest operator first."""
+        filling, replicas = Filling.of(compiled), least_stable(compiled)
+        total = replicas @ compiled.demand
+        demand = (compiled.demand[:, total > 0] / total[total > 0]).max(axis=1, initial=0.0)
+        keys = (-demand, -compiled.load) if parameters.by == "load" else (-compiled.load, -demand)
+        for operator in np.lexsort(keys).tolist():
+            nodes, wanted = compiled.candidates(operator), int(replicas[operator])
+            filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
+        return filling
+
+
+class LargestNode(PlacementRule):
+    """What is done where one machine will do: as few nodes as it takes, as few replicas as keep operators stable.
+
+    Nodes are tried by size (`sizes`): each replica goes to the largest of the operator's candidates that has room.
+    Operators with the fewest candidates are placed first, others in topological order. Delays, costs and what runs now
+    play no part.
+    """
+
+    name = "largest-node"
+    summary = "everything on the largest node, what finds no room there on the next"
+
+    def fill(self, compiled: Compiled, parameters: Any) -> Filling:
+        """The choosiest operator first, on its largest node."""
+        filling, replicas = Filling.of(compiled), least_stable(compiled)
+        order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
+        for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
+            nodes, wanted = order[compiled.candidate[operator, order]], int(replicas[operator])
+            filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
+        return filling
+
+
+def sizes(compiled: Compiled, replicas: Ints) -> Floats:
+    """How often each node could hold the whole application, shape (nodes,); infinite for a node without limits.
+
+    Of several resources the scarcest counts. Among nodes of equal size the fastest is taken, and of those the
+    first in the document.
+
+    Parameters
+    ----------
+    compiled
+        The problem.
+    replicas : shape (operators,)
+        Number of replicas of each operator.
+    """
+    total = replicas @ compiled.demand
+    return (compiled.capacity[:, total > 0] / total[total > 0]).min(axis=1, initial=np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class EvenParameters:
+    """How Storm is set up.
+
+    Attributes
+    ----------
+    workers : number of worker slots that the application asked for (`topology.workers`); None for one on every node.
+    skip_full : whether a node without room for another replica is passed over; Storm's scheduler does not look.
+    """
+
+    workers: Annotated[int, Field(ge=1)] | None = None
+    skip_full: bool = False
+
+
+class Even(PlacementRule):
+    """The scheduler that Storm uses unless told otherwise (`org.apache.storm.scheduler.EvenScheduler`).
+
+    Storm sorts free slots by port within each node, nodes by name and then by their number of free slots, and
+    interleaves the nodes, so that the first slot of every node comes before the second of any. It uses as many slots
+    as the application has workers, and executor k, counted along the names of the operators, goes to slot k modulo
+    that number. Here every node offers one slot, so that slots are nodes by name, and each operator has as many
+    executors as keep it stable; what runs now plays no part, as when Storm rebalances an application.
+
+    Candidates, which Storm does not know, are respected: a node that may not run the operator is passed over, and the
+    deal goes on behind the node that was served last. Resources are ignored, as in Storm, so that the answer may be
+    that there is none, with what the deal breaks; with `skip_full` full nodes are passed over too.
+    """
+
+    name = "even"
+    summary = "Storm's even scheduler: replicas dealt to the nodes in turn, whatever room they have"
+    parameters = EvenParameters
+
+    def fill(self, compiled: Compiled, parameters: Any) -> Filling:
+        """Deal operator by operator, by name."""
+        filling, replicas = Filling.of(compiled), least_stable(compiled)
+        slots = np.array(_by_name(compiled.nodes)[: parameters.workers])
+        position = 0
+        for operator in _by_name(compiled.operators):
+            wanted = int(replicas[operator])
+            turn = np.roll(np.arange(slots.size), -position)
+            turn = turn[compiled.candidate[operator, slots[turn]]]
+            room = filling.room(operator, slots[turn]) if parameters.skip_full else np.full(turn.size, wanted)
+            shares = dealt(np.zeros(turn.size, np.int64), room, wanted)
+            filling.add(operator, slots[turn], shares, wanted)
+            if shares.any():
+                position = int(turn[np.flatnonzero(shares == shares.max())[-1]]) + 1
+        return filling
+
+
+def _by_name(names: tuple[str, ...]) -> list[int]:
+    return sorted(range(len(names)), key=names.__getitem__)
