@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from edrp.core.methods import Method, Options, get_method
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method
 from edrp.core.solution import Answer
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.mapping.link_allocation import LinkAllocationProblem
-from edrp.mapping.path_mapping import MappingProblem
 from edrp.placement.compiled import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
 
-LARGEST_PROOF = 100_000
+MAX_PROOF_SIZE = 100_000
 """Operators × nodes above which no proof is attempted."""
 
 
@@ -25,90 +24,76 @@ def choose(problem: Any) -> Method:
     return CHOICES[problem.kind](problem)
 
 
-MOST_PROVEN_INSTANCES = 80
+MAX_PROVEN_INSTANCES = 80
 """Instances above which no proof of a latency-aware placement is attempted."""
 
-LARGEST_PROGRAM = 1_000_000
+MAX_COLUMNS = 1_000_000
 """Columns of the compact program above which no proof is attempted either."""
 
 
 def _choose_for_deployment(problem: EdrpProblem) -> Method:
     """`eliminate` where it can express the problem, else `highs`; a search beyond what either can hold."""
-    if len(problem.application.operators) * len(problem.network.nodes) > LARGEST_PROOF:
+    if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _search(problem)
     eliminate = get_method("eliminate", problem.kind)
     if eliminate.refusal(problem) is None:
         return eliminate
-    proof = estimated_columns(compile_problem(problem)) <= LARGEST_PROGRAM
-    return get_method("highs", problem.kind) if proof else _search(problem)
+    proof = estimated_columns(compile_problem(problem)) <= MAX_COLUMNS
+    return get_method("highs", problem.kind).resolve(problem) if proof else _search(problem)
 
 
-def _search(problem: EdrpProblem) -> Method:
-    """`iterated-local-search`, or `annealing` where there are too many replicas to be looked at one by one."""
-    best = get_method("iterated-local-search", problem.kind)
-    return best if best.refusal(problem) is None else get_method("annealing", problem.kind)
+_search = FirstOf(("iterated-local-search", "annealing"))
+"""The best search, or the one that does not look at replicas one by one where there are too many of them."""
 
 
 def _choose_for_score(problem: LatencyAwareProblem) -> Method:
     """Proof where the column generation may come to an end, else the search that is best without."""
     instances = sum(operator.instances for operator in problem.application.operators)
-    exact = get_method("column-generation", problem.kind)
-    if instances <= MOST_PROVEN_INSTANCES and exact.refusal(problem) is None:
-        return exact
-    return get_method("iterated-local-search", problem.kind)
+    proof = ("column-generation",) if instances <= MAX_PROVEN_INSTANCES else ()
+    return FirstOf((*proof, "iterated-local-search"))(problem)
 
 
-MOST_PROVEN_CONTAINERS = 2_000
+MAX_PROVEN_CONTAINERS = 2_000
 """Instances that a load needs above which no proof of a snapshot is attempted."""
 
 
 def _choose_for_snapshot(problem: EnactmentProblem) -> Method:
     """`highs`, or `first-fit-decreasing` where there are too many instances for a program."""
     needed = sum(problem.minimum_instances.values())
-    return get_method("highs" if needed <= MOST_PROVEN_CONTAINERS else "first-fit-decreasing", problem.kind)
+    return FirstOf(("highs" if needed <= MAX_PROVEN_CONTAINERS else "first-fit-decreasing",))(problem)
 
 
-def _choose_for_map(problem: MappingProblem) -> Method:
-    """`label-setting` where it takes the cost, else `least-cost-map`."""
-    exact = get_method("label-setting", problem.kind)
-    return exact if exact.refusal(problem) is None else get_method("least-cost-map", problem.kind)
-
-
-MOST_FLOWS_ON_ARCS = 200_000
+MAX_FLOWS_ON_ARCS = 200_000
 """Flows × arcs above which no proof of a link allocation is attempted."""
 
 
 def _choose_for_flows(problem: LinkAllocationProblem) -> Method:
     """`highs`, or `greedy-reallocation` where there are too many flows and links for a program."""
     size = len(problem.flows) * len(problem.network.arcs)
-    return get_method("highs" if size <= MOST_FLOWS_ON_ARCS else "greedy-reallocation", problem.kind)
-
-
-def _always(name: str) -> Callable[[Any], Method]:
-    return lambda problem: get_method(name, problem.kind)
+    return FirstOf(("highs" if size <= MAX_FLOWS_ON_ARCS else "greedy-reallocation",))(problem)
 
 
 CHOICES: dict[str, Callable[[Any], Method]] = {
     "edrp": _choose_for_deployment,
     "latency-aware": _choose_for_score,
-    "migration": _always("ssm"),
-    "migration-sequence": _always("oms"),
-    "migration-policy": _always("pmc"),
+    "migration": FirstOf(("ssm",)),
+    "migration-sequence": FirstOf(("oms",)),
+    "migration-policy": FirstOf(("pmc",)),
     "enactment": _choose_for_snapshot,
-    "leasing": _always("highs"),
-    "enactment-scenario": _always("predictive-policy"),
-    "mapping": _choose_for_map,
+    "leasing": FirstOf(("highs",)),
+    "enactment-scenario": FirstOf(("predictive-policy",)),
+    "mapping": FirstOf(("label-setting", "least-cost-map")),
     "link-allocation": _choose_for_flows,
-    "bimodal-scenario": _always("public-hops-links-mapping"),
+    "bimodal-scenario": FirstOf(("public-hops-links-mapping",)),
 }
 """By kind of problem, what chooses."""
 
 
-class Auto:
+class Auto(Method):
     """Runs the method that `choose` names."""
 
     name = "auto"
-    kinds: tuple[str, ...] = tuple(CHOICES)
+    kinds = tuple(CHOICES)
     exact = True
     summary = (
         "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
@@ -117,14 +102,20 @@ class Auto:
     )
 
     def refusal(self, problem: Any) -> str | None:
-        """Takes what the chosen method takes."""
-        return choose(problem).refusal(problem)
+        """Why no method of the choice takes the problem; None if one does."""
+        try:
+            self.resolve(problem)
+        except UnsupportedProblemError as error:
+            return str(error)
+        return None
+
+    def resolve(self, problem: Any) -> Method:
+        """The chosen method, which takes the problem."""
+        return choose(problem)
 
     def run(self, problem: Any, options: Options) -> Answer:
-        """Run it; the answer's method says which it was."""
-        chosen = choose(problem)
-        answer = chosen.run(problem, options)
-        return replace(answer, method=f"auto: {answer.method or chosen.name}")
+        """Run the chosen method; the answer's method says which it was."""
+        return ResolvedMethod(self.name, self.resolve(problem)).run(problem, options)
 
 
 METHODS = (Auto(),)

@@ -8,8 +8,7 @@ from typing import Any
 
 from edrp.backends import get_backend, solve_program
 from edrp.backends.base import ProgramResult
-from edrp.core.methods import Options, Progress
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options, Progress
 from edrp.core.solution import Answer
 from edrp.formulations.builders import PROGRAMS, REFUSALS, formulate
 from edrp.formulations.formulation import Formulation, answer_of
@@ -28,10 +27,10 @@ class ProgramParameters:
     tie_break: bool = False
 
 
-class ProgramMethod:
+class ProgramMethod(Method):
     """One backend on the program that `Options.program` names, for every kind that has programs."""
 
-    kinds: tuple[str, ...] = tuple(PROGRAMS)
+    kinds = tuple(PROGRAMS)
     exact = True
     parameters = ProgramParameters
 
@@ -47,7 +46,7 @@ class ProgramMethod:
     def run(self, problem: Any, options: Options) -> Answer:
         """Formulate, start from the given or the current deployment where it is feasible, solve."""
         get_backend(self.name)  # a missing package is reported before any work
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         formulation = formulate(problem, options.program)
         result = self._solve(formulation, options)
         if result.status == "optimal" and parameters.tie_break:

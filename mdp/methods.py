@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from edrp.core.memory import memory_limit
-from edrp.core.methods import Options
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
@@ -21,22 +20,17 @@ from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.single_step import MigrationProblem
 
 
-class Ssm:
+class Ssm(Method):
     """SSM, exact in O(tasks × nodes) per trial load (state migration, section 3.3)."""
 
     name = "ssm"
-    kinds: tuple[str, ...] = ("migration",)
+    kinds = ("migration",)
     exact = True
     summary = "dynamic program for the migration that moves the least state"
-    parameters = NoParameters
-
-    def refusal(self, problem: MigrationProblem) -> str | None:
-        """None: takes every migration."""
-        return None
 
     def run(self, problem: MigrationProblem, options: Options) -> Answer:
         """Solve; never stops early."""
-        read_parameters(self.parameters, options.parameters, self.name)
+        self.read_parameters(options)
         tasks = Tasks.of(problem.work, problem.state_size)
         old = OldNodes.of(problem.intervals)
         before = len(problem.intervals)
@@ -56,11 +50,11 @@ class PmcParameters:
     max_sweeps: Annotated[int, Field(ge=1)] = 1000
 
 
-class Pmc:
+class Pmc(Method):
     """PMC over all partitions, then the best decision (state migration, section 4.2)."""
 
     name = "pmc"
-    kinds: tuple[str, ...] = ("migration-policy",)
+    kinds = ("migration-policy",)
     exact = True
     summary = "value iteration over all partitions for the migration that prepares for those to come"
     parameters = PmcParameters
@@ -72,7 +66,7 @@ class Pmc:
 
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
         """Compute projected costs, decide; a time limit is looked at after each sweep."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         model = PolicyModel.of(problem, problem.reachable_counts)
         size = {"states": sum(model.size.states), "pairs": model.size.pairs}
         if 0 in model.size.states:

@@ -87,8 +87,8 @@ class Choice:
                 raise InvalidInstanceError([Fault(f"method {name!r}", repr(part), why)])
             arguments[key] = _value(value)
         read_parameters(Arguments, {key: value for key, value in arguments.items() if key in OPTIONS}, name)
-        if (parameters := getattr(methods()[name], "parameters", None)) is not None:
-            read_parameters(parameters, {key: value for key, value in arguments.items() if key not in OPTIONS}, name)
+        own = {key: value for key, value in arguments.items() if key not in OPTIONS}
+        read_parameters(methods()[name].parameters, own, name)
         return cls(text.strip(), name, arguments)
 
     @property

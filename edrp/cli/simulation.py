@@ -10,7 +10,7 @@ from edrp.cli.terminal import errors, output, say
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.instances import load, save
 from edrp.core.methods import methods
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.parameters import read_parameters
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import suggestion
@@ -53,7 +53,7 @@ def read_words(words: Sequence[str]) -> dict[str, Any]:
 
 def refuse_parameters(kind: str, method: str, given: Mapping[str, Any]) -> None:
     """Refuse parameters that the method does not take, before anything is simulated."""
-    read_parameters(getattr(methods(kind)[method], "parameters", NoParameters), given, method)
+    read_parameters(methods(kind)[method].parameters, given, method)
 
 
 def refuse_beside_scenario(options: Mapping[str, Any]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, UnsupportedProblemError
+from edrp.core.parameters import NoParameters, read_parameters
 from edrp.core.plugins import added
 from edrp.core.solution import Answer
 
@@ -68,25 +70,91 @@ class Options:
         return replace(self, time_limit=None if left == float("inf") else left, started=perf_counter(), progress=None)
 
 
-class Method(Protocol):
-    """A way to solve a problem; instances are registered by name.
+class Method(ABC):
+    """A way to solve problems of some kinds; one instance is registered under its name.
 
-    `exact` methods prove what they return when given time; `kinds` are the problem kinds they take. A method with a
-    dataclass `parameters` (see `edrp.core.parameters`) has wrong ones refused before a batch begins.
+    Attributes
+    ----------
+    name : in the registry.
+    summary : one line for `edrp methods`.
+    exact : whether it proves what it returns when given time.
+    parameters : dataclass of its parameters (see `edrp.core.parameters`); a batch refuses wrong ones before it begins.
     """
 
     name: str
-    kinds: tuple[str, ...]
-    exact: bool
     summary: str
+    exact: bool = False
+    parameters: type[Any] = NoParameters
+
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of problems that it takes; a subclass sets them as a class attribute."""
 
     def refusal(self, problem: Any) -> str | None:
         """Why this problem cannot be expressed, naming a method that can; None if it can."""
-        ...
+        return None
 
+    def resolve(self, problem: Any) -> Method:
+        """The method that runs on a problem: this one, unless it leaves that to others.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            When the problem is refused.
+        """
+        if refusal := self.refusal(problem):
+            raise UnsupportedProblemError(refusal)
+        return self
+
+    def read_parameters(self, options: Options) -> Any:
+        """The parameters among the options, as an instance of `parameters`.
+
+        Raises
+        ------
+        InvalidInstanceError
+            For parameters that the method does not have, and values that cannot be.
+        """
+        return read_parameters(self.parameters, options.parameters, self.name)
+
+    @abstractmethod
     def run(self, problem: Any, options: Options) -> Answer:
         """Solve. Infeasible is an answer."""
-        ...
+
+
+class ResolvedMethod(NamedTuple):
+    """A method that takes a problem, and the name under which it was asked for."""
+
+    name: str
+    method: Method
+
+    def run(self, problem: Any, options: Options) -> Answer:
+        """Run it; the answer's method says both names where they differ ("auto: eliminate")."""
+        answer = self.method.run(problem, options)
+        name = answer.method or self.method.name
+        return replace(answer, method=name if self.name == self.method.name else f"{self.name}: {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstOf:
+    """Chooses the first of some methods that takes a problem.
+
+    >>> FirstOf(("label-setting", "least-cost-map")).names
+    ('label-setting', 'least-cost-map')
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, problem: Any) -> Method:
+        """The method; each is asked once.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            When all refuse the problem, with what the last one says.
+        """
+        *others, last = (get_method(name, problem.kind) for name in self.names)
+        return next((method for method in others if method.refusal(problem) is None), None) or last.resolve(problem)
 
 
 _REGISTRY: dict[str, Method] = {}
@@ -94,6 +162,8 @@ _REGISTRY: dict[str, Method] = {}
 
 def register(method: Method) -> Method:
     """Add a method under its name; a name is taken only once."""
+    if not isinstance(method, Method):
+        raise TypeError(f"{method!r} is no method; it must be an instance of a subclass of edrp.Method")
     if method.name in _REGISTRY:
         raise ValueError(f"there is already a method called {method.name!r}")
     _REGISTRY[method.name] = method
@@ -119,3 +189,16 @@ def get_method(name: str, kind: str | None = None) -> Method:
     if name not in known:
         raise EdrpError(f"no method {name!r} for problems of kind {kind!r}; there are {', '.join(known)}")
     return known[name]
+
+
+def resolve_method(name: str, problem: Any) -> ResolvedMethod:
+    """The method that runs on a problem when asked for by a name.
+
+    Raises
+    ------
+    EdrpError
+        When there is none of that name for this kind of problem.
+    UnsupportedProblemError
+        When it refuses the problem.
+    """
+    return ResolvedMethod(name, get_method(name, problem.kind).resolve(problem))

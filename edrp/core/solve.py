@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from edrp.core.errors import UnsupportedProblemError, VerificationError
-from edrp.core.methods import Options, Progress, get_method
+from edrp.core.errors import VerificationError
+from edrp.core.methods import Options, Progress, ResolvedMethod, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable
 from edrp.core.solution import Answer, installed_versions, relative_gap
 from edrp.placement.edrp import EdrpProblem
@@ -58,10 +58,6 @@ def solve(
     VerificationError
         Method and evaluator disagree: a defect.
     """
-    chosen = get_method(method, problem.kind)
-    refusal = chosen.refusal(problem)
-    if refusal:
-        raise UnsupportedProblemError(refusal)
     options = Options(
         time_limit=time_limit,
         gap=gap,
@@ -72,12 +68,21 @@ def solve(
         progress=progress,
         parameters=parameters,
     )
-    answer = chosen.run(problem, options)
+    return solve_with(resolve_method(method, problem), problem, options)
+
+
+def solve_with(method: ResolvedMethod, problem: Solvable[SolutionType], options: Options) -> SolutionType:
+    """Solve a problem with a method that takes it, and return the checked answer.
+
+    Raises
+    ------
+    VerificationError
+        Method and evaluator disagree: a defect.
+    """
+    answer = method.run(problem, options)
     seconds = perf_counter() - options.started
-    clashes: tuple[str, ...] = ()
-    if answer.status == "infeasible":
-        clashes = _clashes(problem, time_limit)
-    return checked_solution(problem, method, answer, seconds, seed, clashes)
+    clashes = _clashes(problem, options.time_limit) if answer.status == "infeasible" else ()
+    return checked_solution(problem, method.name, answer, seconds, options.seed, clashes)
 
 
 def _clashes(problem: Solvable[SolutionType], time_limit: float | None) -> tuple[str, ...]:

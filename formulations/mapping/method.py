@@ -7,8 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from edrp.core.methods import Options
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.mapping.costs import refusal
 from edrp.formulations.mapping.label_setting import ROUNDING, LabelSearch
@@ -21,7 +20,7 @@ EXACT = 1e-9
 """Relative gap up to which the optimum itself is asked for."""
 
 
-class LabelSetting:
+class LabelSetting(Method):
     """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network.
 
     See `LabelSearch` for how it works. Stopped before its end, it returns the best map found and a proven bound.
@@ -43,10 +42,9 @@ class LabelSetting:
     """
 
     name = "label-setting"
-    kinds: tuple[str, ...] = ("mapping",)
+    kinds = ("mapping",)
     exact = True
     summary = "exact: labels by A*, remembering only resources that matter; rounds of rising bounds; additive cost"
-    parameters = NoParameters
 
     def refusal(self, problem: MappingProblem) -> str | None:
         """Costs that are not sums over links."""
@@ -54,7 +52,7 @@ class LabelSetting:
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:
         """Prove the optimum, or return the best map, bound and gap when time runs out."""
-        read_parameters(self.parameters, options.parameters, self.name)
+        self.read_parameters(options)
         tables = mapping_tables(problem)
         tolerance = options.gap if options.gap > EXACT else ROUNDING
         search = LabelSearch(layers_of(tables), tolerance, lambda: options.remaining, _reporter(options))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
-from edrp.core.methods import Options
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.packing import Packing
 from edrp.heuristics.notes import listed
 
 
-class SnapshotRule(ABC):
+class SnapshotRule(Method):
     """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit.
 
     Attributes
@@ -22,19 +21,11 @@ class SnapshotRule(ABC):
         Dataclass of the method's parameters.
     """
 
-    name: str
-    summary: str
-    kinds: tuple[str, ...] = ("enactment",)
-    exact = False
-    parameters: type[Any] = NoParameters
-
-    def refusal(self, problem: EnactmentProblem) -> str | None:
-        """Takes every problem."""
-        return None
+    kinds = ("enactment",)
 
     def run(self, problem: EnactmentProblem, options: Options) -> Answer:
         """Apply the rule once."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         packing = self.packed(problem, parameters)
         if isinstance(packing, str):
             return Answer("none", "finished", notes=(packing,))

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.mapping.agents.rules import PruningName
 from edrp.heuristics.mapping.flood import Flood
@@ -60,27 +59,19 @@ class RandomNeighbourParameters:
     most_messages: Messages = 1_000_000
 
 
-class MappingProtocol:
+class MappingProtocol(Method):
     """A way to prune the maps that servers send on, as a method.
 
     The delivery server tries the maps that reach it in the order of the cost and takes the first that the network can carry.
     All servers' agents run in this process as one compiled program; `Answer.size` has the messages that they would exchange.
     """
 
-    name: str
-    summary: str
-    kinds: tuple[str, ...] = ("mapping",)
-    exact = False
-    parameters: type[Any]
+    kinds = ("mapping",)
     pruning: PruningName
-
-    def refusal(self, problem: MappingProblem) -> str | None:
-        """None: takes every mapping problem."""
-        return None
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:
         """Exchange all messages of one mapping, then try the complete maps one after the other."""
-        parameters: Any = read_parameters(self.parameters, options.parameters, self.name)
+        parameters: Any = self.read_parameters(options)
         tables = mapping_tables(problem)
         flood = Flood(
             tables.network,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.methods import Options
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.heuristics.notes import listed
@@ -14,7 +13,7 @@ from edrp.mapping.flows import FlowTables, flow_tables, most_links, route_names
 from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
 
 
-class GreedyReallocation:
+class GreedyReallocation(Method):
     """The paper's rule at one moment (Alg. 4): direct links by price and rate, then the shortest other routes.
 
     A flow keeps what it has until something shorter is reserved. Only what breaks a limit now is given up before anything
@@ -38,18 +37,12 @@ class GreedyReallocation:
     """
 
     name = "greedy-reallocation"
-    kinds: tuple[str, ...] = ("link-allocation",)
-    exact = False
+    kinds = ("link-allocation",)
     summary = "direct links by price and rate, then the shortest other routes; no flow ends worse than it began"
-    parameters = NoParameters
-
-    def refusal(self, problem: LinkAllocationProblem) -> str | None:
-        """Takes every problem."""
-        return None
 
     def run(self, problem: LinkAllocationProblem, options: Options) -> Answer:
         """Apply the rule once."""
-        read_parameters(self.parameters, options.parameters, self.name)
+        self.read_parameters(options)
         network = network_tables(problem.network)
         flows = flow_tables(problem, network)
         hold_what_fits(network, flows, problem)

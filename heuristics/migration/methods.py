@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.core.methods import Options
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking
 from edrp.heuristics.migration.even_split import EvenSplit
@@ -19,22 +18,14 @@ from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
 
 
-class MigrationRule(ABC):
+class MigrationRule(Method):
     """A method without parameters that follows a rule; it holds nothing where that breaks a limit, and says which."""
 
-    name: str
-    summary: str
-    kinds: tuple[str, ...] = ("migration",)
-    exact = False
-    parameters = NoParameters
-
-    def refusal(self, problem: MigrationProblem) -> str | None:
-        """None: takes every migration."""
-        return None
+    kinds = ("migration",)
 
     def run(self, problem: MigrationProblem, options: Options) -> Answer:
         """Follow the rule."""
-        read_parameters(self.parameters, options.parameters, self.name)
+        self.read_parameters(options)
         decision = self.decide(problem, options.seed)
         evaluation = problem.evaluate(decision)
         if evaluation.feasible:

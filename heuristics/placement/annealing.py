@@ -8,8 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.count_annealing import annealed_crowd, crowded, pairs_per_operator
 from edrp.heuristics.placement.kernel_helpers import below, uniform
@@ -203,22 +202,17 @@ def annealed(
     return Placement(best_place, best_degree), best, "finished"
 
 
-class Annealing:
+class Annealing(Method):
     """The scalable heuristic: answers in a fraction of a second, proves nothing."""
 
     name = "annealing"
-    kinds: tuple[str, ...] = ("edrp", "latency-aware")
-    exact = False
+    kinds = ("edrp", "latency-aware")
     summary = "simulated annealing (move, swap, replicate, retire, exchange nodes); the scalable heuristic"
     parameters = AnnealingParameters
 
-    def refusal(self, problem: PlacementProblem) -> str | None:
-        """Takes every problem."""
-        return None
-
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Anneal from first fit and from the current deployment; where links are described by zones, also from each zone."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless

@@ -41,7 +41,7 @@ class Ds2(PlacementRule):
     """
 
     name = "ds2"
-    kinds: tuple[str, ...] = ("edrp",)  # numbers of replicas are what it decides
+    kinds = ("edrp",)  # numbers of replicas are what it decides
     summary = "the DS2 rule of Flink's autoscaler: replicas for a utilisation of 0.7, new ones spread evenly"
     parameters = Ds2Parameters
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.methods import Options
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.notes import listed, shortened
 from edrp.heuristics.placement.start import overloaded, stable_degrees
@@ -108,7 +107,7 @@ def _raised(held: Ints, room: Ints, level: int) -> Ints:
     return np.minimum(np.maximum(level - held, 0), room)
 
 
-class PlacementRule(ABC):
+class PlacementRule(Method):
     """A method that gives out replicas by a simple rule; it holds nothing where that breaks a limit.
 
     Attributes
@@ -117,19 +116,11 @@ class PlacementRule(ABC):
         Dataclass of the method's parameters.
     """
 
-    name: str
-    summary: str
     kinds: tuple[str, ...] = ("edrp", "latency-aware")
-    exact = False
-    parameters: type[Any] = NoParameters
-
-    def refusal(self, problem: PlacementProblem) -> str | None:
-        """Takes every problem."""
-        return None
 
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Apply the rule once."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless

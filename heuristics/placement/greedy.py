@@ -10,8 +10,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from edrp.core.methods import Options
-from edrp.core.parameters import NoParameters, read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.notes import listed
@@ -24,22 +23,16 @@ Rank = tuple[int, float]
 """Number of broken limits, then the objective."""
 
 
-class Greedy:
+class Greedy(Method):
     """First fit in topological order, then one more replica for the slowest operator while that pays."""
 
     name = "greedy"
-    kinds: tuple[str, ...] = ("edrp", "latency-aware")
-    exact = False
+    kinds = ("edrp", "latency-aware")
     summary = "first fit in topological order, then replication of the bottleneck while it pays"
-    parameters = NoParameters
-
-    def refusal(self, problem: PlacementProblem) -> str | None:
-        """Takes every problem."""
-        return None
 
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Build one deployment; keep the current one where that is as good."""
-        read_parameters(self.parameters, options.parameters, self.name)
+        self.read_parameters(options)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
@@ -86,22 +79,17 @@ class RandomParameters:
     samples: Annotated[int, Field(ge=1)] = 100
 
 
-class Random:
+class Random(Method):
     """The best of some random first-fit placements: what no thought at all gives."""
 
     name = "random"
-    kinds: tuple[str, ...] = ("edrp", "latency-aware")
-    exact = False
+    kinds = ("edrp", "latency-aware")
     summary = "best of 100 random first-fit placements; the floor of any comparison"
     parameters = RandomParameters
 
-    def refusal(self, problem: PlacementProblem) -> str | None:
-        """Takes every problem."""
-        return None
-
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Draw, evaluate, keep the best."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from edrp.core.arrays import Ints
 from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
 from edrp.core.solution import Answer
 from edrp.heuristics.placement.filling import Filling, PlacementRule, least_stable
 from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
@@ -72,7 +71,7 @@ class ResourceAware(PlacementRule):
 
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Search for as long as both the scheduler and the caller allow."""
-        seconds = read_parameters(self.parameters, options.parameters, self.name).max_seconds
+        seconds = self.read_parameters(options).max_seconds
         limited = {**options.parameters, "max_seconds": min(seconds, options.remaining)}
         return super().run(problem, replace(options, parameters=limited))
 

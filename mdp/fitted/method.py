@@ -9,8 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.fitted.guard import Guarded, guard
 from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
@@ -37,22 +36,17 @@ class FittedParameters:
     kept: Annotated[int, Field(ge=1)] = KEPT
 
 
-class FittedMethod:
+class FittedMethod(Method):
     """Fitted value iteration and a restricted process, used only where simulation shows that they beat SSM."""
 
     name = "fitted"
-    kinds: tuple[str, ...] = ("migration-policy",)
-    exact = False
+    kinds = ("migration-policy",)
     summary = "fitted value iteration without enumeration, guarded by simulation against ssm"
     parameters = FittedParameters
 
-    def refusal(self, problem: MigrationPolicyProblem) -> str | None:
-        """None: any number of partitions will do."""
-        return None
-
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
         """Fit, restrict, simulate, decide, and estimate what the decision will cost."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         model = PolicyModel.of(problem, problem.reachable_counts)
         if 0 in model.size.states:
             return Answer("infeasible", "finished")

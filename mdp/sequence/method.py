@@ -9,8 +9,7 @@ from time import perf_counter
 from typing import Literal
 
 from edrp.core.memory import memory_limit
-from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.sequence.by_prices import Ended, Search, search_by_prices
 from edrp.mdp.sequence.course import Course, Path
@@ -58,7 +57,7 @@ class OmsParameters:
             raise ValueError(f"starts and patience must be at least 1, got {self.starts} and {self.patience}")
 
 
-class Oms:
+class Oms(Method):
     """Optimal migration sequence (state migration, section 4.1).
 
     Where all partitions of all steps can be listed, a dynamic program over them; where they cannot, prices that
@@ -70,18 +69,14 @@ class Oms:
     """
 
     name = "oms"
-    kinds: tuple[str, ...] = ("migration-sequence",)
+    kinds = ("migration-sequence",)
     exact = True
     summary = "the sequence of migrations that moves the least state: enumeration, or prices with a proven gap"
     parameters = OmsParameters
 
-    def refusal(self, problem: MigrationSequence) -> str | None:
-        """None: takes every sequence."""
-        return None
-
     def run(self, problem: MigrationSequence, options: Options) -> Answer:
         """Solve; within a time limit, the best path so far with its bound."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         course = Course.of(problem)
         size = {"tasks": problem.tasks, "steps": len(problem.nodes)}
         if not course.feasible:
@@ -169,9 +164,7 @@ def _proven(course: Course, search: Search, options: Options) -> Search:
     return found
 
 
-def _answer(
-    course: Course, problem: MigrationSequence, search: Search, way: Way, size: dict[str, int]
-) -> Answer:
+def _answer(course: Course, problem: MigrationSequence, search: Search, way: Way, size: dict[str, int]) -> Answer:
     decision = course.assignments(search.path, problem.intervals)
     moved = course.moved(decision, problem.intervals)
     bound = moved if search.proven and way == "enumerated" else min(moved, search.bound)

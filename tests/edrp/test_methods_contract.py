@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import edrp
-from edrp.core.methods import Options, methods
+from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer
 from edrp.testing import CHECKS, check_method
 from edrp.validation.oracles.all_check_problems import CONTRACT_PROBLEMS
@@ -20,19 +20,15 @@ def test_method_keeps_the_contract(name, clause):
     CHECKS[clause](methods()[name])
 
 
-class Cheat:
+class Cheat(Method):
     """Greedy, with its answers spoiled by `spoil`."""
 
     name = "cheat"
     kinds = ("edrp",)
-    exact = False
     summary = "spoils what greedy finds"
 
     def __init__(self, spoil):
         self.spoil = spoil
-
-    def refusal(self, problem):
-        return None
 
     def run(self, problem, options: Options) -> Answer:
         return self.spoil(methods()["greedy"].run(problem, options))

@@ -5,6 +5,7 @@ import signal
 import time
 from typing import Literal
 
+from edrp.core.methods import Method
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Answer, Solution
 
@@ -42,16 +43,12 @@ class Coin(Problem):
         return CoinSolution.model_construct(**fields, side=decision)
 
 
-class Throw:
+class Throw(Method):
     """Throws a coin."""
 
     name = "throw"
     kinds = ("coin",)
-    exact = False
     summary = "throws a coin"
-
-    def refusal(self, problem):
-        return None
 
     def run(self, problem, options):
         harm(problem.side)

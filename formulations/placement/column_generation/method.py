@@ -10,7 +10,6 @@ import numpy as np
 
 from edrp.core.arrays import Ints
 from edrp.core.methods import Method, Options, get_method
-from edrp.core.parameters import read_parameters
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.column_generation.model import Model, model_of
 from edrp.formulations.placement.column_generation.starts import first_fits
@@ -35,7 +34,7 @@ class ColumnGenerationParameters:
     search: bool = True
 
 
-class ColumnGeneration:
+class ColumnGeneration(Method):
     """Exact method for latency-aware placement: any topology, resources, candidates, weights.
 
     Examples
@@ -56,18 +55,14 @@ class ColumnGeneration:
     """
 
     name = "column-generation"
-    kinds: tuple[str, ...] = ("latency-aware",)
+    kinds = ("latency-aware",)
     exact = True
     summary = "column generation over what a supervisor holds, branching on how many are used, latency as second phase"
     parameters = ColumnGenerationParameters
 
-    def refusal(self, problem: LatencyAwareProblem) -> str | None:
-        """None: every problem of the kind is expressed."""
-        return None
-
     def run(self, problem: LatencyAwareProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         model = model_of(compiled)
         search = Search(

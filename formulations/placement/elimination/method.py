@@ -11,7 +11,6 @@ import numpy as np
 from edrp.core.arrays import Bools, Ints, Ints32
 from edrp.core.memory import amount
 from edrp.core.methods import Method, Options, get_method
-from edrp.core.parameters import read_parameters
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.model import Model, model_of
@@ -35,11 +34,11 @@ MOST_SEATS = 50_000_000
 INSTEAD = "use annealing, which proves nothing"
 
 
-class Eliminate:
+class Eliminate(Method):
     """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits."""
 
     name = "eliminate"
-    kinds: tuple[str, ...] = ("edrp", "latency-aware")
+    kinds = ("edrp", "latency-aware")
     exact = True
     summary = "bound and eliminate, label search, branch and bound; the fastest proof"
     parameters = EliminationParameters
@@ -71,7 +70,7 @@ class Eliminate:
 
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.search.engine import Engine, Value, engine_of
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
@@ -43,7 +42,7 @@ class Run:
                 self.options.progress(self.options.elapsed, value.objective, None)
 
 
-class Search(ABC):
+class Search(Method):
     """A method over an engine; it starts from the given or the current placement, or from the engine's opening.
 
     Attributes
@@ -52,11 +51,7 @@ class Search(ABC):
         Dataclass of the method's parameters.
     """
 
-    name: str
-    summary: str
-    kinds: tuple[str, ...] = ("edrp", "latency-aware")
-    exact = False
-    parameters: type[Any]
+    kinds = ("edrp", "latency-aware")
 
     def refusal(self, problem: Any) -> str | None:
         """Takes all problems but deployments of very many replicas."""
@@ -68,7 +63,7 @@ class Search(ABC):
 
     def run(self, problem: Any, options: Options) -> Answer:
         """Search; the answer is the best placement met, as the problem evaluates it."""
-        parameters = read_parameters(self.parameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless

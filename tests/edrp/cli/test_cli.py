@@ -16,7 +16,7 @@ import pytest
 import edrp
 from edrp.cli.exit import ExitCode
 from edrp.core.errors import BackendUnavailableError, VerificationError
-from edrp.core.methods import methods
+from edrp.core.methods import Method, methods
 from edrp.core.solution import Answer
 from edrp.core.solve import solve
 
@@ -26,7 +26,7 @@ def fake_method(monkeypatch):
     """Register a method that answers with whatever `answer` does."""
 
     def register(answer, refusal=None):
-        class Fake:
+        class Fake(Method):
             name, kinds, exact, summary = "fake", ("edrp",), False, "for tests"
 
             def refusal(self, problem):
@@ -36,7 +36,7 @@ def fake_method(monkeypatch):
                 return answer(problem, options)
 
         methods()
-        monkeypatch.setitem(sys.modules["edrp.methods"]._REGISTRY, "fake", Fake())
+        monkeypatch.setitem(sys.modules["edrp.core.methods"]._REGISTRY, "fake", Fake())
 
     return register
 

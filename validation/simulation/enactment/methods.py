@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
@@ -16,7 +15,7 @@ SUFFIX = "-policy"
 """After the name of the policy in the name of its method."""
 
 
-class PolicyMethod:
+class PolicyMethod(Method):
     """A policy, followed through a scenario by the simulator.
 
     Examples
@@ -28,8 +27,7 @@ class PolicyMethod:
     True
     """
 
-    kinds: tuple[str, ...] = ("enactment-scenario",)
-    exact = False
+    kinds = ("enactment-scenario",)
 
     def __init__(self, policy: str) -> None:
         made: tuple[Any, type[Any]] = POLICIES[policy]
@@ -38,13 +36,9 @@ class PolicyMethod:
         first = (self._policy.__doc__ or "").strip().split("\n")[0].rstrip(".")
         self.summary = f"simulates a run: {first[:1].lower()}{first[1:]}"
 
-    def refusal(self, problem: EnactmentScenario) -> str | None:
-        """Takes every scenario."""
-        return None
-
     def run(self, problem: EnactmentScenario, options: Options) -> Answer:
         """Simulate once, with `options.seed`; where time is up before the run ends, there is nothing to be held."""
-        parameters: Any = read_parameters(self.parameters, options.parameters, self.name)
+        parameters: Any = self.read_parameters(options)
         if hasattr(parameters, "knowing"):  # a policy for a load that is known: here it is
             parameters = parameters.knowing(problem.load)
         until = inf if options.time_limit is None else options.started + options.time_limit

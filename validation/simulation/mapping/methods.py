@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.methods import Options
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mapping.costs import CostName
 from edrp.mapping.run import BimodalRun
@@ -47,7 +46,7 @@ class SimulationParameters:
     message_delays: bool = True
 
 
-class MappingChoice:
+class MappingChoice(Method):
     """A choice among maps, made for every task of a scenario by the simulator.
 
     Examples
@@ -59,8 +58,7 @@ class MappingChoice:
     True
     """
 
-    kinds: tuple[str, ...] = ("bimodal-scenario",)
-    exact = False
+    kinds = ("bimodal-scenario",)
     parameters = SimulationParameters
 
     def __init__(self, cost: CostName) -> None:
@@ -68,13 +66,9 @@ class MappingChoice:
         self.name = cost + SUFFIX
         self.summary = f"simulates a run; of its maps a task takes {CHOICES[cost]}"
 
-    def refusal(self, problem: BimodalScenario) -> str | None:
-        """Takes every scenario."""
-        return None
-
     def run(self, problem: BimodalScenario, options: Options) -> Answer:
         """Simulate once, with `options.seed`; where time is up before the run ends, there is nothing to be held."""
-        parameters = read_parameters(SimulationParameters, options.parameters, self.name)
+        parameters = self.read_parameters(options)
         _check_hops(parameters.max_empty_hops, problem, self.name)
         run = simulate(
             problem,
