@@ -4,15 +4,23 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo test lint types pytest clean
+.PHONY: install demo check test test-slow lint types pytest clean
 
-# `make` twice is quick: nothing is installed again until pyproject.toml changes.
+# `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.installed
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
 
+# While developing: lint, types, and the tests of what has changed since HEAD and of the core.
+check: lint types
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $$($(BIN)/python tests/own_change.py)
+
 test: lint types pytest
+
+# Larger random batches and long searches; before a release, or after a change of an algorithm.
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 # Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test
@@ -34,14 +42,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml setup.py | $(VENV)/bin/python
 	$(PIP) install --editable .
 	touch $@
 
-$(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed-demo: pyproject.toml setup.py | $(VENV)/bin/python
 	$(PIP) install --editable '.[plot,data]'
 	touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed-test: pyproject.toml setup.py | $(VENV)/bin/python
 	$(PIP) install --editable '.[test]'
 	touch $@ $(VENV)/.installed $(VENV)/.installed-demo

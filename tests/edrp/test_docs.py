@@ -18,7 +18,9 @@ from edrp.core.instances import KINDS
 from edrp.core.methods import methods
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = ROOT / "docs" / "reference"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+"""Pages whose Python and console blocks must do what they show."""
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 
 
@@ -34,8 +36,8 @@ def modules():
 MODULES = sorted(set(modules()))
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -55,28 +57,31 @@ def test_there_are_docstring_examples():
     assert sum(bool(doctest.DocTestFinder().find(importlib.import_module(name))) for name in MODULES) > 20
 
 
-def test_python_blocks_of_the_readme_run(workplace):
-    found = blocks("python")
-    assert found
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
+def test_python_blocks_run(page, workplace):
     names: dict[str, object] = {}
-    for block in found:
-        exec(compile(block, "README.md", "exec"), names)
+    for block in blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), names)
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
-def test_console_blocks_of_the_readme_print_what_they_show(block, run, workplace):
+CONSOLE = [(page, block) for page in PAGES for block in blocks(page, "console")]
+
+
+@pytest.mark.parametrize(("page", "block"), CONSOLE, ids=[f"{page.stem}: {block.splitlines()[0]}" for page, block in CONSOLE])
+def test_console_blocks_print_what_they_show(page, block, run, workplace):
     printed: list[str] = []
     for line in block.splitlines():
         if line.startswith("$ edrp "):
             result = run(*shlex.split(line.removeprefix("$ edrp ")))
             assert result.code == 0, result.err
-            printed = [" ".join(each.split()) for each in result.out.splitlines()]
+            printed = [" ".join(row.split()) for row in result.out.splitlines()]
         else:
             assert " ".join(line.split()) in printed, f"{line!r} is not printed"
 
 
-def test_method_table_of_the_readme_lists_every_method():
-    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| (?:proves|searches) \| (.*) \|$", README, re.MULTILINE))
+def test_method_table_lists_every_method():
+    page = (REFERENCE / "methods.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| (?:proves|searches) \| (.*) \|$", page, re.MULTILINE))
     assert rows == {name: method.summary for name, method in methods().items()}
 
 
@@ -92,29 +97,38 @@ def test_example_instances_are_valid(path):
 
 
 def test_field_tables_are_up_to_date():
-    generator = runpy.run_path(str(ROOT / "docs" / "field_tables.py"))
+    generator = runpy.run_path(str(REFERENCE / "field_tables.py"))
     for page, written in (("instances.md", generator["page"]), ("results.md", generator["results_page"])):
-        assert (ROOT / "docs" / page).read_text(encoding="utf-8") == written(), "run: python docs/field_tables.py"
+        assert (REFERENCE / page).read_text(encoding="utf-8") == written(), "run: python docs/reference/field_tables.py"
 
 
 def test_glossary_defines_each_term_once():
-    terms = re.findall(r"^\| ([^|]+?) \|", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    terms = re.findall(r"^\| ([^|]+?) \|", (REFERENCE / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
     terms = [term for term in terms if term not in ("term", "---")]
     assert len(terms) > 40
     assert len(terms) == len(set(terms))
 
 
 def test_links_between_documents_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_architecture_names_only_files_that_exist():
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    for name in re.findall(r"`((?:edrp|formulations|heuristics|mdp|datasets|validation|docs|tests)/[\w/.]*)`", text):
-        assert (ROOT / name).exists(), name
+DEVELOPERS_PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "explanation").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", DEVELOPERS_PAGES, ids=lambda page: page.stem)
+def test_pages_for_developers_name_only_files_that_exist(page):
+    folders = "edrp|formulations|heuristics|mdp|datasets|validation|docs|tests|benchmarks"
+    for name in re.findall(rf"`((?:{folders})/[\w/.*]*)`", page.read_text(encoding="utf-8")):
+        assert list(ROOT.glob(name.rstrip("/"))), name
+
+
+@pytest.mark.parametrize(("name", "limit"), [("README.md", 8_000), ("ARCHITECTURE.md", 8_000)])
+def test_entrance_pages_stay_short(name, limit):
+    assert len((ROOT / name).read_bytes()) <= limit
 
 
 @pytest.mark.parametrize("name", edrp.__all__)

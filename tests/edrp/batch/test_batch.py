@@ -140,7 +140,7 @@ def test_poison_costs_its_own_rows_and_says_why(coins, mixed, tmp_path):
 
 def test_an_answer_that_the_evaluator_contradicts_is_a_defect(coins, tmp_path):
     job = batch(coins, lines(tmp_path / "lie.jsonl", {"lie": coin("lie")}), "-m", "throw", "--out", tmp_path / "out")
-    out, _ = job.communicate(timeout=60)
+    out, _ = job.communicate(timeout=300)
     assert job.returncode == 1
     assert "claimed objective 0.0, evaluated 1.0" in out
 
@@ -200,7 +200,7 @@ def test_killed_at_any_moment_the_same_command_goes_on(coins, tmp_path):
     before = [json.loads(line) for line in journal.read_text().splitlines()[:-1]]
     assert 5 <= len(before) < 30
     again = batch(coins, *arguments)
-    again.communicate(timeout=60)
+    again.communicate(timeout=300)
     assert again.returncode == 0
     rows = read_rows(out).to_pylist()
     assert [row["id"] for row in rows] == [f"c{index:02d}" for index in range(30)]
@@ -217,11 +217,11 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process_behind(coins, tmp_path)
     children = _children_of(job.pid)
     assert children
     job.send_signal(signal.SIGINT)
-    _, err = job.communicate(timeout=30)
+    _, err = job.communicate(timeout=300)
     assert job.returncode == 130
     assert "same command goes on" in err
     assert 4 <= read_rows(out).num_rows < 40
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while any(Path(f"/proc/{child}").exists() for child in children):
         assert time.monotonic() < deadline, "workers outlive the batch"
         time.sleep(0.1)
@@ -390,13 +390,13 @@ def test_keys_depend_on_everything_that_decides_a_row():
 
 def _wait_for_rows(out: Path, count: int) -> Path:
     """The journal, once it holds so many rows."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         for journal in out.glob("_journal-*"):
             if journal.read_bytes().count(b"\n") >= count:
                 return journal
         time.sleep(0.05)
-    raise AssertionError(f"no {count} rows in {out} after a minute")
+    raise AssertionError(f"no {count} rows in {out} after five minutes")
 
 
 def _children_of(process: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Write the field tables of `instances.md` and `results.md` from the schemas: `python docs/field_tables.py`."""
+"""Write the field tables of `instances.md` and `results.md` from the schemas: `python docs/reference/field_tables.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edrp.core.instances import KINDS, SOLUTION_KINDS, schema
 
 PAGE = Path(__file__).with_name("instances.md")
 RESULTS = Path(__file__).with_name("results.md")
-MARK = "<!-- The rest is written by docs/field_tables.py. -->\n"
+MARK = "<!-- The rest is written by docs/reference/field_tables.py. -->\n"
 
 
 def tables() -> str:
