@@ -43,5 +43,5 @@ def own_tests(files: set[str]) -> set[str]:
 
 
 if __name__ == "__main__":
-    found = own_tests(changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD"))
-    sys.stdout.write(" ".join(sorted({path for path in ALWAYS if (ROOT / path).exists()} | found)) + "\n")
+    chosen = own_tests(changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD"))
+    sys.stdout.write(" ".join(sorted({path for path in ALWAYS if (ROOT / path).exists()} | chosen)) + "\n")
