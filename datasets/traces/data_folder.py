@@ -27,7 +27,7 @@ def data_file(name: str, data: str | Path | None = None) -> Path:
     --------
     >>> data_file("trips.txt", "/nowhere")
     Traceback (most recent call last):
-    edrp.errors.InvalidInstanceError: 1 fault in the input
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
       data: there is no such file; give the folder that holds trips.txt (got /nowhere/trips.txt)
     """
     folder = data if data is not None else os.environ.get("EDRP_DATA")

@@ -32,7 +32,7 @@ def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
     --------
     >>> refuse_beyond_memory(2.0**40, "30000 nodes", "narrow the operators' candidates")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    edrp.errors.ProblemTooLargeError: 30000 nodes need 1024.0 GiB, ...
+    edrp.core.errors.ProblemTooLargeError: 30000 nodes need 1024.0 GiB, ...
     """
     limit = memory_limit()
     if needed > limit:

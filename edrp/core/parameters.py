@@ -47,7 +47,7 @@ def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: st
     Ds2Parameters(utilisation=0.8)
     >>> read_parameters(Ds2Parameters, {"utilisation": 0}, "ds2")
     Traceback (most recent call last):
-    edrp.errors.InvalidInstanceError: parameters of method ds2: 1 fault in the input
+    edrp.core.errors.InvalidInstanceError: parameters of method ds2: 1 fault in the input
       utilisation: must be above 0 (got 0)
     """
     described: Any = kind

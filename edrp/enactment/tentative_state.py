@@ -51,7 +51,7 @@ class Draft:
     (False, ['lease host-1 of type small', 'place work on host-1'])
     >>> draft.remove("work", host)
     Traceback (most recent call last):
-    edrp.errors.PolicyError: remove work from host-1: it is the last instance of work; at 0 s, host-1 (small): 1 work
+    edrp.core.errors.PolicyError: remove work from host-1: it is the last instance of work; at 0 s, host-1 (small): 1 work
     """
 
     def __init__(self, state: EnactmentState) -> None:

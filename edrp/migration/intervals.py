@@ -153,7 +153,7 @@ class TaskIntervals(Document):
     --------
     >>> TaskIntervals(work=[1, 1], state_size=[10, 20], intervals=[[0, 1], [1, 1]])
     Traceback (most recent call last):
-    edrp.errors.InvalidInstanceError: 1 fault in the input
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
       intervals: task 1 is held by no node; the intervals must hold each of the 2 tasks once (got a list of lists or objects)
     """
 

@@ -85,7 +85,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     ...     node_counts=[1, 2], transitions=[[0.0, 1.0], [0.5, 0.4]], discount=0.8,
     ... )
     Traceback (most recent call last):
-    edrp.errors.InvalidInstanceError: 1 fault in the input
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
       transitions[1]: sums to 0.9; the probabilities of leaving for each count must sum to 1 (got [0.5, 0.4])
     """
 

@@ -313,7 +313,7 @@ def get_suite(name: str) -> Suite:
     --------
     >>> get_suite("placements")
     Traceback (most recent call last):
-    edrp.errors.InvalidInstanceError: 1 fault in the input
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
       suite: is no suite; did you mean 'placement'? (got 'placements')
     """
     known = all_suites()

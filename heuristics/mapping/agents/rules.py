@@ -68,7 +68,7 @@ class Rules:
         1
         >>> Rules.of(problem, neighbours=0)
         Traceback (most recent call last):
-        edrp.errors.InvalidInstanceError: parameters of method protocol: 1 fault in the input
+        edrp.core.errors.InvalidInstanceError: parameters of method protocol: 1 fault in the input
           neighbours: must be at least 1 (got 0)
         """
         read = {
