@@ -22,7 +22,7 @@ from rich.table import Table
 import edrp
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem
 from edrp.heuristics.placement.search.instance_engine import ScoreEngine
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
 from edrp.validation.papers.edrp.printed_tables import claim_in_words
 from edrp.validation.papers.latency_aware import table_4

@@ -11,7 +11,7 @@ from edrp.core.solution import Answer
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.mapping.link_allocation import LinkAllocationProblem
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
 

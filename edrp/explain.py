@@ -10,8 +10,7 @@ from edrp.core.problem import Evaluation
 from edrp.core.wording import suggestion
 from edrp.formulations.placement.second_best import SecondBest, second_best
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.edrp import EdrpProblem
-from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime, ResponseTime
 from edrp.placement.metrics.response_time import PathPart

@@ -16,7 +16,7 @@ from edrp.backends.highs import HighsBackend
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.migration.single_step import MigrationProblem
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 
 

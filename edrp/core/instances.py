@@ -25,8 +25,7 @@ from edrp.mapping.scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
-from edrp.placement.edrp import EdrpProblem
-from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 
 KINDS: dict[str, type[Problem]] = {

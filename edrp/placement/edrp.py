@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive
+from edrp.core.solution import Solution
 from edrp.placement.application import Application
-from edrp.placement.deployment import Deployment
-from edrp.placement.edrp_solution import EdrpSolution
-from edrp.placement.metrics import METRICS, Metric
+from edrp.placement.deployment import Action, Deployment
+from edrp.placement.metrics import EDRP_METRICS, Metric
 from edrp.placement.network import Network
-from edrp.placement.problem import PlacementProblem, Term
+from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -31,7 +31,7 @@ class Weights(Document):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        total = sum(getattr(self, name) for name in METRICS)
+        total = sum(getattr(self, name) for name in EDRP_METRICS)
         if abs(total - 1.0) > 1e-9:
             faults = Faults("weights")
             faults.add((), total, "must sum to 1")
@@ -84,19 +84,29 @@ class EdrpProblem(PlacementProblem):
     )
 
     def _check_kind(self, faults: Faults) -> None:
-        for name in METRICS:
+        for name in EDRP_METRICS:
             if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None:
                 faults.add(("limits", name), None, f"needed because weights.{name} > 0: the limit normalises that term")
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """EDRP, sections 3 and 4."""
-        return METRICS
+        return EDRP_METRICS
 
     @property
     def terms(self) -> tuple[Term, ...]:
         """Weight per unit of the limit, which normalises the metric (EDRP, eq. 12)."""
-        return tuple(_term(name, getattr(self.weights, name), getattr(self.limits, name)) for name in METRICS)
+        return tuple(_term(name, getattr(self.weights, name), getattr(self.limits, name)) for name in EDRP_METRICS)
+
+    def edrp_terms(self) -> EdrpTerms:
+        """Its own terms."""
+        return EdrpTerms(
+            weight={term.metric: term.coefficient for term in self.terms},
+            limit={term.metric: term.scaled_limit for term in self.terms},
+            replica_cost={operator.name: operator.replica_cost for operator in self.application.operators},
+            synchronisation_time=self.synchronisation_time,
+            storm=self.reconfiguration == "storm",
+        )
 
     def solution(self, decision: Deployment | None, fields: dict[str, Any]) -> EdrpSolution:
         """The deployment and the actions that lead to it from the current one."""
@@ -111,8 +121,26 @@ class EdrpProblem(PlacementProblem):
         return broken
 
 
+class EdrpSolution(Solution):
+    """The answer of a method to a problem of kind `edrp`."""
+
+    kind: Literal["edrp-solution"] = Field("edrp-solution", description="says what the document is")
+    objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", json_schema_extra={"unit": "1"})
+    metrics: dict[Name, float] = Field(
+        description="every metric as re-evaluated",
+        json_schema_extra={"unit": "response_time and downtime s, cost money/h, network_usage tuples, availability 1"},
+    )
+    deployment: Deployment | None = Field(description="nodes per operator, once per replica")
+    actions: tuple[Action, ...] = Field(description="changes from the current deployment")
+
+    @property
+    def decision(self) -> Deployment | None:
+        """The deployment."""
+        return self.deployment
+
+
 def _term(metric: str, weight: float, limit: float | None) -> Term:
     if limit is None:
         return Term(metric, weight, limit, 0.0)
-    scaled = METRICS[metric].scaled(limit)
+    scaled = EDRP_METRICS[metric].scaled(limit)
     return Term(metric, weight, limit, weight / scaled if weight else 0.0, scaled)

@@ -13,7 +13,7 @@ from edrp.core.methods import Options, methods
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
-from edrp.placement.metrics import METRICS
+from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.base import LIMIT_SLACK
 
 TIME_LIMIT = 20.0
@@ -118,7 +118,7 @@ def demands(problem: EdrpProblem) -> list[Demand]:
     found += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
     scarce = {name for node in problem.network.nodes if node.resources is not None for name in named_resources(node.resources)}
     found += [_resource(problem, name, needed) for name in sorted(scarce)]
-    return found + [_limit(problem, name) for name in METRICS if getattr(problem.limits, name) is not None]
+    return found + [_limit(problem, name) for name in EDRP_METRICS if getattr(problem.limits, name) is not None]
 
 
 def _candidates(operator: Operator) -> Demand:
@@ -159,7 +159,7 @@ def _resource(problem: EdrpProblem, name: str, needed: dict[str, int]) -> Demand
 
 
 def _limit(problem: EdrpProblem, name: str) -> Demand:
-    text = f"limits.{name}: {getattr(problem.limits, name):.6g} {METRICS[name].unit}".removesuffix(" 1")
+    text = f"limits.{name}: {getattr(problem.limits, name):.6g} {EDRP_METRICS[name].unit}".removesuffix(" 1")
     return Demand(text, lambda problem: _limited(problem, name, _ceiling(problem) if name == "cost" else None), name)
 
 
@@ -203,7 +203,7 @@ def _with_remedy(demand: Demand, relaxed: EdrpProblem, deadline: float) -> str:
     """The demand's text, for a limit with the best value that the other demands leave."""
     if not demand.limit:
         return demand.text
-    metric, limit = METRICS[demand.limit], getattr(relaxed.limits, demand.limit)
+    metric, limit = EDRP_METRICS[demand.limit], getattr(relaxed.limits, demand.limit)
     loosened = max(limit**LOOSE, 1e-9) if demand.limit == "availability" else limit * LOOSE
     _, decision = _decision(_limited(relaxed, demand.limit, loosened), deadline, demand.limit, gap=1e-6)
     if decision is None:

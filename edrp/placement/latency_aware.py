@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name, NonNegative, named_resources
 from edrp.core.solution import Solution
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.metrics import SCORE_METRICS, Metric
+from edrp.placement.metrics import LATENCY_AWARE_METRICS, Metric
 from edrp.placement.metrics.base import LIMIT_SLACK
+from edrp.placement.metrics.path_latency import MILLISECONDS
 from edrp.placement.network import Network
-from edrp.placement.problem import PlacementProblem, Term
+from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
 
 UsableShare = Annotated[float, Field(gt=0, le=1)]
 
@@ -74,13 +76,36 @@ class LatencyAwareProblem(PlacementProblem):
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """Latency-aware placement, section 4.2."""
-        return SCORE_METRICS
+        return LATENCY_AWARE_METRICS
 
     @property
     def terms(self) -> tuple[Term, ...]:
         """Latency-aware placement, eq. 1."""
         weights = {metric: getattr(self.weights, name) for metric, name in WEIGHT_OF.items()}
         return tuple(Term(metric, weight, None, weight) for metric, weight in weights.items())
+
+    def edrp_terms(self) -> EdrpTerms:
+        """The objective (latency-aware placement, eq. 1) in the terms of EDRP.
+
+        Operators take no time, so that the response time is the path latency. A stream's rate is the increase of the
+        objective when all of it leaves its node, and every link costs 1 per unit of that, so that the cost is the sum of the
+        terms of co-location and events. A node is available with probability exp(−w2/S), so that −ln of the availability is
+        the term of supervisors.
+        """
+        application, weights = self.application, self.weights
+        pairs = [application.by_name[s.source].instances * application.by_name[s.target].instances for s in application.streams]
+        rates = [application.rate(s.source, s.target) for s in application.streams]
+        stream_rate = np.zeros(len(application.streams))
+        for weight, carried in ((weights.colocation, np.array(pairs, float)), (weights.events, np.array(rates, float))):
+            if carried.sum() > 0:
+                stream_rate = stream_rate + weight * carried / carried.sum()
+        return EdrpTerms(
+            weight={"response_time": weights.latency * MILLISECONDS, "cost": 1.0, "availability": 1.0},
+            stream_rate=tuple(stream_rate.tolist()),
+            link_price=1.0,
+            node_loss=weights.supervisors / len(self.network.nodes),
+            equal_nodes=True,
+        )
 
     def usable_share(self, resource: str) -> float:
         """Share of a node's resource that replicas may use together."""

@@ -1,10 +1,9 @@
-"""Links between all pairs of nodes as dense tables, which large networks described by zones seldom need."""
+"""Links between all pairs of nodes as dense tables, which methods for large networks of zones seldom need."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from edrp.placement.network import Network
 
 
 @dataclass(frozen=True)
-class LinkTables:
+class LinkArrays:
     """Delay, price and availability between some nodes of a network.
 
     Attributes
@@ -23,22 +22,18 @@ class LinkTables:
     nodes
         Names by index.
     price
-        One for all links, whatever the network says; their availability plays no part then. None for the network's own.
+        One for all links, which are always available then; None for the network's own prices and availability.
 
     Examples
     --------
     >>> network = Network(nodes=[{"name": name} for name in "ab"], links=[{"source": "a", "target": "b", "delay": 0.01}])
-    >>> LinkTables(network, ("b", "a")).delay.tolist()
+    >>> LinkArrays(network, ("b", "a")).delay.tolist()
     [[0.0, 0.01], [0.01, 0.0]]
     """
 
     network: Network
     nodes: tuple[str, ...]
     price: float | None = None
-
-    def replace(self, **changes: Any) -> Self:
-        """The same with some fields changed, and tables made anew."""
-        return replace(self, **changes)
 
     @property
     def delay(self) -> Floats:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -41,6 +41,34 @@ class Term:
     scaled_limit: float = math.inf
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdrpTerms:
+    """A problem's objective and limits in the terms of EDRP, which all problems are compiled to.
+
+    Attributes
+    ----------
+    weight : objective per unit of each metric of EDRP on its scale; 0 where none is named.
+    limit : upper limit of each metric of EDRP on its scale; infinite where none is named.
+    replica_cost : money/h of a replica of each operator; 0 where none is named.
+    stream_rate : in the order of the streams; empty for the application's own, in tuples/s.
+    link_price : of every link, which is always available then; None for the network's own prices and availability.
+    node_loss : −ln of the availability of every node; None for the network's own.
+    equal_nodes : whether nodes are equally fast, whatever the network says.
+    synchronisation_time : seconds.
+    storm : whether downtime is Storm's instead of pause-and-resume.
+    """
+
+    weight: Mapping[str, float]
+    limit: Mapping[str, float] = field(default_factory=dict)
+    replica_cost: Mapping[str, float] = field(default_factory=dict)
+    stream_rate: Sequence[float] = ()
+    link_price: float | None = None
+    node_loss: float | None = None
+    equal_nodes: bool = False
+    synchronisation_time: float = 0.0
+    storm: bool = False
+
+
 class PlacementProblem(Problem):
     """Base of the kinds that decide where each replica of each operator runs."""
 
@@ -51,12 +79,16 @@ class PlacementProblem(Problem):
     @property
     @abstractmethod
     def metrics(self) -> Mapping[str, Metric]:
-        """What is measured of a deployment, by name."""
+        """Metrics of a deployment by name."""
 
     @property
     @abstractmethod
     def terms(self) -> tuple[Term, ...]:
         """Every metric with its weight and limit."""
+
+    @abstractmethod
+    def edrp_terms(self) -> EdrpTerms:
+        """The same objective and limits over the metrics of EDRP, for methods that know no others."""
 
     def usable_share(self, resource: str) -> float:
         """Share of a node's resource that replicas may use together."""

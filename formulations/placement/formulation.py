@@ -16,7 +16,8 @@ from edrp.formulations.placement.builder import PlacementExpressions
 from edrp.formulations.placement.compact import build_compact
 from edrp.formulations.placement.literal import build_literal
 from edrp.formulations.placement.restricted import build_restricted
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 

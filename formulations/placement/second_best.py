@@ -11,7 +11,7 @@ from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear
 from edrp.formulations.builders import formulate
 from edrp.formulations.placement.formulation import PlacementFormulation
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.problem import PlacementProblem
 

@@ -36,7 +36,8 @@ from edrp.heuristics.placement.replica_state import (
     settle,
 )
 from edrp.heuristics.placement.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
 CHUNK = 10_000

@@ -13,7 +13,8 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.notes import listed, shortened
 from edrp.heuristics.placement.start import overloaded, stable_degrees
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.problem import PlacementProblem
 

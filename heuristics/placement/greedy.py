@@ -15,7 +15,8 @@ from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.notes import listed
 from edrp.heuristics.placement.start import first_fit, overloaded, random_fit
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 

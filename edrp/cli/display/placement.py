@@ -9,7 +9,7 @@ from rich.table import Table
 
 from edrp.cli.terminal import table
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem
 

@@ -10,17 +10,19 @@ from edrp.placement.metrics.response_time import ResponseTime
 from edrp.placement.metrics.separation import Colocation, Events
 from edrp.placement.metrics.supervisors import Supervisors
 
-METRICS: dict[str, Metric] = {
+EDRP_METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (ResponseTime(), Cost(), Downtime(), NetworkUsage(), Availability())
 }
 """Metrics of problems of kind `edrp` by the name under which weights and limits refer to them."""
 
-SCORE_METRICS: dict[str, Metric] = {metric.name: metric for metric in (PathLatency(), Supervisors(), Colocation(), Events())}
-"""Metrics of problems of kind `latency-aware`: the terms of the score (latency-aware placement, eq. 1)."""
+LATENCY_AWARE_METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (PathLatency(), Supervisors(), Colocation(), Events())
+}
+"""Metrics of problems of kind `latency-aware`, the terms of its objective (latency-aware placement, eq. 1)."""
 
 __all__ = [
-    "METRICS",
-    "SCORE_METRICS",
+    "EDRP_METRICS",
+    "LATENCY_AWARE_METRICS",
     "Availability",
     "Colocation",
     "Cost",

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions
-
-if TYPE_CHECKING:
-    from edrp.placement.deployment import Deployment
-    from edrp.placement.edrp import EdrpProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem
 
 
 class Availability:
@@ -25,7 +21,7 @@ class Availability:
     name = "availability"
     unit = "1"
 
-    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """Each node and each directed link counts once, however many replicas and streams use it."""
         network = problem.network
         nodes = {node for operator in deployment for node in deployment[operator]}

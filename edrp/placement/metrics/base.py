@@ -1,29 +1,86 @@
-"""What a metric is, and the vocabulary in which it speaks to every builder."""
+"""The interface of a metric, and what it needs of a problem and of the builder of a program."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
-
-if TYPE_CHECKING:
-    from edrp.placement.compiled import Compiled
-    from edrp.placement.deployment import Deployment
+from edrp.placement.application import StreamGraph
+from edrp.placement.deployment import Deployment
+from edrp.placement.network import Network
 
 LIMIT_SLACK = 1e-9
 """Relative rounding slack when a value is compared with its limit."""
 
 
+class MeasuredProblem(Protocol):
+    """The part of a problem that metrics read."""
+
+    @property
+    def application(self) -> StreamGraph:
+        """Operators and streams."""
+        ...
+
+    @property
+    def network(self) -> Network:
+        """Nodes and links."""
+        ...
+
+
+class MetricArrays(Protocol):
+    """The arrays of a compiled problem that metrics read (see `edrp.placement.compiled.Compiled`)."""
+
+    @property
+    def problem(self) -> MeasuredProblem:
+        """The problem that was compiled."""
+        ...
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names by index."""
+        ...
+
+    @property
+    def stream_rate(self) -> Floats:
+        """Tuples/s, shape (streams,)."""
+        ...
+
+    @property
+    def replica_cost(self) -> Floats:
+        """Money/h of one replica, shape (operators,)."""
+        ...
+
+    @property
+    def node_loss(self) -> Floats:
+        """−ln of the availability, shape (nodes,)."""
+        ...
+
+    @property
+    def delay(self) -> Floats:
+        """Seconds between nodes, shape (nodes, nodes); infinite without link."""
+        ...
+
+    @property
+    def link_cost(self) -> Floats:
+        """Money/h per tuple/s between nodes, shape (nodes, nodes)."""
+        ...
+
+    @property
+    def link_availability(self) -> Floats:
+        """Probability that a link works, shape (nodes, nodes)."""
+        ...
+
+
 class Expressions(Protocol):
-    """What a program builder offers to metrics: placement quantities as linear expressions of its columns.
+    """Placement quantities as linear expressions of a program's columns, which its builder offers to metrics.
 
     Columns that a metric asks for are bounded from one side only (the program presses them down), which
     is all that minimisation and upper limits need.
     """
 
     program: Program
-    compiled: Compiled
+    compiled: MetricArrays
 
     def replica_sum(self, weights: Floats) -> Linear:
         """Σ over operators i of `weights[i]` × number of replicas of i."""

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions, PlainMetric
-
-if TYPE_CHECKING:
-    from edrp.placement.deployment import Deployment
-    from edrp.placement.edrp import EdrpProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 
 
 class Cost(PlainMetric):
@@ -18,18 +13,18 @@ class Cost(PlainMetric):
     name = "cost"
     unit = "money/h"
 
-    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """EDRP, eq. 8."""
         application = problem.application
         replicas = sum(self.operator_cost(problem, deployment, operator.name) for operator in application.operators)
         return replicas + sum(self.stream_cost(problem, deployment, s.source, s.target) for s in application.streams)
 
-    def operator_cost(self, problem: EdrpProblem, deployment: Deployment, operator: str) -> float:
+    def operator_cost(self, problem: MeasuredProblem, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 2."""
         price: float = problem.application.by_name[operator].replica_cost
         return deployment.degree(operator) * price
 
-    def stream_cost(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:
+    def stream_cost(self, problem: MeasuredProblem, deployment: Deployment, source: str, target: str) -> float:
         """EDRP, eq. 4: the rate is split evenly over all pairs of replicas."""
         senders, receivers = deployment.replicas(source), deployment.replicas(target)
         share = problem.application.rate(source, target) / (senders.total() * receivers.total())

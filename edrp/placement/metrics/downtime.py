@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions, PlainMetric
-
-if TYPE_CHECKING:
-    from edrp.placement.application import StreamGraph
-    from edrp.placement.deployment import Deployment
-    from edrp.placement.network import Network
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 
 
-class Reconfigured(Protocol):
-    """What the downtime of a reconfiguration depends on: a problem of kind `edrp`, or a bare reconfiguration."""
-
-    @property
-    def application(self) -> StreamGraph:
-        """Operators with the sizes of their state and code."""
-        ...
-
-    @property
-    def network(self) -> Network:
-        """Nodes that run an operator before or after, and the data store."""
-        ...
+class Reconfiguration(MeasuredProblem, Protocol):
+    """The data on which a downtime depends: a problem of kind `edrp`, or a bare reconfiguration."""
 
     @property
     def current(self) -> Deployment | None:
@@ -49,7 +35,7 @@ class Downtime(PlainMetric):
     name = "downtime"
     unit = "s"
 
-    def evaluate(self, problem: Reconfigured, deployment: Deployment) -> float:
+    def evaluate(self, problem: Reconfiguration, deployment: Deployment) -> float:
         """EDRP, eq. 10: operators are reconfigured in parallel, the slowest decides."""
         if problem.current is None:
             return 0.0
@@ -59,7 +45,7 @@ class Downtime(PlainMetric):
         """EDRP, eq. 14."""
         return expressions.downtime()
 
-    def operator_downtime(self, problem: Reconfigured, deployment: Deployment, operator: str) -> float:
+    def operator_downtime(self, problem: Reconfiguration, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 25 (with its two cases the right way round) or, for Storm, eq. 33; in seconds."""
         if problem.current is None:
             return 0.0
@@ -76,7 +62,7 @@ class Downtime(PlainMetric):
         )
 
     def _storm(
-        self, problem: Reconfigured, deployment: Deployment, operator: str, before: Counter[str], after: Counter[str]
+        self, problem: Reconfiguration, deployment: Deployment, operator: str, before: Counter[str], after: Counter[str]
     ) -> float:
         assert problem.current is not None
         changed = any(problem.current.replicas(name) != deployment.replicas(name) for name in deployment)
@@ -90,7 +76,7 @@ class Downtime(PlainMetric):
         return max(restart, problem.synchronisation_time + moved)
 
 
-def transfer_time(problem: Reconfigured, node: str, size: float) -> float:
+def transfer_time(problem: Reconfiguration, node: str, size: float) -> float:
     """EDRP, eqs. 28–30: round trip to the store plus `size` bytes at its rate, in seconds."""
     store, described = problem.network.store, problem.network.by_name[node]
     delay = store.delay if described.store_delay is None else described.store_delay
@@ -99,7 +85,7 @@ def transfer_time(problem: Reconfigured, node: str, size: float) -> float:
 
 
 def _pair_time(
-    problem: Reconfigured, operator: str, state: float, u: str, v: str, before: Counter[str], after: Counter[str]
+    problem: Reconfiguration, operator: str, state: float, u: str, v: str, before: Counter[str], after: Counter[str]
 ) -> float:
     """EDRP, eqs. 27, 31, 32."""
     old, new = before.total(), after.total()
@@ -114,7 +100,7 @@ def _pair_time(
     return max(code, transfer_time(problem, u, uploaded)) + transfer_time(problem, v, downloaded) + spawn
 
 
-def _storm_pair_time(problem: Reconfigured, operator: str, u: str, v: str, before: Counter[str], after: Counter[str]) -> float:
+def _storm_pair_time(problem: Reconfiguration, operator: str, u: str, v: str, before: Counter[str], after: Counter[str]) -> float:
     """EDRP, eqs. 35–38: the phases follow one another, and code is the whole topology's."""
     assert problem.current is not None
     state = problem.application.by_name[operator].state_size
@@ -127,7 +113,7 @@ def _storm_pair_time(problem: Reconfigured, operator: str, u: str, v: str, befor
     return code + upload + download + after[v] * problem.network.by_name[v].spawn_time
 
 
-def _storm_restart(problem: Reconfigured, operator: str, u: str, before: Counter[str]) -> float:
+def _storm_restart(problem: Reconfiguration, operator: str, u: str, before: Counter[str]) -> float:
     """EDRP, eq. 40: state to the local disk and back, then the replicas start again."""
     state = problem.application.by_name[operator].state_size * before[u] / before.total()
     local = problem.network.store.local_bandwidth

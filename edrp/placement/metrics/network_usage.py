@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions, PlainMetric
-
-if TYPE_CHECKING:
-    from edrp.placement.deployment import Deployment
-    from edrp.placement.edrp import EdrpProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 
 
 class NetworkUsage(PlainMetric):
@@ -21,7 +17,7 @@ class NetworkUsage(PlainMetric):
     name = "network_usage"
     unit = "tuples"
 
-    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """Σ over streams and pairs of replicas of the pair's rate × its delay."""
         total = 0.0
         for stream in problem.application.streams:

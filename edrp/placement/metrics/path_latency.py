@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem
 from edrp.placement.metrics.response_time import ResponseTime
-
-if TYPE_CHECKING:
-    from edrp.placement.deployment import Deployment
 
 MILLISECONDS = 1e3
 """In a second; the weight of this metric is per millisecond."""
@@ -21,7 +17,7 @@ class PathLatency(ResponseTime):
     name = "path_latency"
     unit = "s"
 
-    def operator_latency(self, problem: Any, deployment: Deployment, operator: str) -> float:
+    def operator_latency(self, problem: MeasuredProblem, deployment: Deployment, operator: str) -> float:
         """None: this is about the network."""
         return 0.0
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions, PlainMetric
-
-if TYPE_CHECKING:
-    from edrp.placement.deployment import Deployment
-    from edrp.placement.edrp import EdrpProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +25,7 @@ class ResponseTime(PlainMetric):
     name = "response_time"
     unit = "s"
 
-    def evaluate(self, problem: EdrpProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """EDRP, eq. 5, by longest path over the operators in topological order."""
         return max(self._finish(problem, deployment).values())
 
@@ -37,7 +33,7 @@ class ResponseTime(PlainMetric):
         """EDRP, eq. 13."""
         return expressions.response_time()
 
-    def operator_latency(self, problem: EdrpProblem, deployment: Deployment, operator: str) -> float:
+    def operator_latency(self, problem: MeasuredProblem, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 1: the slowest replica's latency, in seconds; infinite when overloaded."""
         model = problem.application.by_name[operator].latency
         if model is None:
@@ -46,12 +42,12 @@ class ResponseTime(PlainMetric):
         reference: float = model.at(problem.application.load(operator) / len(nodes))
         return max(reference / problem.network.by_name[node].speedup for node in set(nodes))
 
-    def stream_delay(self, problem: EdrpProblem, deployment: Deployment, source: str, target: str) -> float:
+    def stream_delay(self, problem: MeasuredProblem, deployment: Deployment, source: str, target: str) -> float:
         """EDRP, eq. 3: the longest delay between replicas of both ends, in seconds."""
         links = problem.network.links_between(deployment.replicas(source), deployment.replicas(target))
         return max((math.inf if link is None else link.delay for link, _ in links), default=0.0)
 
-    def critical_path(self, problem: Any, deployment: Deployment) -> tuple[PathPart, ...]:
+    def critical_path(self, problem: MeasuredProblem, deployment: Deployment) -> tuple[PathPart, ...]:
         """The slowest source–sink path, leg by leg (EDRP, eq. 6)."""
         finish = self._finish(problem, deployment)
         operator = max(finish, key=lambda name: finish[name])
@@ -68,7 +64,7 @@ class ResponseTime(PlainMetric):
             operator = before
         return tuple(reversed(parts))
 
-    def _finish(self, problem: EdrpProblem, deployment: Deployment) -> dict[str, float]:
+    def _finish(self, problem: MeasuredProblem, deployment: Deployment) -> dict[str, float]:
         application = problem.application
         ready = dict.fromkeys(application.topological_order, 0.0)
         finish: dict[str, float] = {}

@@ -6,17 +6,13 @@ All instances of an operator are joined to all of the next, and a stream's rate 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions, PlainMetric
-
-if TYPE_CHECKING:
-    from edrp.placement.application import StreamGraph
-    from edrp.placement.deployment import Deployment
-    from edrp.placement.problem import PlacementProblem
+from edrp.placement.application import StreamGraph
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 
 
 class Separation(PlainMetric):
@@ -28,7 +24,7 @@ class Separation(PlainMetric):
     def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:
         """What each stream (source, target) carries, given the replicas of each operator."""
 
-    def evaluate(self, problem: PlacementProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """What is carried between nodes over what is carried at all; 0 where that is nothing."""
         carried = self.carried(problem.application, {name: deployment.degree(name) for name in deployment})
         total = sum(carried.values())

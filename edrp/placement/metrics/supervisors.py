@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from edrp.core.program import Linear
-from edrp.placement.metrics.base import Expressions, PlainMetric
-
-if TYPE_CHECKING:
-    from edrp.placement.deployment import Deployment
-    from edrp.placement.problem import PlacementProblem
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 
 
 class Supervisors(PlainMetric):
@@ -18,7 +13,7 @@ class Supervisors(PlainMetric):
     name = "supervisors"
     unit = "1"
 
-    def evaluate(self, problem: PlacementProblem, deployment: Deployment) -> float:
+    def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """|supervisors in x| / |supervisors|."""
         return len({node for operator in deployment for node in deployment[operator]}) / len(problem.network.nodes)
 

@@ -15,7 +15,8 @@ from edrp.formulations.placement.column_generation.model import Model, model_of
 from edrp.formulations.placement.column_generation.starts import first_fits
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
 from edrp.formulations.placement.proof import answer_with_bound
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 KICKS = 1000

@@ -17,7 +17,8 @@ from edrp.formulations.placement.elimination.model import Model, model_of
 from edrp.formulations.placement.elimination.seats import seats_of
 from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.formulations.placement.proof import answer_with_bound
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.configurations import count_configurations
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem

@@ -36,7 +36,7 @@ def crowded(compiled: Compiled) -> bool:
 
     Examples
     --------
-    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.placement.latency_aware import LatencyAwareProblem
     >>> racks = {"nodes": [{"name": f"host{u}", "zone": f"rack{u % 4}"} for u in range(80)]}
     >>> racks |= {"within_zone": {"delay": 5e-5}, "between_zones": {"delay": 2.5e-4}}

@@ -76,7 +76,7 @@ def engine_of(compiled: Compiled) -> Engine:
 
     Examples
     --------
-    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> engine = engine_of(compile_problem(paper_problem("T-R7", 0.7)))
     >>> engine.reset(None, np.random.default_rng(0))

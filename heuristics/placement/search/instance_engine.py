@@ -29,7 +29,7 @@ class ScoreEngine:
 
     Examples
     --------
-    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> engine = ScoreEngine(compile_problem(paper_problem("T-M3", 0.2)))
     >>> engine.reset(None, np.random.default_rng(0))
@@ -120,7 +120,7 @@ def scan_size(compiled: Compiled) -> int:
 
     Examples
     --------
-    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> scan_size(compile_problem(paper_problem("T-R7", 0.7)))
     1465

@@ -14,7 +14,8 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.search.engine import Engine, Value, engine_of
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement, overloaded, placement_of
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 
 
 class Run:

@@ -51,7 +51,7 @@ class ReplicaEngine:
 
     Examples
     --------
-    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.datasets import layered
     >>> engine = ReplicaEngine(compile_problem(layered(6, seed=0)))
     >>> engine.reset(None, np.random.default_rng(0))

@@ -30,7 +30,7 @@ from edrp.heuristics.placement.count_annealing import Best, anneal_crowd, anneal
 from edrp.heuristics.placement.problem_arrays import tables_of
 from edrp.heuristics.placement.replica_counts import Crowd
 from edrp.heuristics.placement.start import first_fit, random_fit, zone_fits
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem

@@ -17,10 +17,10 @@ from edrp.core.instances import loads
 from edrp.datasets.families.placement.random_latency_aware import random_score_problem
 from edrp.formulations.builders import formulate
 from edrp.placement.application import Topology
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.metrics import SCORE_METRICS
+from edrp.placement.metrics import LATENCY_AWARE_METRICS
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "edge_to_cloud.json"
@@ -102,7 +102,7 @@ def test_both_faces_of_every_metric_agree(seed):
     point = formulation.encode(deployment)
     for value in (0.0, 1.0):
         formulation.program.fix(np.flatnonzero(integer & (point == value)), value)
-    for name, metric in SCORE_METRICS.items():
+    for name, metric in LATENCY_AWARE_METRICS.items():
         formulation.program.minimise(formulation.metric(name))
         result = solve_program(formulation.program)
         assert result.objective == pytest.approx(metric.scaled(metric.evaluate(problem, deployment)), rel=1e-9, abs=1e-9), name

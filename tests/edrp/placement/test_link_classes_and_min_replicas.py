@@ -15,7 +15,7 @@ from edrp.core.instances import loads, schema
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.builders import formulate
 from edrp.formulations.placement.compact import estimated_columns
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.infeasibility import explain_infeasibility

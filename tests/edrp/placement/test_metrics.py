@@ -6,7 +6,7 @@ import pytest
 
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.metrics import METRICS, Cost, Downtime, ResponseTime
+from edrp.placement.metrics import EDRP_METRICS, Cost, Downtime, ResponseTime
 
 
 @pytest.fixture
@@ -88,13 +88,13 @@ def test_cost_counts_replicas_and_traffic(problem):
 
 
 def test_network_usage_is_rate_times_delay(problem):
-    assert METRICS["network_usage"].evaluate(problem, SPREAD) == pytest.approx(30 * 0.01 + 30 * 0.025 + 30 * 0.02)
+    assert EDRP_METRICS["network_usage"].evaluate(problem, SPREAD) == pytest.approx(30 * 0.01 + 30 * 0.025 + 30 * 0.02)
 
 
 def test_availability_counts_every_node_and_link_once(problem):
-    assert METRICS["availability"].evaluate(problem, SPREAD) == pytest.approx(0.99 * 0.98 * 0.999 * 0.9)
-    assert METRICS["availability"].evaluate(problem, moved(["a", "a"])) == pytest.approx(0.99)
-    assert METRICS["availability"].scaled(0.5) == pytest.approx(math.log(2))
+    assert EDRP_METRICS["availability"].evaluate(problem, SPREAD) == pytest.approx(0.99 * 0.98 * 0.999 * 0.9)
+    assert EDRP_METRICS["availability"].evaluate(problem, moved(["a", "a"])) == pytest.approx(0.99)
+    assert EDRP_METRICS["availability"].scaled(0.5) == pytest.approx(math.log(2))
 
 
 @pytest.mark.parametrize(
@@ -177,4 +177,4 @@ def test_broken_limits_are_named(problem):
 def test_every_limit_makes_the_normalised_term_1(problem):
     for term in problem.terms:
         if term.limit is not None:
-            assert term.coefficient * METRICS[term.metric].scaled(term.limit) == pytest.approx(term.weight)
+            assert term.coefficient * EDRP_METRICS[term.metric].scaled(term.limit) == pytest.approx(term.weight)

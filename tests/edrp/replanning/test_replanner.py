@@ -16,7 +16,7 @@ from edrp.placement.delays import with_delays
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.metrics import METRICS
+from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Network
 from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import plans_near, reconfiguration, relabelled
@@ -137,7 +137,7 @@ def test_downtime_is_that_of_the_edrp_metric() -> None:
         )
         change = reconfiguration(problem, apart(), {}, synchronisation_time=1.5, how=how)
         assert change is not None
-        assert change.downtime(target) == METRICS["downtime"].evaluate(same, target) > 1.5
+        assert change.downtime(target) == EDRP_METRICS["downtime"].evaluate(same, target) > 1.5
         assert change.downtime(apart()) == 0.0
 
 

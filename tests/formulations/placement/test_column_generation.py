@@ -20,7 +20,7 @@ from edrp.formulations.placement.column_generation.pricing import Pricer
 from edrp.formulations.placement.column_generation.relabel import Relabelling
 from edrp.formulations.placement.column_generation.tree import Search
 from edrp.formulations.placement.column_generation.windows import Window
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima

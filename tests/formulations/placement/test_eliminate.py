@@ -13,7 +13,7 @@ from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.model import model_of
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.formulations.placement.elimination.seats import seats_of
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 

@@ -18,11 +18,11 @@ from edrp.formulations.placement.compact import SPLIT_LIMIT
 from edrp.formulations.placement.literal import literal_blocks
 from edrp.formulations.placement.restricted import neighbourhood
 from edrp.placement.application import Application, Operator, Stream
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.configurations import NO_NODE
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
-from edrp.placement.metrics import METRICS
+from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Network
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
@@ -59,7 +59,7 @@ def test_both_faces_of_every_metric_agree(seed, program):
         point = formulation.encode(deployment)
         for value in (0.0, 1.0):
             formulation.program.fix(np.flatnonzero(integer & (point == value)), value)
-        for name, metric in METRICS.items():
+        for name, metric in EDRP_METRICS.items():
             formulation.program.minimise(formulation.metric(name))
             result = solve_program(formulation.program)
             value = metric.scaled(metric.evaluate(problem, deployment))

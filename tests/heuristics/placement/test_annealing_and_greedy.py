@@ -14,9 +14,9 @@ from edrp.datasets.placement.debs2015 import debs2015
 from edrp.heuristics.placement import greedy
 from edrp.heuristics.placement.annealing import AnnealingParameters, energies
 from edrp.heuristics.placement.start import random_fit
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics import METRICS
+from edrp.placement.metrics import EDRP_METRICS
 
 
 @settings(max_examples=60, deadline=None)
@@ -31,7 +31,7 @@ def test_kernels_and_plain_metrics_agree_on_random_deployments(seed: int, draw: 
     values = energies(compiled, counts)
     deployment = compiled.deployment(counts)
     for value, name in zip(values, ("response_time", "cost", "downtime", "network_usage", "availability"), strict=True):
-        plain = METRICS[name].scaled(METRICS[name].evaluate(problem, deployment))
+        plain = EDRP_METRICS[name].scaled(EDRP_METRICS[name].evaluate(problem, deployment))
         assert value == pytest.approx(plain, rel=1e-9, abs=1e-12), name
 
 

@@ -17,7 +17,7 @@ from edrp.heuristics.notes import listed
 from edrp.heuristics.placement.ds2 import true_rate
 from edrp.heuristics.placement.filling import dealt, filled, least_stable
 from edrp.placement.application import Operator
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 
 RULES = ("ds2", "even", "first-fit", "largest-node")
 CAREFUL = (("ds2", {}), ("even", {"skip_full": True}), ("first-fit", {}), ("first-fit", {"by": "demand"}), ("largest-node", {}))

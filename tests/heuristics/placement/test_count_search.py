@@ -23,7 +23,7 @@ from edrp.heuristics.placement.search.count_state import OPEN, Counts, add
 from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once

@@ -22,7 +22,7 @@ from edrp.heuristics.placement.search.method_parameters import ColonyParameters,
 from edrp.heuristics.placement.search.replica_ants import size_prior
 from edrp.heuristics.placement.search.replica_engine import ReplicaEngine
 from edrp.heuristics.placement.start import overloaded, random_fit
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 

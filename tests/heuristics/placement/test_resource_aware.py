@@ -13,7 +13,8 @@ from edrp import solve
 from edrp.heuristics.placement.filling import least_stable
 from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
 from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
-from edrp.placement.compiled import Compiled, compile_problem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
 

@@ -37,7 +37,7 @@ from edrp.heuristics.placement.search.instance_engine import ScoreEngine
 from edrp.heuristics.placement.search.instance_state import lift, settle, stand
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement, first_fit
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score

@@ -16,7 +16,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.document import named_resources
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.metrics import METRICS, ResponseTime
+from edrp.placement.metrics import EDRP_METRICS, ResponseTime
 from edrp.placement.metrics.base import LIMIT_SLACK
 
 TIE = 1e-9
@@ -131,7 +131,7 @@ def _step(problem: EdrpProblem, depth: int) -> _Step:
     if problem.current is not None:
         # The application's downtime is the longest of those with one operator changed (EDRP, eqs. 10, 33).
         changed = [Deployment({**problem.current.root, name: choice}) for choice in choices]
-        downtime = np.array([METRICS["downtime"].evaluate(problem, deployment) for deployment in changed])
+        downtime = np.array([EDRP_METRICS["downtime"].evaluate(problem, deployment) for deployment in changed])
     timer = ResponseTime()
     return _Step(
         choices,

@@ -19,7 +19,7 @@ def fewest_nodes(compiled: Compiled) -> int:
 
     Examples
     --------
-    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.placement.latency_aware import LatencyAwareProblem
     >>> hosts = [{"name": name, "resources": {"cpu": cores}} for name, cores in (("a", 8), ("b", 4), ("c", 4))]
     >>> operators = [{"name": "small", "instances": 9, "resources": {"cpu": 1}}]
@@ -50,7 +50,7 @@ def least_cut(compiled: Compiled) -> float:
 
     Examples
     --------
-    >>> from edrp.placement.compiled import compile_problem
+    >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.placement.latency_aware import LatencyAwareProblem
     >>> operators = [{"name": name, "instances": 3, "resources": {"cpu": 1}} for name in ("read", "write")]
     >>> problem = LatencyAwareProblem(

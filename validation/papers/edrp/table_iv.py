@@ -18,7 +18,7 @@ from edrp.formulations.builders import formulate
 from edrp.formulations.placement.formulation import PlacementFormulation
 from edrp.formulations.placement.literal import literal_blocks
 from edrp.placement.application import Operator, Stream
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 

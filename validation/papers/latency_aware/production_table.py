@@ -18,7 +18,7 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.solve import solve
 from edrp.datasets.placement.production import production_instances
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.production_bounds import fewest_nodes, least_cut
 from edrp.validation.papers.edrp.claims import Claim

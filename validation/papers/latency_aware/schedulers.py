@@ -10,7 +10,7 @@ import numpy as np
 from edrp.core.solve import solve
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.heuristics.placement.simple_rules import Even, EvenParameters
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies

@@ -9,8 +9,7 @@ from time import perf_counter
 from edrp.core.errors import EdrpError
 from edrp.core.solve import solve
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.edrp import EdrpProblem
-from edrp.placement.edrp_solution import EdrpSolution
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
 
 ProblemAt = Callable[[int, float, Deployment | None], EdrpProblem]
 """The problem of a step: its number, its source rate in tuples/s, the deployment to reconfigure."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from edrp.datasets.placement.production import FILE
-from edrp.placement.compiled import compile_problem
+from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.production_bounds import fewest_nodes, least_cut
 from edrp.validation.papers.latency_aware.production_table import (

@@ -1,0 +1,123 @@
+"""How a problem becomes arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats
+from edrp.core.document import named_resources
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.memory import refuse_beyond_memory
+from edrp.placement.compiled import Compiled, count_replicas
+from edrp.placement.link_arrays import LinkArrays
+from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.network import Node
+from edrp.placement.problem import PlacementProblem
+
+
+def compile_problem(problem: PlacementProblem) -> Compiled:
+    """Turn a problem into arrays; once in a `solve`.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When the tables over pairs of nodes would take more than `memory_limit()` bytes.
+    InvalidInstanceError
+        When a latency model gives a negative latency at a load that a replica may get.
+    """
+    application, network, terms = problem.application, problem.network, problem.edrp_terms()
+    order = application.topological_order
+    operators = [application.by_name[name] for name in order]
+    names = _used_nodes(problem, operators)
+    refuse_beyond_memory(
+        3 * 8 * len(names) ** 2, f"tables over the pairs of {len(names)} nodes", "narrow the operators' candidates"
+    )
+    position = {name: i for i, name in enumerate(order)}
+    nodes = [network.by_name[name] for name in names]
+    resources = tuple(sorted({name for operator in operators for name in named_resources(operator.resources)}))
+    load = np.array([application.load(name) for name in order])
+    rates = terms.stream_rate or [application.rate(s.source, s.target) for s in application.streams]
+    store = network.store
+    return Compiled(
+        problem=problem,
+        operators=order,
+        nodes=names,
+        resources=resources,
+        stream_source=np.array([position[s.source] for s in application.streams], np.int64),
+        stream_target=np.array([position[s.target] for s in application.streams], np.int64),
+        stream_rate=np.array(rates, float),
+        load=load,
+        min_replicas=np.array([operator.min_replicas for operator in operators], np.int64),
+        max_replicas=np.array([operator.max_replicas for operator in operators], np.int64),
+        candidate=_candidates(operators, names),
+        latency=_latency_table(problem, operators, load),
+        speedup=np.array([1.0 if terms.equal_nodes else node.speedup for node in nodes]),
+        replica_cost=np.array([terms.replica_cost.get(name, 0.0) for name in order]),
+        demand=np.array([[named_resources(o.resources).get(name, 0.0) for name in resources] for o in operators]).reshape(
+            len(order), len(resources)
+        ),
+        capacity=_capacities(problem, nodes, resources),
+        links=LinkArrays(network, names, terms.link_price),
+        node_loss=-np.log([node.availability for node in nodes])
+        if terms.node_loss is None
+        else np.full(len(nodes), terms.node_loss),
+        current=None if problem.current is None else count_replicas(problem.current, order, names),
+        synchronisation_time=terms.synchronisation_time,
+        state_size=np.array([operator.state_size for operator in operators]),
+        code_size=np.array([operator.code_size for operator in operators]),
+        spawn_time=np.array([node.spawn_time for node in nodes]),
+        store_delay=np.array([store.delay if node.store_delay is None else node.store_delay for node in nodes]),
+        store_bandwidth=np.array([node.store_bandwidth or store.bandwidth or np.inf for node in nodes]),
+        local_bandwidth=store.local_bandwidth or np.inf,
+        storm=terms.storm,
+        weight={**dict.fromkeys(EDRP_METRICS, 0.0), **terms.weight},
+        limit={**dict.fromkeys(EDRP_METRICS, np.inf), **terms.limit},
+    )
+
+
+def _candidates(operators: list[Any], nodes: tuple[str, ...]) -> Bools:
+    candidate = np.ones((len(operators), len(nodes)), bool)
+    for i, operator in enumerate(operators):
+        if operator.candidates is not None:
+            allowed = set(operator.candidates)
+            candidate[i] = [name in allowed for name in nodes]
+    return candidate
+
+
+def _capacities(problem: PlacementProblem, nodes: list[Node], resources: tuple[str, ...]) -> Floats:
+    capacity = np.full((len(nodes), len(resources)), np.inf)
+    for u, node in enumerate(nodes):
+        if node.resources is not None:
+            free = named_resources(node.resources)
+            capacity[u] = [free.get(name, 0.0) * problem.usable_share(name) for name in resources]
+    return capacity
+
+
+def _used_nodes(problem: PlacementProblem, operators: list[Any]) -> tuple[str, ...]:
+    if any(operator.candidates is None for operator in operators):
+        return tuple(node.name for node in problem.network.nodes)
+    used = {name for operator in operators for name in operator.candidates or ()}
+    if problem.current is not None:
+        used |= {node for name in problem.current for node in problem.current[name]}
+    return tuple(node.name for node in problem.network.nodes if node.name in used)
+
+
+def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats) -> Floats:
+    table = np.full((len(operators), 1 + max(operator.max_replicas for operator in operators)), np.inf)
+    faults = []
+    document = {operator.name: index for index, operator in enumerate(problem.application.operators)}
+    for i, operator in enumerate(operators):
+        for replicas in range(operator.min_replicas, operator.max_replicas + 1):
+            rate = load[i] / replicas
+            model = getattr(operator, "latency", None)
+            table[i, replicas] = 0.0 if model is None else model.at(rate)
+            if table[i, replicas] < 0:
+                place = f"application.operators[{document[operator.name]}].latency"
+                faults.append(
+                    Fault(place, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load")
+                )
+    if faults:
+        raise InvalidInstanceError(faults)
+    return table
