@@ -1,4 +1,4 @@
-"""What a policy of enactment sees and does: state, actions, and a draft to try actions on.
+"""What a policy of enactment sees and does: state, actions, and a tentative state to try actions on.
 
 A policy is an object with one call, `observe(state) -> actions`. It knows nothing of who calls it: the simulator of
 `edrp.validation.simulation.enactment`, or somebody's own autoscaler.
@@ -7,11 +7,10 @@ A policy is an object with one call, `observe(state) -> actions`. It knows nothi
 from edrp.enactment.actions import Action, Lease, Migrate, Place, Release, Remove
 from edrp.enactment.policy import Policy
 from edrp.enactment.state import EnactmentState, HostState, OperatorState
-from edrp.enactment.tentative_state import Draft
+from edrp.enactment.tentative_state import TentativeState
 
 __all__ = [
     "Action",
-    "Draft",
     "EnactmentState",
     "HostState",
     "Lease",
@@ -21,4 +20,5 @@ __all__ = [
     "Policy",
     "Release",
     "Remove",
+    "TentativeState",
 ]

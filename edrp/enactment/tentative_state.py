@@ -11,7 +11,7 @@ from edrp.enactment.containers import HostType
 from edrp.enactment.state import EnactmentState, has_room
 
 
-class _DraftHost:
+class _TentativeHost:
     """A host as it will be once the actions are done."""
 
     __slots__ = ("free", "images", "instances", "leaving", "paid_until", "releasing", "type")
@@ -26,7 +26,7 @@ class _DraftHost:
         self.releasing = False
 
 
-class Draft:
+class TentativeState:
     """A mutable copy of a state; `actions` is what was done to it.
 
     A policy plans on it and returns its actions; the simulator checks actions on it before it carries them out.
@@ -34,7 +34,7 @@ class Draft:
     Raises
     ------
     PolicyError
-        From every method that changes the draft: an unknown name, a host that is full or given back, the last instance
+        From every method that changes the state: an unknown name, a host that is full or given back, the last instance
         of an operator (or fewer than it must, more than it may have), the release of a host with instances that stay, more
         hosts of a type than there may be.
 
@@ -44,12 +44,12 @@ class Draft:
     >>> from edrp.enactment.state import OperatorState
     >>> work = ContainerOperator(name="work", processing_duration=0.5, resources={"cpu": 3})
     >>> small = HostType(name="small", resources={"cpu": 4}, price=1, billing_time=600)
-    >>> draft = Draft(EnactmentState(0.0, 60.0, {"work": OperatorState(work, running=0)}, {}, {"small": small}))
-    >>> host = draft.lease("small")
-    >>> draft.place("work", host)
-    >>> draft.fits(host, "work"), [str(action) for action in draft.actions]
+    >>> tentative = TentativeState(EnactmentState(0.0, 60.0, {"work": OperatorState(work, running=0)}, {}, {"small": small}))
+    >>> host = tentative.lease("small")
+    >>> tentative.place("work", host)
+    >>> tentative.fits(host, "work"), [str(action) for action in tentative.actions]
     (False, ['lease host-1 of type small', 'place work on host-1'])
-    >>> draft.remove("work", host)
+    >>> tentative.remove("work", host)
     Traceback (most recent call last):
     edrp.core.errors.PolicyError: remove work from host-1: it is the last instance of work; at 0 s, host-1 (small): 1 work
     """
@@ -58,10 +58,10 @@ class Draft:
         self.state = state
         self._needs = {name: named_resources(each.operator.resources) for name, each in state.operators.items()}
         self._instances = dict.fromkeys(state.operators, 0)
-        self._hosts: dict[str, _DraftHost] = {}
+        self._hosts: dict[str, _TentativeHost] = {}
         self._done: list[Action] = []
         for name, host in state.hosts.items():
-            copy = _DraftHost(host.type, host.paid_until, state.free(name))
+            copy = _TentativeHost(host.type, host.paid_until, state.free(name))
             copy.images = set(host.images)
             copy.instances.update(host.instances)
             copy.leaving.update(host.leaving)
@@ -140,7 +140,7 @@ class Draft:
         match action:
             case Lease(host, host_type):
                 described = self.state.host_types[host_type]
-                self._hosts[host] = _DraftHost(described, self.state.time + described.billing_time, described.capacity)
+                self._hosts[host] = _TentativeHost(described, self.state.time + described.billing_time, described.capacity)
             case Release(host):
                 self._hosts[host].releasing = True
             case Place(operator, host):
@@ -155,7 +155,7 @@ class Draft:
         self._done.append(action)
 
     def describe(self) -> str:
-        """The draft in one line, for messages."""
+        """The state in one line, for messages."""
         hosts = []
         for name, host in self._hosts.items():
             inside = ", ".join(f"{count} {operator}" for operator, count in host.instances.items() if count) or "empty"

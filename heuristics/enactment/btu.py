@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edrp.enactment import Action, Draft, EnactmentState, OperatorState
+from edrp.enactment import Action, EnactmentState, OperatorState, TentativeState
 from edrp.heuristics.enactment.counts import Utilities
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
 from edrp.heuristics.enactment.operator_selection import OperatorSelection, Weight
@@ -114,15 +114,15 @@ class BtuPolicy:
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         """Scale up what is late, then decide on hosts whose paid time ends."""
-        draft = Draft(state)
+        tentative = TentativeState(state)
         for name, operator in state.operators.items():
             for _ in range(self._missing(operator)):
-                hosts = usable(draft, starting=self._parameters.place_on_starting)
-                if not scale_up(draft, name, hosts, self._utilities(state), self._parameters.cached_factor):
+                hosts = usable(tentative, starting=self._parameters.place_on_starting)
+                if not scale_up(tentative, name, hosts, self._utilities(state), self._parameters.cached_factor):
                     break
                 self._scaled_up[name] = state.time
         parameters = self._parameters
-        return self._ends.decided(draft, self._utilities(state), parameters.release_share, parameters.cached_factor).actions
+        return self._ends.decided(tentative, self._utilities(state), parameters.release_share, parameters.cached_factor).actions
 
     def _missing(self, operator: OperatorState) -> int:
         """Instances that an operator gets now."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from edrp.enactment import Draft
+from edrp.enactment import TentativeState
 from edrp.enactment.containers import ContainerOperator
 
 Utilities = Callable[[Mapping[str, int]], dict[str, float]]
 """From instances of each operator to how well it could do with one less; only a positive value allows that."""
 
 
-def staying(draft: Draft) -> dict[str, int]:
+def staying(tentative: TentativeState) -> dict[str, int]:
     """Instances of each operator, without those whose successor is on its way."""
-    return {name: draft.instances(name) for name in draft.state.operators}
+    return {name: tentative.instances(name) for name in tentative.state.operators}
 
 
 def spare(operator: ContainerOperator, instances: int) -> int:

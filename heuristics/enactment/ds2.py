@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from edrp.enactment import Action, Draft, EnactmentState
+from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.heuristics.enactment.counts import Utilities, spare, staying
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
 from edrp.heuristics.enactment.release import LeaseEnds
@@ -77,27 +77,27 @@ class Ds2Policy:
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         """Measure, then add and take away what is missing and what is too much."""
         wanted = self._wanted(state)
-        draft = Draft(state)
+        tentative = TentativeState(state)
         if self._parameters.leases == "threshold":
-            return self._at_once(draft, wanted)
+            return self._at_once(tentative, wanted)
         utilities = _surplus(state, wanted)
-        for name, missing in _missing(draft, wanted).items():
+        for name, missing in _missing(tentative, wanted).items():
             for _ in range(missing):
-                hosts = usable(draft, starting=self._parameters.place_on_starting)
-                if not scale_up(draft, name, hosts, utilities, CACHED_FACTOR):
+                hosts = usable(tentative, starting=self._parameters.place_on_starting)
+                if not scale_up(tentative, name, hosts, utilities, CACHED_FACTOR):
                     break
-        return self._ends.decided(draft, utilities, 1.0, CACHED_FACTOR).actions
+        return self._ends.decided(tentative, utilities, 1.0, CACHED_FACTOR).actions
 
-    def _at_once(self, draft: Draft, wanted: Mapping[str, int]) -> tuple[Action, ...]:
-        for name, missing in _missing(draft, wanted).items():
+    def _at_once(self, tentative: TentativeState, wanted: Mapping[str, int]) -> tuple[Action, ...]:
+        for name, missing in _missing(tentative, wanted).items():
             for _ in range(-missing):
-                remove_loneliest(draft, name)
-        for name, missing in _missing(draft, wanted).items():
+                remove_loneliest(tentative, name)
+        for name, missing in _missing(tentative, wanted).items():
             for _ in range(missing):
-                if not place_first_fit(draft, name, starting=self._parameters.place_on_starting):
+                if not place_first_fit(tentative, name, starting=self._parameters.place_on_starting):
                     break
-        release_empty(draft)
-        return draft.actions
+        release_empty(tentative)
+        return tentative.actions
 
     def _wanted(self, state: EnactmentState) -> dict[str, int]:
         """Instances of each operator of which anything is known: target rate / (true rate × utilisation), rounded up."""
@@ -145,9 +145,9 @@ def target_rates(state: EnactmentState) -> dict[str, float]:
     return rates
 
 
-def _missing(draft: Draft, wanted: Mapping[str, int]) -> dict[str, int]:
+def _missing(tentative: TentativeState, wanted: Mapping[str, int]) -> dict[str, int]:
     """Instances that are missing; negative where there are too many."""
-    there = staying(draft)
+    there = staying(tentative)
     return {name: number - there[name] for name, number in wanted.items()}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats
 from edrp.core.document import named_resources
-from edrp.enactment import Draft
+from edrp.enactment import TentativeState
 from edrp.enactment.containers import AMOUNT_SLACK
 
 CACHED_FACTOR = 0.01
@@ -50,12 +50,12 @@ def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, c
     return np.where((need <= free + AMOUNT_SLACK * capacity).all(axis=1), value, -1.0)
 
 
-def best_host(draft: Draft, operator: str, hosts: Sequence[str], cached_factor: float = CACHED_FACTOR) -> str | None:
+def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], cached_factor: float = CACHED_FACTOR) -> str | None:
     """The host that suits one more instance best, ties to the one with most free CPU, then by name; None has room nowhere.
 
     Parameters
     ----------
-    draft
+    tentative
         Hosts and what runs on them.
     operator
         Of which an instance is to be placed.
@@ -64,25 +64,25 @@ def best_host(draft: Draft, operator: str, hosts: Sequence[str], cached_factor: 
     cached_factor
         CF of Alg. 2.
     """
-    able = [host for host in hosts if draft.fits(host, operator)]
+    able = [host for host in hosts if tentative.fits(host, operator)]
     if not able:
         return None
-    frees = [draft.free(host) for host in able]
-    capacities = [draft.type(host).capacity for host in able]
-    needs = named_resources(draft.state.operators[operator].operator.resources)
+    frees = [tentative.free(host) for host in able]
+    capacities = [tentative.type(host).capacity for host in able]
+    needs = named_resources(tentative.state.operators[operator].operator.resources)
     resources = tuple(dict.fromkeys(name for each in (needs, *capacities) for name in each))
     values = suitabilities(
         np.array([[each.get(name, 0.0) for name in resources] for each in frees]),
         np.array([[each.get(name, 0.0) for name in resources] for each in capacities]),
         np.array([needs.get(name, 0.0) for name in resources]),
-        np.array([draft.has_image(host, operator) for host in able]),
+        np.array([tentative.has_image(host, operator) for host in able]),
         cached_factor,
     )
     best = min(range(len(able)), key=lambda index: (values[index], -frees[index].get("cpu", 0.0), able[index]))
     return able[best]
 
 
-def usable(draft: Draft, *, starting: bool) -> tuple[str, ...]:
+def usable(tentative: TentativeState, *, starting: bool) -> tuple[str, ...]:
     """Hosts on which instances can be placed: all that are not given back, or of these only the ones that are up."""
-    hosts = draft.state.hosts
-    return tuple(host for host in draft.hosts if starting or (host in hosts and hosts[host].ready))
+    hosts = tentative.state.hosts
+    return tuple(host for host in tentative.hosts if starting or (host in hosts and hosts[host].ready))

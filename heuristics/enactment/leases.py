@@ -5,31 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.enactment import Draft
+from edrp.enactment import TentativeState
 from edrp.heuristics.enactment.packing import PricedSizes
 
 
-def sizes_of(draft: Draft) -> PricedSizes:
+def sizes_of(tentative: TentativeState) -> PricedSizes:
     """Operators and host types as arrays; prices are per second, as billing time units (BTU) may differ."""
-    state = draft.state
+    state = tentative.state
     return PricedSizes.priced((each.operator for each in state.operators.values()), state.host_types.values(), per_second=True)
 
 
-def lease_cheapest(draft: Draft, operator: str) -> str | None:
+def lease_cheapest(tentative: TentativeState, operator: str) -> str | None:
     """Lease a host of the type with the lowest price per second and instance of the operator; None: no more may be leased."""
-    sizes = sizes_of(draft)
-    chosen = sizes.cheapest(list(draft.state.operators).index(operator), _leased(draft))
-    return None if chosen is None else draft.lease(sizes.types[chosen].name)
+    sizes = sizes_of(tentative)
+    chosen = sizes.cheapest(list(tentative.state.operators).index(operator), _leased(tentative))
+    return None if chosen is None else tentative.lease(sizes.types[chosen].name)
 
 
-def lease_type(draft: Draft, host_type: str) -> str | None:
+def lease_type(tentative: TentativeState, host_type: str) -> str | None:
     """Lease a host of this type; None where no more may be leased."""
-    limit = draft.state.host_types[host_type].limit
-    there = int(_leased(draft)[list(draft.state.host_types).index(host_type)])
-    return draft.lease(host_type) if limit is None or there < limit else None
+    limit = tentative.state.host_types[host_type].limit
+    there = int(_leased(tentative)[list(tentative.state.host_types).index(host_type)])
+    return tentative.lease(host_type) if limit is None or there < limit else None
 
 
-def _leased(draft: Draft) -> Ints:
+def _leased(tentative: TentativeState) -> Ints:
     """Hosts of each type, those included that have been given back and still work."""
-    types = [draft.type(host).name for host in dict.fromkeys((*draft.state.hosts, *draft.hosts))]
-    return np.array([types.count(name) for name in draft.state.host_types])
+    types = [tentative.type(host).name for host in dict.fromkeys((*tentative.state.hosts, *tentative.hosts))]
+    return np.array([types.count(name) for name in tentative.state.host_types])

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from edrp.enactment import Action, Draft, EnactmentState
+from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import HostType, fits
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
 from edrp.heuristics.enactment.forecast import DemandHistory, Paths, PathSettings, paths
@@ -145,13 +145,13 @@ class PredictivePolicy:
         history = self._learned(state)
         seen = outlook(state, history, np.array([each.occupied for each in self._estimates]), p.utilisation, p.drain_time)
         found = paths(seen.loads, self._rounds(seen, state.interval), state.interval, self._settings)
-        draft = self._with_hosts(Draft(state), seen, found)
-        ready = [name for name in draft.hosts if name in state.hosts and state.hosts[name].ready]
-        starting = [name for name in draft.hosts if name not in ready]
-        self._fill(draft, seen, found, ready, ready)
+        tentative = self._with_hosts(TentativeState(state), seen, found)
+        ready = [name for name in tentative.hosts if name in state.hosts and state.hosts[name].ready]
+        starting = [name for name in tentative.hosts if name not in ready]
+        self._fill(tentative, seen, found, ready, ready)
         if starting:
-            self._fill(draft, seen, found, starting, [*ready, *starting])
-        return _covered(draft, seen).actions
+            self._fill(tentative, seen, found, starting, [*ready, *starting])
+        return _covered(tentative, seen).actions
 
     def _learned(self, state: EnactmentState) -> DemandHistory:
         """Demand so far; estimates and demand take in the round that has ended."""
@@ -174,28 +174,28 @@ class PredictivePolicy:
         unit = round(seen.host_type.billing_time / interval)
         return int(np.clip(unit, FEWEST_ROUNDS, max(FEWEST_ROUNDS, self._parameters.look_ahead / interval)))
 
-    def _with_hosts(self, draft: Draft, seen: Outlook, found: Paths) -> Draft:
+    def _with_hosts(self, tentative: TentativeState, seen: Outlook, found: Paths) -> TentativeState:
         """Lease hosts, or give back those whose paid time ends before the next round."""
-        p, state = self._parameters, draft.state
-        left = {name: draft.paid_until(name) - state.time for name in draft.hosts}
-        ending = [name for name in draft.hosts if p.leaving_time <= left[name] < state.interval + p.leaving_time]
-        held = [name for name in draft.hosts if name not in ending] + ending
+        p, state = self._parameters, tentative.state
+        left = {name: tentative.paid_until(name) - state.time for name in tentative.hosts}
+        ending = [name for name in tentative.hosts if p.leaving_time <= left[name] < state.interval + p.leaving_time]
+        held = [name for name in tentative.hosts if name not in ending] + ending
         fewest = max(1, len(held) - len(ending))
-        number = self._number(draft, seen, found, held, fewest)
+        number = self._number(tentative, seen, found, held, fewest)
         busy = dict(zip(state.operators, np.maximum(seen.busy, 1e-9), strict=True))
         for name in reversed(held[number:]):
-            draft = vacated(draft, name, busy, 1.0 / p.utilisation) or draft
+            tentative = vacated(tentative, name, busy, 1.0 / p.utilisation) or tentative
         for _ in range(number - len(held)):
-            draft.lease(seen.host_type.name)
-        return draft
+            tentative.lease(seen.host_type.name)
+        return tentative
 
-    def _number(self, draft: Draft, seen: Outlook, found: Paths, held: list[str], fewest: int) -> int:
+    def _number(self, tentative: TentativeState, seen: Outlook, found: Paths, held: list[str], fewest: int) -> int:
         """How many hosts to have: the first of those held, and new ones after them."""
-        p, interval = self._parameters, draft.state.interval
+        p, interval = self._parameters, tentative.state.interval
         kind = seen.host_type
         ahead = found.levels.shape[1] - 1
         top = float(found.levels.max())
-        types = [draft.type(name) for name in held] + [kind] * _available(draft, kind, int(np.ceil(1.5 * top)) + 2)
+        types = [tentative.type(name) for name in held] + [kind] * _available(tentative, kind, int(np.ceil(1.5 * top)) + 2)
         if not types:
             return 0
         sizes = np.vstack([np.zeros(seen.flow.need.shape[1]), *(seen.size(each) for each in types)])
@@ -215,31 +215,31 @@ class PredictivePolicy:
         money += p.margin * np.maximum(saved[len(held)] - saved, 0.0)
         return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(held)
 
-    def _fill(self, draft: Draft, seen: Outlook, found: Paths, hosts: list[str], within: list[str]) -> None:
+    def _fill(self, tentative: TentativeState, seen: Outlook, found: Paths, hosts: list[str], within: list[str]) -> None:
         """Place instances on some hosts so that those within which they are counted have what the load may need."""
         multiples = np.maximum(found.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
         multiples = np.append(multiples, TAIL)
         weights = np.append(found.weights / found.weights.sum(), self._parameters.tail / TAIL**2)
-        wanted = targets(seen.flow, seen.room(draft, within), multiples, weights)
-        fill(draft, dict(zip(draft.state.operators, np.maximum(wanted, 1.0), strict=True)), hosts)
+        wanted = targets(seen.flow, seen.room(tentative, within), multiples, weights)
+        fill(tentative, dict(zip(tentative.state.operators, np.maximum(wanted, 1.0), strict=True)), hosts)
 
 
-def _available(draft: Draft, host_type: HostType, wanted: int) -> int:
+def _available(tentative: TentativeState, host_type: HostType, wanted: int) -> int:
     """Hosts of a type that may be leased still, as far as they are wanted."""
     if host_type.limit is None:
         return wanted
-    leased = sum(each.type.name == host_type.name for each in draft.state.hosts.values())
+    leased = sum(each.type.name == host_type.name for each in tentative.state.hosts.values())
     return max(0, min(wanted, host_type.limit - leased))
 
 
-def _covered(draft: Draft, seen: Outlook) -> Draft:
+def _covered(tentative: TentativeState, seen: Outlook) -> TentativeState:
     """Lease the cheapest host that can run an operator which lacks instances and cannot run where hosts are leased by default."""
-    for name, busy in zip(draft.state.operators, seen.busy, strict=True):
-        operator = draft.state.operators[name].operator
-        if draft.instances(name) >= busy or fits(operator, seen.host_type):
+    for name, busy in zip(tentative.state.operators, seen.busy, strict=True):
+        operator = tentative.state.operators[name].operator
+        if tentative.instances(name) >= busy or fits(operator, seen.host_type):
             continue
-        able = [each for each in draft.state.host_types.values() if fits(operator, each) and _available(draft, each, 1)]
+        able = [each for each in tentative.state.host_types.values() if fits(operator, each) and _available(tentative, each, 1)]
         if able:
-            host = draft.lease(min(able, key=lambda each: each.price / each.billing_time).name)
-            fill(draft, {name: max(busy, 1.0)}, [host])
-    return draft
+            host = tentative.lease(min(able, key=lambda each: each.price / each.billing_time).name)
+            fill(tentative, {name: max(busy, 1.0)}, [host])
+    return tentative

@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.enactment.tentative_state import Draft
+from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.predictive_targets import Flow
 
 MOST_COVERAGE = 2.0
@@ -57,14 +57,14 @@ def supported(flow: Flow, busy: Floats, room: Floats, largest: float) -> Floats:
     return np.minimum(bears, largest)
 
 
-def fill(draft: Draft, wanted: Mapping[str, float], hosts: list[str]) -> None:
+def fill(tentative: TentativeState, wanted: Mapping[str, float], hosts: list[str]) -> None:
     """Place instances on these hosts, always of the operator that lacks the largest share of what it should have, while any fit.
 
     Where nothing fits for it, instances give way whose operators lack less without them.
 
     Parameters
     ----------
-    draft
+    tentative
         To be filled.
     wanted
         Instances by operator, above 0. What does not fit is left out in proportion; room that is left is used likewise.
@@ -73,70 +73,70 @@ def fill(draft: Draft, wanted: Mapping[str, float], hosts: list[str]) -> None:
     """
     growing = set(wanted)
     while growing:
-        name = min(sorted(growing), key=lambda each: coverage(draft, wanted, each))
-        if coverage(draft, wanted, name) >= MOST_COVERAGE or not _may_grow(draft, name):
+        name = min(sorted(growing), key=lambda each: coverage(tentative, wanted, each))
+        if coverage(tentative, wanted, name) >= MOST_COVERAGE or not _may_grow(tentative, name):
             growing.discard(name)
             continue
-        host = tightest(draft, name, hosts)
-        if host is None and make_room(draft, wanted, name, hosts):
-            host = tightest(draft, name, hosts)
+        host = tightest(tentative, name, hosts)
+        if host is None and make_room(tentative, wanted, name, hosts):
+            host = tightest(tentative, name, hosts)
         if host is None:
             growing.discard(name)
         else:
-            draft.place(name, host)
+            tentative.place(name, host)
 
 
-def coverage(draft: Draft, wanted: Mapping[str, float], name: str, change: int = 0) -> float:
+def coverage(tentative: TentativeState, wanted: Mapping[str, float], name: str, change: int = 0) -> float:
     """Instances that an operator has, or will after a change, per instance that it should have."""
-    return (draft.instances(name) + change) / wanted[name]
+    return (tentative.instances(name) + change) / wanted[name]
 
 
-def spare(draft: Draft, name: str) -> bool:
+def spare(tentative: TentativeState, name: str) -> bool:
     """Whether an operator may lose an instance at all."""
-    return draft.instances(name) > draft.state.operators[name].operator.min_instances
+    return tentative.instances(name) > tentative.state.operators[name].operator.min_instances
 
 
-def tightest(draft: Draft, name: str, hosts: list[str]) -> str | None:
+def tightest(tentative: TentativeState, name: str, hosts: list[str]) -> str | None:
     """Of the hosts with room for an instance, the one that has the image, then the one on which the least is left."""
-    fitting = [host for host in hosts if draft.fits(host, name)]
-    return min(fitting, key=lambda host: (not draft.has_image(host, name), _left(draft, host)), default=None)
+    fitting = [host for host in hosts if tentative.fits(host, name)]
+    return min(fitting, key=lambda host: (not tentative.has_image(host, name), _left(tentative, host)), default=None)
 
 
-def make_room(draft: Draft, wanted: Mapping[str, float], name: str, hosts: list[str]) -> bool:
+def make_room(tentative: TentativeState, wanted: Mapping[str, float], name: str, hosts: list[str]) -> bool:
     """Remove instances of operators that have more than this one even without them, until it fits; whether it does."""
-    below = coverage(draft, wanted, name)
-    if not any(spare(draft, each) and coverage(draft, wanted, each, -1) > below for each in wanted if each != name):
+    below = coverage(tentative, wanted, name)
+    if not any(spare(tentative, each) and coverage(tentative, wanted, each, -1) > below for each in wanted if each != name):
         return False
-    candidates = draft.state.operators[name].operator.candidates
+    candidates = tentative.state.operators[name].operator.candidates
     for host in hosts:
-        if candidates is None or draft.type(host).name in candidates:
-            removed = _giving_way(draft, wanted, name, host)
+        if candidates is None or tentative.type(host).name in candidates:
+            removed = _giving_way(tentative, wanted, name, host)
             for each in removed:
-                draft.remove(each, host)
+                tentative.remove(each, host)
             if removed:
                 return True
     return False
 
 
-def _giving_way(draft: Draft, wanted: Mapping[str, float], name: str, host: str) -> list[str]:
+def _giving_way(tentative: TentativeState, wanted: Mapping[str, float], name: str, host: str) -> list[str]:
     """Instances whose removal makes room on a host, the most superfluous first; none where that does not do."""
-    operators = draft.state.operators
-    below = coverage(draft, wanted, name)
-    capacity = draft.type(host).capacity
+    operators = tentative.state.operators
+    below = coverage(tentative, wanted, name)
+    capacity = tentative.type(host).capacity
     need = named_resources(operators[name].operator.resources)
     if any(amount > capacity.get(resource, 0.0) for resource, amount in need.items()):
         return []
-    free, here = draft.free(host), draft.on(host)
+    free, here = tentative.free(host), tentative.on(host)
     gone = dict.fromkeys(here, 0)
     removed: list[str] = []
     while any(amount > free.get(resource, 0.0) + AMOUNT_SLACK * capacity[resource] for resource, amount in need.items()):
-        after = {each: coverage(draft, wanted, each, -gone[each] - 1) for each in here if each != name}
+        after = {each: coverage(tentative, wanted, each, -gone[each] - 1) for each in here if each != name}
         able = [
             each
             for each, share in after.items()
             if share > below
             and here[each] > gone[each]
-            and draft.instances(each) - gone[each] > operators[each].operator.min_instances
+            and tentative.instances(each) - gone[each] > operators[each].operator.min_instances
         ]
         if not able:
             return []
@@ -148,11 +148,11 @@ def _giving_way(draft: Draft, wanted: Mapping[str, float], name: str, host: str)
     return removed
 
 
-def _may_grow(draft: Draft, name: str) -> bool:
-    most = draft.state.operators[name].operator.max_instances
-    return most is None or draft.instances(name) < most
+def _may_grow(tentative: TentativeState, name: str) -> bool:
+    most = tentative.state.operators[name].operator.max_instances
+    return most is None or tentative.instances(name) < most
 
 
-def _left(draft: Draft, host: str) -> float:
-    capacity = draft.type(host).capacity
-    return sum(amount / capacity[name] for name, amount in draft.free(host).items() if capacity.get(name))
+def _left(tentative: TentativeState, host: str) -> float:
+    capacity = tentative.type(host).capacity
+    return sum(amount / capacity[name] for name, amount in tentative.free(host).items() if capacity.get(name))

@@ -10,7 +10,7 @@ from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.enactment.containers import HostType, fits
 from edrp.enactment.state import EnactmentState
-from edrp.enactment.tentative_state import Draft
+from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.forecast import DemandHistory
 from edrp.heuristics.enactment.predictive_targets import Flow
 
@@ -58,9 +58,9 @@ class Outlook:
             [capacity.get(name, 0.0) / amount if amount > 0 else 1.0 for name, amount in self.host_type.capacity.items()]
         )
 
-    def room(self, draft: Draft, hosts: list[str]) -> Floats:
+    def room(self, tentative: TentativeState, hosts: list[str]) -> Floats:
         """(resources,): what whole instances are expected to use of some hosts."""
-        sizes = [self.size(draft.type(name)) for name in hosts]
+        sizes = [self.size(tentative.type(name)) for name in hosts]
         total: Floats = np.sum(sizes, axis=0) if sizes else np.zeros(self.flow.need.shape[1])
         return total * (1.0 - self.left_over)
 

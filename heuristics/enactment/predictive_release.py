@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edrp.enactment.tentative_state import Draft
+from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.predictive_filling import coverage, make_room, spare, tightest
 
 
-def vacated(draft: Draft, host: str, busy: Mapping[str, float], enough: float) -> Draft | None:
-    """The draft with a host emptied and given back, or None where other hosts cannot take what must go on.
+def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], enough: float) -> TentativeState | None:
+    """The tentative state with a host emptied and given back, or None where other hosts cannot take what must go on.
 
     Parameters
     ----------
-    draft
+    tentative
         Stays as it is.
     host
         To be given back.
@@ -22,8 +22,8 @@ def vacated(draft: Draft, host: str, busy: Mapping[str, float], enough: float) -
     enough
         Instances per busy one that an operator shall keep when others of it stop.
     """
-    plan = Draft(draft.state)
-    for action in draft.actions:
+    plan = TentativeState(tentative.state)
+    for action in tentative.actions:
         plan.apply(action)
     hosts = [each for each in plan.hosts if each != host and each in plan.state.hosts and plan.state.hosts[each].ready]
     while here := plan.on(host):

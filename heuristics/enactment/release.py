@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edrp.core.document import named_resources
-from edrp.enactment import Draft, Migrate
+from edrp.enactment import Migrate, TentativeState
 from edrp.heuristics.enactment.counts import Utilities, staying
 from edrp.heuristics.enactment.host_selection import best_host, usable
 
@@ -13,24 +13,24 @@ ROUNDING = 1e-9
 """Seconds by which times may differ that are meant to be equal."""
 
 
-def ending_hosts(draft: Draft, window: float, rounds: int) -> tuple[str, ...]:
+def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple[str, ...]:
     """Hosts whose paid time ends soon, the emptiest first; those leased in this very round are not among them.
 
     Parameters
     ----------
-    draft
+    tentative
         Hosts and what runs on them.
     window
         Share of a billing time unit (BTU): its last part.
     rounds
         The window lasts at least so many observations, so that none passes by unseen.
     """
-    state = draft.state
+    state = tentative.state
     found = []
-    for host in draft.hosts:
-        within = max(window * draft.type(host).billing_time, rounds * state.interval)
-        if host in state.hosts and draft.paid_until(host) - state.time <= within + ROUNDING:
-            found.append((sum(draft.on(host).values()), host))
+    for host in tentative.hosts:
+        within = max(window * tentative.type(host).billing_time, rounds * state.interval)
+        if host in state.hosts and tentative.paid_until(host) - state.time <= within + ROUNDING:
+            found.append((sum(tentative.on(host).values()), host))
     return tuple(host for _, host in sorted(found, key=lambda each: each[0]))
 
 
@@ -52,30 +52,32 @@ class LeaseEnds:
         self._window, self._rounds, self._ask_once = window, rounds, ask_once
         self._prolonged: dict[str, float] = {}
 
-    def decided(self, draft: Draft, utilities: Utilities, share: float, cached_factor: float) -> Draft:
-        """The draft with all these decisions; for the parameters see `released`."""
+    def decided(self, tentative: TentativeState, utilities: Utilities, share: float, cached_factor: float) -> TentativeState:
+        """The tentative state with all these decisions; for the parameters see `released`."""
         kept: set[str] = set()
-        for host in ending_hosts(draft, self._window, self._rounds):
-            if host in kept or (self._ask_once and self._prolonged.get(host) == draft.paid_until(host)):
+        for host in ending_hosts(tentative, self._window, self._rounds):
+            if host in kept or (self._ask_once and self._prolonged.get(host) == tentative.paid_until(host)):
                 continue
-            plan = released(draft, host, utilities, share, cached_factor)
+            plan = released(tentative, host, utilities, share, cached_factor)
             if plan is None:
-                self._prolonged[host] = draft.paid_until(host)
+                self._prolonged[host] = tentative.paid_until(host)
                 continue
             kept.update(action.target for action in plan.actions if isinstance(action, Migrate))
-            draft = plan
-        return draft
+            tentative = plan
+        return tentative
 
 
-def released(draft: Draft, host: str, utilities: Utilities, share: float, cached_factor: float) -> Draft | None:
-    """The draft with a host emptied and given back, or None where that cannot be (cost-efficient enactment, Fig. 5).
+def released(
+    tentative: TentativeState, host: str, utilities: Utilities, share: float, cached_factor: float
+) -> TentativeState | None:
+    """The tentative state with a host emptied and given back, or None where that cannot be (cost-efficient enactment, Fig. 5).
 
     The plan is made on a copy: first, instances go whose operators can do without them; then the others migrate to hosts
     that are up, chosen by Alg. 2 alone, so that no operator loses instances because another must move.
 
     Parameters
     ----------
-    draft
+    tentative
         Stays as it is.
     host
         To be given back.
@@ -86,7 +88,7 @@ def released(draft: Draft, host: str, utilities: Utilities, share: float, cached
     cached_factor
         CF of Alg. 2.
     """
-    plan = _copy(draft)
+    plan = _copy(tentative)
     _scale_down(plan, host, utilities, share)
     targets = [each for each in usable(plan, starting=False) if each != host]
     for name in _by_size(plan, host):
@@ -98,36 +100,36 @@ def released(draft: Draft, host: str, utilities: Utilities, share: float, cached
     return plan
 
 
-def _copy(draft: Draft) -> Draft:
-    copy = Draft(draft.state)
-    for action in draft.actions:
+def _copy(tentative: TentativeState) -> TentativeState:
+    copy = TentativeState(tentative.state)
+    for action in tentative.actions:
         copy.apply(action)
     return copy
 
 
-def _scale_down(draft: Draft, host: str, utilities: Utilities, share: float) -> None:
+def _scale_down(tentative: TentativeState, host: str, utilities: Utilities, share: float) -> None:
     """Remove instances from a host, the most useful loss first, each while its operator can do with one less."""
-    counts = staying(draft)
-    here = draft.on(host)
+    counts = staying(tentative)
+    here = tentative.on(host)
     quota = {name: min(count, max(1, int(share * counts[name]))) for name, count in here.items()}
     while True:
         values = utilities(counts)
         name = max((name for name, left in quota.items() if left), key=values.__getitem__, default=None)
         if name is None or values[name] <= 0:
             return
-        draft.remove(name, host)
+        tentative.remove(name, host)
         quota[name] -= 1
         counts[name] -= 1
 
 
-def _by_size(draft: Draft, host: str) -> Sequence[str]:
+def _by_size(tentative: TentativeState, host: str) -> Sequence[str]:
     """Instances on a host, those that take the largest part of it first: they are the hardest to place."""
-    capacity = draft.type(host).capacity
-    operators = draft.state.operators
+    capacity = tentative.type(host).capacity
+    operators = tentative.state.operators
 
     def size(name: str) -> float:
         needs = named_resources(operators[name].operator.resources).items()
         return max((amount / capacity[resource] for resource, amount in needs if capacity.get(resource)), default=0.0)
 
-    here = draft.on(host)
+    here = tentative.on(host)
     return [name for name in sorted(here, key=size, reverse=True) for _ in range(here[name])]

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.enactment import Action, Draft, EnactmentState
+from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host
 from edrp.heuristics.enactment.leases import lease_type, sizes_of
 from edrp.heuristics.enactment.packing import Packing
@@ -83,14 +83,16 @@ class StaticPeakPolicy:
         if self._placed:
             return ()
         self._placed = True
-        draft = Draft(state)
-        running = [Host(name=name, type=draft.type(name).name, instances=state.hosts[name].instances) for name in draft.hosts]
-        packing = Packing(sizes_of(draft), running)
+        tentative = TentativeState(state)
+        running = [
+            Host(name=name, type=tentative.type(name).name, instances=state.hosts[name].instances) for name in tentative.hosts
+        ]
+        packing = Packing(sizes_of(tentative), running)
         wanted = self._wanted(state)
         for index in packing.sizes.decreasing():
             packing.first_fit(index, max(0, wanted[index] - int(packing.totals[index])))
-        _carry_out(draft, packing, running)
-        return draft.actions
+        _carry_out(tentative, packing, running)
+        return tentative.actions
 
     def _wanted(self, state: EnactmentState) -> list[int]:
         """Instances of each operator."""
@@ -105,15 +107,15 @@ class StaticPeakPolicy:
         return found
 
 
-def _carry_out(draft: Draft, packing: Packing, running: list[Host]) -> None:
+def _carry_out(tentative: TentativeState, packing: Packing, running: list[Host]) -> None:
     """Lease the hosts that a packing has beyond those running, and place the instances that are new."""
-    names = list(draft.state.operators)
+    names = list(tentative.state.operators)
     for index, (host, row) in enumerate(zip(packing.hosts, packing.counts.tolist(), strict=True)):
         known = index < len(running)
-        name = host.name if known else lease_type(draft, host.type)
+        name = host.name if known else lease_type(tentative, host.type)
         if name is None:
             continue
         here = running[index].instances if known else {}
         for operator, count in zip(names, row, strict=True):
             for _ in range(count - here.get(operator, 0)):
-                draft.place(operator, name)
+                tentative.place(operator, name)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edrp.enactment import Action, Draft, EnactmentState
+from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.heuristics.enactment.counts import at_most, spare, staying
 from edrp.heuristics.enactment.host_selection import usable
 from edrp.heuristics.enactment.leases import lease_cheapest
@@ -69,21 +69,21 @@ class ThresholdPolicy:
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         """Scale every operator by what waits, then give back the hosts that are empty."""
-        draft = Draft(state)
+        tentative = TentativeState(state)
         for name in state.operators:
-            wanted = self._step(draft, name)
+            wanted = self._step(tentative, name)
             for _ in range(wanted):
-                if not place_first_fit(draft, name, starting=self._parameters.place_on_starting):
+                if not place_first_fit(tentative, name, starting=self._parameters.place_on_starting):
                     break
                 self._scaled_up[name] = state.time
             if wanted < 0:
-                remove_loneliest(draft, name)
-        release_empty(draft)
-        return draft.actions
+                remove_loneliest(tentative, name)
+        release_empty(tentative)
+        return tentative.actions
 
-    def _step(self, draft: Draft, name: str) -> int:
+    def _step(self, tentative: TentativeState, name: str) -> int:
         """How many instances an operator gets; -1 where it loses one."""
-        parameters, state = self._parameters, draft.state
+        parameters, state = self._parameters, tentative.state
         waiting = state.operators[name].queue
         if parameters.second_upper is not None and waiting > parameters.second_upper:
             return 2
@@ -94,33 +94,33 @@ class ThresholdPolicy:
         return -1 if waiting < parameters.lower and state.time > 0 and not cooling else 0
 
 
-def place_first_fit(draft: Draft, operator: str, *, starting: bool) -> bool:
+def place_first_fit(tentative: TentativeState, operator: str, *, starting: bool) -> bool:
     """Place an instance on the first host with room, or on one leased for it; False where there can be none."""
-    if at_most(draft.state.operators[operator].operator, staying(draft)[operator]):
+    if at_most(tentative.state.operators[operator].operator, staying(tentative)[operator]):
         return False
-    able = (host for host in usable(draft, starting=starting) if draft.fits(host, operator))
-    host = next(able, None) or lease_cheapest(draft, operator)
+    able = (host for host in usable(tentative, starting=starting) if tentative.fits(host, operator))
+    host = next(able, None) or lease_cheapest(tentative, operator)
     if host is None:
         return False
-    draft.place(operator, host)
+    tentative.place(operator, host)
     return True
 
 
-def remove_loneliest(draft: Draft, operator: str) -> None:
+def remove_loneliest(tentative: TentativeState, operator: str) -> None:
     """Remove the instance on the host with the largest free share, the last leased of equals; none that must stay."""
-    if not spare(draft.state.operators[operator].operator, staying(draft)[operator]):
+    if not spare(tentative.state.operators[operator].operator, staying(tentative)[operator]):
         return
-    hosts = [host for host in draft.hosts if draft.on(host).get(operator)]
-    draft.remove(operator, max(reversed(hosts), key=lambda host: _free_share(draft, host)))
+    hosts = [host for host in tentative.hosts if tentative.on(host).get(operator)]
+    tentative.remove(operator, max(reversed(hosts), key=lambda host: _free_share(tentative, host)))
 
 
-def release_empty(draft: Draft) -> None:
+def release_empty(tentative: TentativeState) -> None:
     """Give back all hosts on which nothing runs."""
-    for host in draft.hosts:
-        if not draft.on(host):
-            draft.release(host)
+    for host in tentative.hosts:
+        if not tentative.on(host):
+            tentative.release(host)
 
 
-def _free_share(draft: Draft, host: str) -> float:
-    free = draft.free(host)
-    return sum(free[name] / amount for name, amount in draft.type(host).capacity.items() if amount)
+def _free_share(tentative: TentativeState, host: str) -> float:
+    free = tentative.free(host)
+    return sum(free[name] / amount for name, amount in tentative.type(host).capacity.items() if amount)

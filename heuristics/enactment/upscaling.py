@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from edrp.core.document import named_resources
-from edrp.enactment import Draft, OperatorState
+from edrp.enactment import OperatorState, TentativeState
 from edrp.enactment.state import has_room
 from edrp.heuristics.enactment.counts import Utilities, at_most, staying
 from edrp.heuristics.enactment.host_selection import best_host
@@ -52,7 +52,7 @@ def needs_instance(operator: OperatorState, observations: int, scaling_threshold
     return late and operator.queue > scaling_threshold
 
 
-def scale_up(draft: Draft, operator: str, hosts: Sequence[str], utilities: Utilities, cached_factor: float) -> bool:
+def scale_up(tentative: TentativeState, operator: str, hosts: Sequence[str], utilities: Utilities, cached_factor: float) -> bool:
     """Place one more instance (cost-efficient enactment, Fig. 4); False where it finds no place at all.
 
     On a host that is there; else where other operators make room for it, each losing an instance only while its utility
@@ -60,7 +60,7 @@ def scale_up(draft: Draft, operator: str, hosts: Sequence[str], utilities: Utili
 
     Parameters
     ----------
-    draft
+    tentative
         Changed by what is done.
     operator
         Of which an instance is placed.
@@ -71,39 +71,39 @@ def scale_up(draft: Draft, operator: str, hosts: Sequence[str], utilities: Utili
     cached_factor
         CF of Alg. 2.
     """
-    if at_most(draft.state.operators[operator].operator, staying(draft)[operator]):
+    if at_most(tentative.state.operators[operator].operator, staying(tentative)[operator]):
         return False
-    host = best_host(draft, operator, hosts, cached_factor)
-    host = host or make_room(draft, operator, hosts, utilities)
-    host = host or lease_cheapest(draft, operator)
+    host = best_host(tentative, operator, hosts, cached_factor)
+    host = host or make_room(tentative, operator, hosts, utilities)
+    host = host or lease_cheapest(tentative, operator)
     if host is None:
         return False
-    draft.place(operator, host)
+    tentative.place(operator, host)
     return True
 
 
-def make_room(draft: Draft, operator: str, hosts: Sequence[str], utilities: Utilities) -> str | None:
+def make_room(tentative: TentativeState, operator: str, hosts: Sequence[str], utilities: Utilities) -> str | None:
     """Scale other operators down on the host where fewest must go; returns it, or None (and nothing goes) where none will do.
 
     The paper scales down until there is room; instances elsewhere would go in vain. Ties go to the host whose least
     useful loss has the highest utility, then to the first.
     """
-    plans = [(host, plan) for host in hosts if (plan := _losses(draft, operator, host, utilities)) is not None]
+    plans = [(host, plan) for host in hosts if (plan := _losses(tentative, operator, host, utilities)) is not None]
     if not plans:
         return None
     host, plan = min(plans, key=lambda each: (len(each[1]), -min(utility for _, utility in each[1])))
     for name, _ in plan:
-        draft.remove(name, host)
+        tentative.remove(name, host)
     return host
 
 
-def _losses(draft: Draft, operator: str, host: str, utilities: Utilities) -> list[tuple[str, float]] | None:
+def _losses(tentative: TentativeState, operator: str, host: str, utilities: Utilities) -> list[tuple[str, float]] | None:
     """Operators that lose an instance on this host, with their utilities, until another fits; None if it never does."""
-    states = draft.state.operators
-    described, host_type = states[operator].operator, draft.type(host)
+    states = tentative.state.operators
+    described, host_type = states[operator].operator, tentative.type(host)
     if described.candidates is not None and host_type.name not in described.candidates:
         return None
-    counts, here, free = staying(draft), Counter(draft.on(host)), draft.free(host)
+    counts, here, free = staying(tentative), Counter(tentative.on(host)), tentative.free(host)
     here[operator] = 0
     found: list[tuple[str, float]] = []
     while not has_room(described, host_type, free):

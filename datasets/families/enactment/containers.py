@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.datasets.families.placement.shapes import Shape
 from edrp.datasets.rounding import rounded
-from edrp.enactment import Draft, EnactmentState, OperatorState
+from edrp.enactment import EnactmentState, OperatorState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host, HostType, fits
 
 DURATIONS = (0.1, 3.0)
@@ -99,17 +99,17 @@ def running_hosts(
     [{'inform-user': 9, 'parse-and-distribute-data': 5}, {'parse-and-distribute-data': 1}]
     """
     states = {each.name: OperatorState(each, running=0) for each in application.operators}
-    draft = Draft(EnactmentState(0.0, 60.0, states, {}, {each.name: each for each in types}))
+    tentative = TentativeState(EnactmentState(0.0, 60.0, states, {}, {each.name: each for each in types}))
     names = [name for name, count in instances.items() for _ in range(count)]
     for name in [names[index] for index in random.permutation(len(names))]:
-        host = next((each for each in draft.hosts if draft.fits(each, name)), None)
+        host = next((each for each in tentative.hosts if tentative.fits(each, name)), None)
         if host is None:
             suited = [each.name for each in types if each.limit is None and fits(application.by_name[name], each)]
-            host = draft.lease(suited[int(random.integers(len(suited)))])
-        draft.place(name, host)
+            host = tentative.lease(suited[int(random.integers(len(suited)))])
+        tentative.place(name, host)
     return tuple(
-        Host(name=host, type=draft.type(host).name, instances=draft.on(host), images=tuple(sorted(draft.on(host))))
-        for host in draft.hosts
+        Host(name=host, type=tentative.type(host).name, instances=tentative.on(host), images=tuple(sorted(tentative.on(host))))
+        for host in tentative.hosts
     )
 
 

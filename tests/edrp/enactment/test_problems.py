@@ -8,7 +8,7 @@ import pytest
 
 import edrp
 from edrp.core.errors import InvalidInstanceError, PolicyError
-from edrp.enactment import Draft, EnactmentState, HostState, Lease, Migrate, OperatorState, Place, Release, Remove
+from edrp.enactment import EnactmentState, HostState, Lease, Migrate, OperatorState, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
 from edrp.enactment.run import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord
@@ -232,30 +232,30 @@ class TestDraft:
         problem = snapshot(application={**APPLICATION, "operators": operators})
         state = self.state()
         limited = {each.name: OperatorState(each, running=2) for each in problem.application.operators}
-        draft = Draft(EnactmentState(60.0, 60.0, limited, state.hosts, state.host_types))
+        tentative = TentativeState(EnactmentState(60.0, 60.0, limited, state.hosts, state.host_types))
         with pytest.raises(PolicyError, match="filter may have 2 instances, and has 2"):
-            draft.place("filter", "b")
+            tentative.place("filter", "b")
         with pytest.raises(PolicyError, match="inform must have 2 instances"):
-            draft.remove("inform", "b")
-        assert draft.actions == ()
+            tentative.remove("inform", "b")
+        assert tentative.actions == ()
 
     def test_does_what_is_possible(self) -> None:
-        draft = Draft(self.state())
-        host = draft.lease("small")
-        draft.place("filter", host)
-        draft.migrate("filter", "a", "b")
-        draft.remove("filter", "a")
-        draft.release("a")
-        assert draft.actions == (
+        tentative = TentativeState(self.state())
+        host = tentative.lease("small")
+        tentative.place("filter", host)
+        tentative.migrate("filter", "a", "b")
+        tentative.remove("filter", "a")
+        tentative.release("a")
+        assert tentative.actions == (
             Lease("host-6", "small"),
             Place("filter", "host-6"),
             Migrate("filter", "a", "b"),
             Remove("filter", "a"),
             Release("a"),
         )
-        assert draft.hosts == ("b", "host-6")
-        assert draft.instances("filter") == 2
-        assert draft.free("b") == {"cpu": 5.0, "memory": 12.0}
+        assert tentative.hosts == ("b", "host-6")
+        assert tentative.instances("filter") == 2
+        assert tentative.free("b") == {"cpu": 5.0, "memory": 12.0}
 
     @pytest.mark.parametrize(
         ("actions", "why"),
@@ -274,11 +274,11 @@ class TestDraft:
         ],
     )
     def test_stops_what_is_not(self, actions: list[object], why: str) -> None:
-        draft = Draft(self.state())
+        tentative = TentativeState(self.state())
         for action in actions[:-1]:
-            draft.apply(action)
+            tentative.apply(action)
         with pytest.raises(PolicyError) as error:
-            draft.apply(actions[-1])
+            tentative.apply(actions[-1])
         assert why in str(error.value)
         assert "at 60 s, a (small): 2 filter" in str(error.value) or len(actions) > 1
         assert error.value.action == actions[-1]

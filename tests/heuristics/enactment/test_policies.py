@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from edrp.core.errors import InvalidInstanceError
 from edrp.enactment import (
     Action,
-    Draft,
     EnactmentState,
     HostState,
     Lease,
@@ -23,6 +22,7 @@ from edrp.enactment import (
     Policy,
     Release,
     Remove,
+    TentativeState,
 )
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.heuristics.enactment import (
@@ -103,22 +103,22 @@ def test_an_instance_goes_where_its_image_is_then_where_it_balances_then_to_most
     balanced, empty = host("balanced", {"b": 2}), host("empty", {})
     memory = host("memory", {"fat": 1}, images=frozenset({"fat"}))
     names = ("balanced", "empty", "memory")
-    draft = Draft(state_of(balanced, empty, memory, **work))
-    assert best_host(draft, "a", names) == "empty"  # as balanced as the other, with more CPU
-    assert best_host(draft, "a", ("memory", "balanced")) == "balanced"
-    draft = Draft(state_of(balanced, empty, replace(memory, images=frozenset({"a"})), **work))
-    assert best_host(draft, "a", ("balanced", "memory")) == "balanced"  # 0 stays below a hundredth of something
-    draft = Draft(state_of(host("z", {}), host("y", {}), **work))
-    assert best_host(draft, "a", ("z", "y")) == "y"
-    assert best_host(draft, "a", ()) is None
+    tentative = TentativeState(state_of(balanced, empty, memory, **work))
+    assert best_host(tentative, "a", names) == "empty"  # as balanced as the other, with more CPU
+    assert best_host(tentative, "a", ("memory", "balanced")) == "balanced"
+    tentative = TentativeState(state_of(balanced, empty, replace(memory, images=frozenset({"a"})), **work))
+    assert best_host(tentative, "a", ("balanced", "memory")) == "balanced"  # 0 stays below a hundredth of something
+    tentative = TentativeState(state_of(host("z", {}), host("y", {}), **work))
+    assert best_host(tentative, "a", ("z", "y")) == "y"
+    assert best_host(tentative, "a", ()) is None
 
 
 def test_an_image_outweighs_balance() -> None:
     work = {"a": OperatorState(operator("a")), "fat": OperatorState(operator("fat", 0, 2))}
     lean, image = host("lean", {"fat": 1}), host("image", {"fat": 3}, images=frozenset({"a"}))
-    draft = Draft(state_of(lean, image, **work))
-    assert best_host(draft, "a", ("lean", "image")) == "image"
-    assert best_host(draft, "a", ("lean", "image"), cached_factor=1.0) == "lean"
+    tentative = TentativeState(state_of(lean, image, **work))
+    assert best_host(tentative, "a", ("lean", "image")) == "image"
+    assert best_host(tentative, "a", ("lean", "image"), cached_factor=1.0) == "lean"
 
 
 def test_utility_by_hand() -> None:
@@ -426,19 +426,21 @@ def states(draw: st.DrawFn) -> EnactmentState:
         for name in NAMES
     }
     time = 60.0 * draw(st.integers(0, 40))
-    draft = Draft(EnactmentState(time, 60.0, {name: OperatorState(each, running=0) for name, each in work.items()}, {}, types))
+    tentative = TentativeState(
+        EnactmentState(time, 60.0, {name: OperatorState(each, running=0) for name, each in work.items()}, {}, types)
+    )
     for kind in ("small", *draw(st.lists(st.sampled_from(["wide", "small"]), max_size=2))):
-        leased = draft.lease(kind)
+        leased = tentative.lease(kind)
         for name in draw(st.lists(st.sampled_from(NAMES), max_size=6)):
-            if draft.fits(leased, name) and draft.instances(name) < (work[name].max_instances or 99):
-                draft.place(name, leased)
+            if tentative.fits(leased, name) and tentative.instances(name) < (work[name].max_instances or 99):
+                tentative.place(name, leased)
     hosts = {}
-    for name in draft.hosts:
-        inside, paid = draft.on(name), time + 30.0 * draw(st.integers(0, 60))
+    for name in tentative.hosts:
+        inside, paid = tentative.on(name), time + 30.0 * draw(st.integers(0, 60))
         giving_back = draw(st.integers(0, 4)) == 0
         leaving = inside if giving_back else {}
         hosts[name] = HostState(
-            name, draft.type(name), draw(st.booleans()), paid, inside, leaving, frozenset(inside), giving_back
+            name, tentative.type(name), draw(st.booleans()), paid, inside, leaving, frozenset(inside), giving_back
         )
     monitored = {
         name: OperatorState(
@@ -462,11 +464,11 @@ def defaults(name: str) -> Any:
 
 
 def left_after(state: EnactmentState, actions: tuple[Action, ...]) -> dict[str, int]:
-    """Instances of each operator once all migrations are done; every action is applied to a draft, which refuses faults."""
-    draft = Draft(state)
+    """Instances of each operator once all migrations are done; actions that cannot be done are refused."""
+    tentative = TentativeState(state)
     for action in actions:
-        draft.apply(action)
-    return {name: sum(draft.on(each).get(name, 0) for each in draft.hosts) for name in state.operators}
+        tentative.apply(action)
+    return {name: sum(tentative.on(each).get(name, 0) for each in tentative.hosts) for name in state.operators}
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.parameters import read_parameters
 from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario
-from edrp.enactment import Action, Draft, EnactmentState, HostState, Lease, OperatorState, Place
+from edrp.enactment import Action, EnactmentState, HostState, Lease, OperatorState, Place, TentativeState
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import BtuParameters, BtuPolicy
@@ -277,17 +277,21 @@ def worlds(draw: st.DrawFn) -> list[EnactmentState]:
     rounds = []
     for index in range(draw(st.integers(1, 3))):
         time = 60.0 * index
-        draft = Draft(EnactmentState(time, 60.0, {n: OperatorState(each, 0) for n, each in work.items()}, {}, types))
+        tentative = TentativeState(EnactmentState(time, 60.0, {n: OperatorState(each, 0) for n, each in work.items()}, {}, types))
         for kind in ("a", *draw(st.lists(st.just("b"), max_size=2))):
-            leased = draft.lease(kind)
+            leased = tentative.lease(kind)
             for name in draw(st.lists(st.sampled_from(names), max_size=5)):
-                if draft.fits(leased, name) and draft.instances(name) < (work[name].max_instances or 99):
-                    draft.place(name, leased)
+                if tentative.fits(leased, name) and tentative.instances(name) < (work[name].max_instances or 99):
+                    tentative.place(name, leased)
         hosts = {
             name: HostState(
-                name, draft.type(name), draw(st.booleans()), time + draw(st.sampled_from([0.0, 60.0, 500.0])), draft.on(name)
+                name,
+                tentative.type(name),
+                draw(st.booleans()),
+                time + draw(st.sampled_from([0.0, 60.0, 500.0])),
+                tentative.on(name),
             )
-            for name in draft.hosts
+            for name in tentative.hosts
         }
         monitored = {
             name: OperatorState(
@@ -309,10 +313,10 @@ def worlds(draw: st.DrawFn) -> list[EnactmentState]:
 def test_whatever_it_sees_what_it_asks_for_can_be_done(rounds: list[EnactmentState], estimate: Any) -> None:
     policy = PredictivePolicy(PredictiveParameters(estimate=estimate))
     for state in rounds:
-        draft = Draft(state)
+        tentative = TentativeState(state)
         for action in policy.observe(state):
-            draft.apply(action)
+            tentative.apply(action)
         for name, each in state.operators.items():
             least = min(each.instances, each.operator.min_instances)
             most = max(each.instances, each.operator.max_instances or 100_000)
-            assert least <= draft.instances(name) <= most
+            assert least <= tentative.instances(name) <= most

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from edrp.enactment import Action, Draft, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove
+from edrp.enactment import Action, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove, TentativeState
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.reference_hosts import ReferenceHost, ReferenceInstance
@@ -66,7 +66,7 @@ class _World:
             self._queues[stream.source].followers.append(self._queues[stream.target])
         self._found()
         stage.process(self._rounds())
-        for stall in stage.draws.stalls:
+        for stall in stage.random_streams.stalls:
             stage.process(self._stall(stall))
         for queue in self._queues.values():
             if queue.operator.external_rate:
@@ -84,7 +84,7 @@ class _World:
 
     def _bring(self, queue: ReferenceQueue) -> Iterator[Any]:
         """Items come from outside."""
-        for time in self.stage.draws.arrivals(queue.operator).before(self._scenario.duration).tolist():
+        for time in self.stage.random_streams.arrivals(queue.operator).before(self._scenario.duration).tolist():
             yield self.stage.timeout(time - self.stage.now)
             queue.arrive()
 
@@ -114,14 +114,14 @@ class _World:
     def _found(self) -> None:
         """The first instances, first fit, running from the start."""
         types = self._scenario.types
-        draft = Draft(self._state())
+        tentative = TentativeState(self._state())
         for name, queue in self._queues.items():
             for _ in range(self._scenario.initial_instances):
-                host = next((each for each in draft.hosts if draft.fits(each, name)), None)
+                host = next((each for each in tentative.hosts if tentative.fits(each, name)), None)
                 if host is None:
-                    host = draft.lease(next(each for each in types if each in (queue.operator.candidates or types)))
-                    self._hosts[host] = ReferenceHost(self.stage, host, draft.type(host), ready=0.0)
-                draft.place(name, host)
+                    host = tentative.lease(next(each for each in types if each in (queue.operator.candidates or types)))
+                    self._hosts[host] = ReferenceHost(self.stage, host, tentative.type(host), ready=0.0)
+                tentative.place(name, host)
                 self._hosts[host].images[name] = 0.0
                 self._place(name, host, "initial").start()
 
@@ -130,7 +130,7 @@ class _World:
         match action:
             case Lease(name, host_type):
                 described = self._scenario.types[host_type]
-                ready = self.stage.now + self.stage.draws.host_start_up(described)
+                ready = self.stage.now + self.stage.random_streams.host_start_up(described)
                 self._hosts[name] = ReferenceHost(self.stage, name, described, ready)
             case Release(name):
                 self._hosts[name].release()

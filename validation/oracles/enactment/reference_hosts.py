@@ -98,7 +98,7 @@ class ReferenceInstance:
         image = self._queue.operator.code_size / self._stage.scenario.image_bandwidth
         ready = max(self._stage.now, self._host.ready)
         there = self._host.images.setdefault(self.operator, ready + image)
-        yield self._stage.moment(max(ready, there) + self._stage.draws.instance_start_up())
+        yield self._stage.moment(max(ready, there) + self._stage.random_streams.instance_start_up())
         if self.ended is None:
             self.start()
 

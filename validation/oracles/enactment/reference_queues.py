@@ -146,4 +146,4 @@ class ReferenceQueue:
     def _noise(self) -> Iterator[float]:
         """The factors of processing durations, one item after the other."""
         while True:
-            yield from self.stage.draws.factors(self.operator.name, 1000).tolist()
+            yield from self.stage.random_streams.factors(self.operator.name, 1000).tolist()

@@ -1,4 +1,4 @@
-"""What everything in the SimPy reference stands on: a clock, the scenario, the draws, the log."""
+"""What everything in the SimPy reference stands on: a clock, the scenario, the random numbers, the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from edrp.core.errors import BackendUnavailableError
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.random_streams import Draws
+from edrp.validation.simulation.enactment.random_streams import RandomStreams
 
 
 class Stage:
@@ -29,7 +29,7 @@ class Stage:
 
     def __init__(self, scenario: EnactmentScenario, seed: int, log: EventLog | None) -> None:
         self.scenario = scenario
-        self.draws = Draws(scenario, seed)
+        self.random_streams = RandomStreams(scenario, seed)
         self._log = log
         self.clock, self._moment = _clock()
 

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from typing import Literal
 
 from edrp.core.errors import Fault, InvalidInstanceError, PolicyError
-from edrp.enactment import Action, Draft, EnactmentState, HostState, Lease, Migrate, Place, Release, Remove
+from edrp.enactment import Action, EnactmentState, HostState, Lease, Migrate, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import HostType
 from edrp.enactment.run import InstanceRecord, LeaseRecord
 from edrp.enactment.run_metrics import units_paid
@@ -16,7 +16,7 @@ from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.state import has_room
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.kernels import START, STOP
-from edrp.validation.simulation.enactment.random_streams import Draws
+from edrp.validation.simulation.enactment.random_streams import RandomStreams
 
 Change = tuple[float, int, int]
 """When (s), `START` or `STOP`, number of the instance."""
@@ -56,24 +56,24 @@ class Instance:
     predecessor: Instance | None = None
 
 
-class Ledger:
+class Fleet:
     """Keeps hosts and instances, checks actions before it carries them out, and says what changes for operators.
 
     Parameters
     ----------
     scenario
         What is simulated.
-    draws
+    random_streams
         For start-ups.
     record
         Where leases, releases and instances that come and go are noted.
     """
 
-    def __init__(self, scenario: EnactmentScenario, draws: Draws, record: EventLog | None) -> None:
+    def __init__(self, scenario: EnactmentScenario, random_streams: RandomStreams, record: EventLog | None) -> None:
         self._scenario = scenario
         self._operators = scenario.application.by_name
         self._types = scenario.types
-        self._draws = draws
+        self._random_streams = random_streams
         self._record = record
         self._hosts: dict[str, LeasedHost] = {}
         self._here: dict[str, LeasedHost] = {}
@@ -114,12 +114,12 @@ class Ledger:
         PolicyError
             At the first action that cannot be done, before anything is.
         """
-        draft = Draft(state)
+        tentative = TentativeState(state)
         for action in actions:
             why = self._refusal(action, state)
             if why:
-                raise PolicyError(f"{action}: {why}; {draft.describe()}", state, action)
-            draft.apply(action)
+                raise PolicyError(f"{action}: {why}; {tentative.describe()}", state, action)
+            tentative.apply(action)
         for action in actions:
             self._carry_out(action, state.time)
 
@@ -163,7 +163,7 @@ class Ledger:
             )
 
     def _refusal(self, action: Action, state: EnactmentState) -> str:
-        """What a draft cannot know."""
+        """Why an action is impossible that a tentative state would accept; empty if it is not."""
         if not isinstance(action, Action):
             return "is no action"
         if isinstance(action, Lease) and action.host in self._hosts and action.host not in state.hosts:
@@ -173,7 +173,7 @@ class Ledger:
     def _carry_out(self, action: Action, time: float) -> None:
         match action:
             case Lease():
-                self._lease(action, time, ready=time + self._draws.host_start_up(self._types[action.type]))
+                self._lease(action, time, ready=time + self._random_streams.host_start_up(self._types[action.type]))
             case Release(name):
                 self._hosts[name].releasing = True
                 self._end_if_empty(self._hosts[name], time)
@@ -202,7 +202,7 @@ class Ledger:
         ready = max(time, host.ready)
         download = self._operators[operator].code_size / self._scenario.image_bandwidth
         there = host.images.setdefault(operator, ready + download)
-        up = max(ready, there) + self._draws.instance_start_up()
+        up = max(ready, there) + self._random_streams.instance_start_up()
         instance = self._put(operator, host, time, cause, up)
         heappush(self._starting, (up, instance.number))
         return instance
@@ -271,29 +271,29 @@ def _host_state(host: LeasedHost, time: float) -> HostState:
 
 def _first_fit(state: EnactmentState, count: int) -> tuple[Action, ...]:
     """Leases and placements of so many instances of each operator, each on the first host that has room."""
-    draft = Draft(state)
+    tentative = TentativeState(state)
     for operator in state.operators:
         for _ in range(count):
-            if not any(_tried(draft, operator, host) for host in draft.hosts) and not _on_new_host(draft, operator):
+            if not any(_tried(tentative, operator, host) for host in tentative.hosts) and not _on_new_host(tentative, operator):
                 why = f"have no room within the limits of the host types: {operator} finds none"
                 raise InvalidInstanceError([Fault("initial_instances", str(count), why)])
-    return draft.actions
+    return tentative.actions
 
 
-def _tried(draft: Draft, operator: str, host: str) -> bool:
-    fits = draft.fits(host, operator)
+def _tried(tentative: TentativeState, operator: str, host: str) -> bool:
+    fits = tentative.fits(host, operator)
     if fits:
-        draft.place(operator, host)
+        tentative.place(operator, host)
     return fits
 
 
-def _on_new_host(draft: Draft, operator: str) -> bool:
+def _on_new_host(tentative: TentativeState, operator: str) -> bool:
     """Lease a host of the first type that can be leased and can run the operator."""
-    for each in draft.state.host_types.values():
-        leased = sum(draft.type(host).name == each.name for host in draft.hosts)
+    for each in tentative.state.host_types.values():
+        leased = sum(tentative.type(host).name == each.name for host in tentative.hosts)
         if (each.limit is None or leased < each.limit) and has_room(
-            draft.state.operators[operator].operator, each, each.capacity
+            tentative.state.operators[operator].operator, each, each.capacity
         ):
-            draft.place(operator, draft.lease(each.name))
+            tentative.place(operator, tentative.lease(each.name))
             return True
     return False

@@ -31,7 +31,7 @@ class Stall(NamedTuple):
     operator: str
 
 
-class Draws:
+class RandomStreams:
     """The random numbers of a run.
 
     Parameters
@@ -46,7 +46,7 @@ class Draws:
     >>> scenario = EnactmentScenario(
     ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
     ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1], load_step=120.0)
-    >>> at_once, in_parts = Draws(scenario, seed=7), Draws(scenario, seed=7)
+    >>> at_once, in_parts = RandomStreams(scenario, seed=7), RandomStreams(scenario, seed=7)
     >>> bool((at_once.factors("f", 3)[2:] == [in_parts.factors("f", 1) for _ in range(3)][2]).all())
     True
     """

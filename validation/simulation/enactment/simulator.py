@@ -20,8 +20,8 @@ from edrp.enactment.run import EnactmentRun
 from edrp.enactment.run_metrics import emitted
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.fleet import Ledger
-from edrp.validation.simulation.enactment.random_streams import Draws
+from edrp.validation.simulation.enactment.fleet import Fleet
+from edrp.validation.simulation.enactment.random_streams import RandomStreams
 from edrp.validation.simulation.enactment.rounds import Round, rounds
 from edrp.validation.simulation.enactment.station import Station
 
@@ -96,32 +96,32 @@ class _Run:
     def __init__(self, scenario: EnactmentScenario, seed: int, record: EventLog | None) -> None:
         self._scenario = scenario
         self._record = record
-        draws = Draws(scenario, seed)
+        random_streams = RandomStreams(scenario, seed)
         application = scenario.application
         self._order = application.topological_order
-        self._stations = {name: Station(scenario, each, draws) for name, each in application.by_name.items()}
+        self._stations = {name: Station(scenario, each, random_streams) for name, each in application.by_name.items()}
         self._sources = {name: [s.source for s in application.streams if s.target == name] for name in application.by_name}
         self._streams = tuple((stream.source, stream.target) for stream in application.streams)
-        self._ledger = Ledger(scenario, draws, record)
+        self._fleet = Fleet(scenario, random_streams, record)
         self._now = 0.0
-        self._ledger.found(self.observe())
+        self._fleet.found(self.observe())
         self._state: EnactmentState
 
     def observe(self) -> EnactmentState:
         """What the policy sees now."""
-        ledger = self._ledger
+        fleet = self._fleet
         operators = {
-            name: station.observe(ledger.running[name], ledger.instances[name] - ledger.running[name], ledger.scalings[name])
+            name: station.observe(fleet.running[name], fleet.instances[name] - fleet.running[name], fleet.scalings[name])
             for name, station in self._stations.items()
         }
         self._state = EnactmentState(
             time=self._now,
             interval=self._scenario.provisioning_interval,
             operators=operators,
-            hosts=ledger.host_states(self._now),
+            hosts=fleet.host_states(self._now),
             host_types=self._scenario.types,
             streams=self._streams,
-            leases=ledger.leases,
+            leases=fleet.leases,
         )
         return self._state
 
@@ -129,16 +129,16 @@ class _Run:
         """Carry out what the policy wants."""
         if actions:
             self._check()
-            self._ledger.apply(actions, self._state)
+            self._fleet.apply(actions, self._state)
 
     def advance(self, current: Round) -> None:
         """One round."""
-        self._ledger.advance(current.end)
+        self._fleet.advance(current.end)
         sent: dict[str, Floats] = {}
         for name in self._order:
             station = self._stations[name]
             inflows = [sent[source] for source in self._sources[name]]
-            departures = station.advance(inflows, self._ledger.take_changes(name), current, self._record)
+            departures = station.advance(inflows, self._fleet.take_changes(name), current, self._record)
             sent[name] = station.sent(departures)
         self._now = current.end
 
@@ -146,8 +146,8 @@ class _Run:
         """The run, once it is over."""
         self._check()
         return EnactmentRun.model_construct(
-            leases=tuple(self._ledger.lease_records(self._scenario.duration)),
-            instances=tuple(self._ledger.instance_records()),
+            leases=tuple(self._fleet.lease_records(self._scenario.duration)),
+            instances=tuple(self._fleet.instance_records()),
             operators=tuple(station.record() for station in self._stations.values()),
         )
 

@@ -14,7 +14,7 @@ from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Change
 from edrp.validation.simulation.enactment.kernels import HOLD, RESUME, SAMPLE, START, WITHIN, Crew, Samples, Work, send, serve
-from edrp.validation.simulation.enactment.random_streams import Draws
+from edrp.validation.simulation.enactment.random_streams import RandomStreams
 from edrp.validation.simulation.enactment.rounds import Round
 
 REMEMBERED = 20
@@ -28,7 +28,7 @@ class Station:
     ----------
     scenario, operator
         What is simulated.
-    draws
+    random_streams
         For arrivals from outside, service and stalls.
 
     Attributes
@@ -37,15 +37,15 @@ class Station:
         Items so far: that arrived, those of them that came from outside, and that left.
     """
 
-    def __init__(self, scenario: EnactmentScenario, operator: ContainerOperator, draws: Draws) -> None:
+    def __init__(self, scenario: EnactmentScenario, operator: ContainerOperator, random_streams: RandomStreams) -> None:
         self.operator = operator
-        self._draws = draws
-        self._external = draws.arrivals(operator) if operator.external_rate else None
+        self._random_streams = random_streams
+        self._external = random_streams.arrivals(operator) if operator.external_rate else None
         self._duration = scenario.duration
         self._levels = np.array(scenario.compliance_levels) * operator.processing_duration
         self._stalls = [
             change
-            for stall in draws.stalls
+            for stall in random_streams.stalls
             if stall.operator == operator.name
             for change in ((stall.start, HOLD, -1), (stall.end, RESUME, -1))
         ]
@@ -171,7 +171,7 @@ class Station:
         return fresh
 
     def _work(self, fresh: Floats) -> Work:
-        processing = self.operator.processing_duration * self._draws.factors(self.operator.name, fresh.size)
+        processing = self.operator.processing_duration * self._random_streams.factors(self.operator.name, fresh.size)
         arrivals = np.concatenate((self._waiting, fresh))
         size = arrivals.size
         return Work(

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from edrp.core.errors import PolicyError
-from edrp.enactment import Draft
+from edrp.enactment import TentativeState
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.reference import simulate_reference
 from edrp.validation.simulation.enactment.event_log import EventLog
@@ -27,33 +27,33 @@ class Whim:
 
     def observe(self, state):
         self.seen.append(state)
-        draft = Draft(state)
+        tentative = TentativeState(state)
         for _ in range(self.random.randint(0, 7)):
             try:
-                self.try_one(draft)
+                self.try_one(tentative)
             except PolicyError:
                 continue
-        self.done.update(type(action).__name__ for action in draft.actions)
-        return draft.actions
+        self.done.update(type(action).__name__ for action in tentative.actions)
+        return tentative.actions
 
-    def try_one(self, draft):
-        operator = self.random.choice(list(draft.state.operators))
-        one, other = self.random.choice(draft.hosts), self.random.choice(draft.hosts)
+    def try_one(self, tentative):
+        operator = self.random.choice(list(tentative.state.operators))
+        one, other = self.random.choice(tentative.hosts), self.random.choice(tentative.hosts)
         what = self.random.random()
         if what < 0.15:
-            draft.lease(self.random.choice(list(draft.state.host_types)))
+            tentative.lease(self.random.choice(list(tentative.state.host_types)))
         elif what < 0.45:
-            draft.place(operator, one)
+            tentative.place(operator, one)
         elif what < 0.6:
-            draft.remove(operator, one)
+            tentative.remove(operator, one)
         elif what < 0.75:
-            draft.migrate(operator, one, other)
+            tentative.migrate(operator, one, other)
         else:
-            for name, count in draft.on(one).items():
+            for name, count in tentative.on(one).items():
                 for _ in range(count):
-                    target = next((host for host in draft.hosts if host != one and draft.fits(host, name)), other)
-                    draft.migrate(name, one, target)
-            draft.release(one)
+                    target = next((host for host in tentative.hosts if host != one and tentative.fits(host, name)), other)
+                    tentative.migrate(name, one, target)
+            tentative.release(one)
 
 
 def world(seed):
