@@ -18,8 +18,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from edrp.datasets.mapping.platforms import bimodal_scenario
-from edrp.validation.simulation.mapping.simulator import simulate
+from edrp.datasets.families.mapping.platforms import bimodal_scenario
+from edrp.validation.simulation.mapping.bimodal_simulator import simulate
 
 FLOWS: dict[str, dict[str, Any]] = {
     "drawn, 100 a second": {},

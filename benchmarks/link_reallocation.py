@@ -24,17 +24,17 @@ from rich.table import Table
 
 from edrp.core.methods import Options
 from edrp.datasets.families.mapping.flows import bimodal_flows
+from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.datasets.families.mapping.random_link_allocation import random_link_allocation_problem
-from edrp.datasets.mapping.platforms import bimodal_scenario
 from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.heuristics.mapping.reallocation_method import GreedyReallocation, hold_what_fits
-from edrp.mapping.arrays import network_tables
-from edrp.mapping.flows import flow_tables
+from edrp.mapping.flow_arrays import flow_tables
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
+from edrp.mapping.mapping_arrays import network_tables
+from edrp.validation.simulation.mapping.bimodal_simulator import simulate
 from edrp.validation.simulation.mapping.link_states import links_at
-from edrp.validation.simulation.mapping.simulator import simulate
 
 MOST_SECONDS = 20.0
 """At which the proof of a state is given up."""

@@ -20,7 +20,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from edrp.datasets.families.mapping.networks import mapping_problem
+from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Rules
 from edrp.mapping.costs import objective
 from edrp.mapping.documents import PathTask, ServerNetwork

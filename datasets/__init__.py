@@ -4,11 +4,11 @@ from edrp.datasets.enactment.departures import departure_machines, departures_sc
 from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario, manufacturing_snapshot
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.files import save_instances
-from edrp.datasets.families.mapping.networks import mapping_network, mapping_problem
+from edrp.datasets.families.mapping.platforms import bimodal_platform, bimodal_scenario
+from edrp.datasets.families.mapping.power_law_networks import mapping_network, mapping_problem
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.registry import FAMILIES, generate
-from edrp.datasets.mapping.platforms import bimodal_platform, bimodal_scenario
 from edrp.datasets.placement.aws import aws_delays
 from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.latencies import estimate_latencies, estimation_rounds

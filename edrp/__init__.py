@@ -23,10 +23,10 @@ from edrp.formulations.methods import METHODS as _FORMULATING
 from edrp.formulations.placement.column_generation.method import METHODS as _GENERATING
 from edrp.formulations.placement.elimination.method import METHODS as _ELIMINATING
 from edrp.heuristics import METHODS as _SEARCHING
+from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalTask
 from edrp.mapping.documents import Component, DataLink, PathMap, PathTask, Server, ServerNetwork, Service
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
 from edrp.mapping.path_mapping import MappingProblem
-from edrp.mapping.scenario import BimodalScenario, BimodalTask
 from edrp.mdp.fitted.method import METHODS as _FITTING
 from edrp.mdp.methods import METHODS as _MIGRATING
 from edrp.mdp.sequence.method import METHODS as _SEQUENCING

@@ -13,7 +13,7 @@ from edrp.formulations.enactment.snapshot import EnactmentFormulation, formulate
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.mapping.costs import refusal as mapping_refusal
 from edrp.formulations.mapping.link_allocation import LinkAllocationFormulation, formulate_link_allocation
-from edrp.formulations.mapping.program import MappingFormulation, formulate_mapping
+from edrp.formulations.mapping.path_mapping import MappingFormulation, formulate_mapping
 from edrp.formulations.migration.intervals import MigrationFormulation, formulate_migration
 from edrp.formulations.placement.formulation import PLACEMENT_BUILDERS, PlacementFormulation, formulate_placement
 from edrp.mapping.link_allocation import LinkAllocationProblem

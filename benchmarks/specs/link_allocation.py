@@ -12,9 +12,9 @@ from specs.programs import program_phases
 from edrp.datasets.families.mapping.flows import bimodal_flows
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.heuristics.mapping.reallocation_method import hold_what_fits
-from edrp.mapping.arrays import network_tables
-from edrp.mapping.flows import flow_tables
+from edrp.mapping.flow_arrays import flow_tables
 from edrp.mapping.link_allocation import LinkAllocationProblem
+from edrp.mapping.mapping_arrays import network_tables
 
 
 def platform(size: tuple[int, int]) -> LinkAllocationProblem:

@@ -8,10 +8,10 @@ from typing import Any
 
 from registry import BenchSpec, register
 
-from edrp.datasets.mapping.platforms import bimodal_scenario, mapping_problem
-from edrp.heuristics.mapping.agents.run import run_protocol
+from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
+from edrp.heuristics.mapping.agents.run_protocol import run_protocol
 from edrp.heuristics.mapping.flood import Flood
-from edrp.mapping.arrays import mapping_tables
+from edrp.mapping.mapping_arrays import mapping_tables
 from edrp.mapping.path_mapping import MappingProblem
 
 

@@ -9,7 +9,7 @@ from registry import BenchSpec, register
 from specs.programs import program_phases
 
 import edrp
-from edrp.datasets.mapping.platforms import mapping_problem
+from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.mapping.path_mapping import MappingProblem
 
 

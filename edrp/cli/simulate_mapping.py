@@ -25,10 +25,10 @@ from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.solve import solve
-from edrp.datasets.mapping.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
-from edrp.mapping.scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
+from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.validation.simulation.mapping.bimodal_timeline import save_timeline, timeline, timeline_figure
 from edrp.validation.simulation.mapping.methods import SUFFIX
-from edrp.validation.simulation.mapping.timeline import save_timeline, timeline, timeline_figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from edrp.core.wording import invalid, shown, suggestion
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
+from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.mapping.link_allocation import LinkAllocationProblem, LinkAllocationSolution
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
-from edrp.mapping.scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution

@@ -13,9 +13,9 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
-from edrp.mapping.arrays import mapping_tables
 from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
+from edrp.mapping.mapping_arrays import mapping_tables
 from edrp.mapping.shortage import shortage
 
 SLACK = 1e-9

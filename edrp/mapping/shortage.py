@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools
-from edrp.mapping.arrays import MappingTables
+from edrp.mapping.mapping_arrays import MappingTables
 
 
 def shortage(tables: MappingTables) -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def shortage(tables: MappingTables) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from edrp.mapping.arrays import mapping_tables
+    >>> from edrp.mapping.mapping_arrays import mapping_tables
     >>> from edrp.mapping.path_mapping import MappingProblem
     >>> problem = MappingProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1, "services": []}],

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.formulations.mapping.labels import Guide, Tracked
-from edrp.formulations.mapping.layers import Layers, Prices, ToGo
+from edrp.formulations.mapping.label_arrays import Guide, Tracked
+from edrp.formulations.mapping.layered_graph import Layers, Prices, ToGo
 from edrp.formulations.mapping.relaxation import cost_to_go
 
 MOST_SUMS = 400

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined
-from edrp.formulations.mapping.labels import HEAP, Labels
+from edrp.formulations.mapping.label_arrays import HEAP, Labels
 
 
 @inlined

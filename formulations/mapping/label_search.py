@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, kernel
-from edrp.formulations.mapping.label_order import admitted, pop, push
-from edrp.formulations.mapping.label_room import room, rounded, take, within_limits
-from edrp.formulations.mapping.labels import (
+from edrp.formulations.mapping.label_arrays import (
     BEST,
     BOUND,
     CHILDREN,
@@ -21,8 +19,10 @@ from edrp.formulations.mapping.labels import (
     Labels,
     Tracked,
 )
-from edrp.formulations.mapping.layers import Graph
-from edrp.formulations.mapping.moves import HOST
+from edrp.formulations.mapping.label_order import admitted, pop, push
+from edrp.formulations.mapping.label_rules import room, rounded, take, within_limits
+from edrp.formulations.mapping.layered_graph import Graph
+from edrp.formulations.mapping.map_moves import HOST
 
 FINISHED, PAUSED, FULL, WHOLE = range(4)
 """Why `search` came back: nothing below the cutoff is left, it looked at as many labels as it may, there is no room for more

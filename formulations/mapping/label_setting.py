@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edrp.core.memory import memory_limit
-from edrp.formulations.mapping.ascent import ascend, cheapest
 from edrp.formulations.mapping.guides import Priced, guide_of, tracked_of
-from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
-from edrp.formulations.mapping.labels import (
+from edrp.formulations.mapping.label_arrays import (
     BEST,
     BOUND,
     COUNT,
@@ -24,8 +22,10 @@ from edrp.formulations.mapping.labels import (
     grown,
     moves_of_label,
 )
-from edrp.formulations.mapping.layers import Layers
-from edrp.formulations.mapping.moves import cost_and_use, overloaded
+from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
+from edrp.formulations.mapping.lagrangian import ascend, cheapest
+from edrp.formulations.mapping.layered_graph import Layers
+from edrp.formulations.mapping.map_moves import cost_and_use, overloaded
 
 EASY, HARD = 1000, 5000
 """Labels that a round looks at before weights of resources, and before good maps, are looked for, which make it shorter."""

@@ -21,9 +21,9 @@ from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
-from edrp.mapping.arrays import NetworkTables, network_tables
-from edrp.mapping.flows import FlowTables, arc_numbers, flow_tables, most_links
+from edrp.mapping.flow_arrays import FlowTables, arc_numbers, flow_tables, most_links
 from edrp.mapping.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
+from edrp.mapping.mapping_arrays import NetworkTables, network_tables
 
 BYTES_PER_PAIR = 40
 """Memory of a flow and an arc while it is found out whether the one can take the other."""

@@ -11,9 +11,9 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.mapping.costs import refusal
 from edrp.formulations.mapping.label_setting import ROUNDING, LabelSearch
-from edrp.formulations.mapping.layers import layers_of
-from edrp.formulations.mapping.moves import map_of, moves_of
-from edrp.mapping.arrays import MappingTables, mapping_tables
+from edrp.formulations.mapping.layered_graph import layers_of
+from edrp.formulations.mapping.map_moves import map_of, moves_of
+from edrp.mapping.mapping_arrays import MappingTables, mapping_tables
 from edrp.mapping.path_mapping import MappingProblem
 
 EXACT = 1e-9

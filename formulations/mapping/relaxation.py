@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import kernel
-from edrp.formulations.mapping.layers import Graph, Prices, ToGo
-from edrp.formulations.mapping.moves import HOST
+from edrp.formulations.mapping.layered_graph import Graph, Prices, ToGo
+from edrp.formulations.mapping.map_moves import HOST
 
 
 @kernel

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.core.errors import UnsupportedProblemError
-from edrp.formulations.mapping.ascent import cheapest
 from edrp.formulations.mapping.guides import Priced
-from edrp.formulations.mapping.layers import layers_of
-from edrp.mapping.arrays import mapping_tables
+from edrp.formulations.mapping.lagrangian import cheapest
+from edrp.formulations.mapping.layered_graph import layers_of
+from edrp.mapping.mapping_arrays import mapping_tables
 from edrp.mapping.path_mapping import MappingProblem
 
 

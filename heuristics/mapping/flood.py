@@ -31,8 +31,8 @@ from edrp.heuristics.mapping.flood_memory import (
     roomy,
 )
 from edrp.heuristics.mapping.flood_result import FloodResult
-from edrp.mapping.arrays import NetworkTables, TaskTables
 from edrp.mapping.costs import COSTS, CostName, MapFacts
+from edrp.mapping.mapping_arrays import NetworkTables, TaskTables
 
 PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 """In the order of the compiled code."""
@@ -79,7 +79,7 @@ class Flood:
 
     Examples
     --------
-    >>> from edrp.mapping.arrays import mapping_tables
+    >>> from edrp.mapping.mapping_arrays import mapping_tables
     >>> from edrp.mapping.path_mapping import MappingProblem
     >>> problem = MappingProblem(
     ...     network={

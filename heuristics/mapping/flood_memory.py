@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.mapping.arrays import NetworkTables, TaskTables
+from edrp.mapping.mapping_arrays import NetworkTables, TaskTables
 
 START, PUBLIC = -1, -2
 """In place of an arc: the map comes from the user's portal, or over the public network."""

@@ -14,9 +14,9 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.mapping.agents.rules import PruningName
 from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.flood_result import FloodResult, FoundMap
-from edrp.mapping.arrays import mapping_tables, path_map
 from edrp.mapping.costs import objective
 from edrp.mapping.documents import PathMap
+from edrp.mapping.mapping_arrays import mapping_tables, path_map
 from edrp.mapping.path_mapping import MappingProblem
 
 Messages = Annotated[int, Field(ge=1, le=100_000_000)]
@@ -118,7 +118,7 @@ class ProcessMap(MappingProtocol):
 
     Examples
     --------
-    >>> from edrp.datasets.mapping.platforms import mapping_problem
+    >>> from edrp.datasets.families.mapping.platforms import mapping_problem
     >>> answer = ProcessMap().run(mapping_problem(6, components=3, seed=1), Options())
     >>> answer.status, answer.bound == answer.objective
     ('optimal', True)
@@ -149,7 +149,7 @@ class LeastCostMap(MappingProtocol):
 
     Examples
     --------
-    >>> from edrp.datasets.mapping.platforms import mapping_problem
+    >>> from edrp.datasets.families.mapping.platforms import mapping_problem
     >>> answer = LeastCostMap().run(mapping_problem(30, components=5, seed=1), Options())
     >>> answer.status, answer.size["map_messages"] == answer.size["ack_messages"]
     ('feasible', True)
@@ -166,7 +166,7 @@ class AnnealedLeastCostMap(MappingProtocol):
 
     Examples
     --------
-    >>> from edrp.datasets.mapping.platforms import mapping_problem
+    >>> from edrp.datasets.families.mapping.platforms import mapping_problem
     >>> problem = mapping_problem(30, components=5, seed=1)
     >>> more, fewer = (AnnealedLeastCostMap().run(problem, Options(parameters={"cooling": each})) for each in (0.5, 5))
     >>> more.size["map_messages"] > fewer.size["map_messages"]
@@ -184,7 +184,7 @@ class RandomNeighbor(MappingProtocol):
 
     Examples
     --------
-    >>> from edrp.datasets.mapping.platforms import mapping_problem
+    >>> from edrp.datasets.families.mapping.platforms import mapping_problem
     >>> answer = RandomNeighbor().run(mapping_problem(30, components=5, seed=2), Options(seed=1))
     >>> answer.status in ("feasible", "none")
     True

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.heuristics.mapping.reallocation_kernel import FreeArcs, improve_routes
-from edrp.mapping.arrays import NetworkTables
-from edrp.mapping.flows import FlowTables, most_links
+from edrp.mapping.flow_arrays import FlowTables, most_links
+from edrp.mapping.mapping_arrays import NetworkTables
 
 __all__ = ["FlowTables", "reallocate"]
 
@@ -41,7 +41,7 @@ def reallocate(network: NetworkTables, flows: FlowTables, max_links: int, forwar
     Both flows from a to c are on the public network, and the arcs a-b and b-c have room for one of them:
 
     >>> from edrp.mapping.documents import ServerNetwork
-    >>> from edrp.mapping.arrays import network_tables
+    >>> from edrp.mapping.mapping_arrays import network_tables
     >>> network = network_tables(ServerNetwork(
     ...     nodes=[{"name": name, "capacity": 1.0} for name in "abc"],
     ...     links=[{"source": "a", "target": "b", "bandwidth": 5.0}, {"source": "b", "target": "c", "bandwidth": 5.0}],

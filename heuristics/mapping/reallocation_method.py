@@ -8,9 +8,9 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.heuristics.notes import listed
-from edrp.mapping.arrays import NetworkTables, network_tables
-from edrp.mapping.flows import FlowTables, flow_tables, most_links, route_names
+from edrp.mapping.flow_arrays import FlowTables, flow_tables, most_links, route_names
 from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
+from edrp.mapping.mapping_arrays import NetworkTables, network_tables
 
 
 class GreedyReallocation(Method):

@@ -16,12 +16,12 @@ from edrp.core.wording import suggestion
 from edrp.datasets.enactment.arrival_patterns import PATTERNS
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.datasets.families.enactment.containers import BILLING_TIMES
-from edrp.datasets.families.mapping.networks import mapping_problem
+from edrp.datasets.families.mapping.platforms import RATE as TASK_RATE
+from edrp.datasets.families.mapping.platforms import Networks, bimodal_scenario
+from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.registry import generate
-from edrp.datasets.mapping.platforms import RATE as TASK_RATE
-from edrp.datasets.mapping.platforms import Networks, bimodal_scenario
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, paper_problem
 from edrp.datasets.placement.production import production_instances

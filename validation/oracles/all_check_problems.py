@@ -22,7 +22,7 @@ from edrp.validation.oracles.check_problems import ContractProblems
 from edrp.validation.oracles.enactment.check_problems import EnactmentProblems, LeasingProblems
 from edrp.validation.oracles.enactment.scenario_check_problems import ScenarioProblems
 from edrp.validation.oracles.mapping.link_allocation_check_problems import LinkAllocationProblems
-from edrp.validation.oracles.mapping.path_mapping_check_problems import MappingProblems
+from edrp.validation.oracles.mapping.mapping_check_problems import MappingProblems
 from edrp.validation.oracles.mapping.scenario_check_problems import BimodalScenarioProblems
 from edrp.validation.oracles.migration.policy_brute_force import PolicyBruteForce
 from edrp.validation.oracles.migration.sequence_brute_force import brute_force_sequence

@@ -21,7 +21,7 @@ def value_in_words(value: Any) -> str:
 def unit_of(described: Any) -> str:
     """The unit of a field of a document; empty where it has none.
 
-    >>> from edrp.mapping.scenario import BimodalScenario
+    >>> from edrp.mapping.bimodal_scenario import BimodalScenario
     >>> unit_of(BimodalScenario.model_fields["window"]), unit_of(BimodalScenario.model_fields["variation"])
     ('s', '')
     """

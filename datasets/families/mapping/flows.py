@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from edrp.datasets.mapping.platforms import LINKS, SERVERS, SHRINKAGE, SOURCE_RATE, bimodal_platform
+from edrp.datasets.families.mapping.platforms import LINKS, SERVERS, SHRINKAGE, SOURCE_RATE, bimodal_platform
 from edrp.datasets.random_streams import random_stream
 from edrp.datasets.rounding import rounded
 from edrp.mapping.documents import ServerNetwork

@@ -8,10 +8,10 @@ import numpy as np
 
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.mapping.networks import MEGABIT
-from edrp.datasets.mapping.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
+from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
+from edrp.datasets.families.mapping.power_law_networks import MEGABIT
 from edrp.datasets.rounding import rounded
-from edrp.mapping.scenario import BimodalScenario, BimodalTask
+from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalTask
 
 DEFAULT_TASKS = 20
 MOST_SEED = 2**31

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from edrp.cli.terminal import table
+from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
-from edrp.mapping.scenario import BimodalScenario, BimodalScenarioSolution
 
 
 def map_parts(problem: MappingProblem, solution: MappingSolution) -> Iterator[Table | str]:

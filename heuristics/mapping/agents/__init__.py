@@ -61,10 +61,10 @@ from edrp.heuristics.mapping.agents.directory import Directory
 from edrp.heuristics.mapping.agents.exchange import Exchange, agents_of
 from edrp.heuristics.mapping.agents.messages import PORTAL, Begin, End, Map, Message
 from edrp.heuristics.mapping.agents.portal import Portal
-from edrp.heuristics.mapping.agents.reservation import Reservation
+from edrp.heuristics.mapping.agents.reservations import Reservation
 from edrp.heuristics.mapping.agents.result import ProtocolResult
 from edrp.heuristics.mapping.agents.rules import Rules, Specification
-from edrp.heuristics.mapping.agents.run import run_protocol
+from edrp.heuristics.mapping.agents.run_protocol import run_protocol
 
 __all__ = [
     "PORTAL",

@@ -24,7 +24,7 @@ from edrp.heuristics.mapping.agents.messages import (
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.probing import Probing
 from edrp.heuristics.mapping.agents.pruning import PRUNINGS, Pruning
-from edrp.heuristics.mapping.agents.reservation import Ledger
+from edrp.heuristics.mapping.agents.reservations import Ledger
 from edrp.heuristics.mapping.agents.rules import Specification, fits
 from edrp.mapping.documents import DataLink, Server
 

@@ -15,7 +15,7 @@ from edrp.heuristics.mapping.agents.directory import Directory
 from edrp.heuristics.mapping.agents.messages import PORTAL, Ack, Ask, Begin, Confirm, End, Map, Message, Reject, Select, Spec
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.portal import Portal
-from edrp.heuristics.mapping.agents.reservation import Reservation
+from edrp.heuristics.mapping.agents.reservations import Reservation
 from edrp.heuristics.mapping.agents.result import ProtocolResult
 from edrp.heuristics.mapping.agents.rules import Rules, Specification
 from edrp.mapping.costs import ranked

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from edrp.heuristics.mapping.agents.messages import PORTAL, Confirm, Message, Probe, Reject, Release, Rollback, Select
 from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.reservation import Ledger, Reservation
+from edrp.heuristics.mapping.agents.reservations import Ledger, Reservation
 from edrp.heuristics.mapping.agents.rules import Specification
 from edrp.mapping.costs import ranked
 

@@ -11,8 +11,8 @@ import pytest
 
 import edrp
 from edrp.core.errors import EdrpError
-from edrp.datasets.mapping.platforms import bimodal_scenario
-from edrp.validation.simulation.mapping.timeline import timeline
+from edrp.datasets.families.mapping.platforms import bimodal_scenario
+from edrp.validation.simulation.mapping.bimodal_timeline import timeline
 
 SMALL = {"rate": 60.0, "servers": 20, "links": 12, "services": 6, "tasks": 30, "flow": "expected"}
 OPTIONS = [word for name, value in SMALL.items() for word in (f"--{name}", value)]

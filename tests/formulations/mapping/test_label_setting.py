@@ -11,11 +11,11 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
 from edrp.core.program import Linear
 from edrp.core.solution import Answer
+from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.datasets.mapping.platforms import mapping_problem
 from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.mapping import METHODS, label_setting
-from edrp.formulations.mapping.program import formulate_mapping
+from edrp.formulations.mapping.path_mapping import formulate_mapping
 from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.mapping.documents import PathMap
 from edrp.mapping.path_mapping import MappingProblem

@@ -21,9 +21,9 @@ from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
 from edrp.heuristics.mapping.reallocation import FlowTables, reallocate
 from edrp.heuristics.mapping.reallocation_method import GreedyReallocation
-from edrp.mapping.arrays import NetworkTables, network_tables
 from edrp.mapping.documents import ServerNetwork
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
+from edrp.mapping.mapping_arrays import NetworkTables, network_tables
 from edrp.validation.oracles.mapping.link_allocation_brute_force import brute_force_link_allocation
 from edrp.validation.oracles.mapping.link_allocation_check_problems import LinkAllocationProblems
 

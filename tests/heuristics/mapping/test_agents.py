@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from edrp.core.errors import InvalidInstanceError
-from edrp.datasets.families.mapping.networks import mapping_problem
+from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.heuristics.mapping.agents import Exchange, Map, MapAgent, ProtocolResult, Rules, run_protocol
 from edrp.heuristics.mapping.agents.messages import Message
 from edrp.heuristics.mapping.flood import Flood
-from edrp.mapping.arrays import mapping_tables, path_map
 from edrp.mapping.documents import PathTask, ServerNetwork
+from edrp.mapping.mapping_arrays import mapping_tables, path_map
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations, held_by_tasks
 from edrp.validation.oracles.mapping.protocol_races import race, random_exchange

@@ -12,13 +12,13 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.core.solve import checked
+from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.datasets.mapping.platforms import bimodal_scenario, mapping_problem
 from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.flood_result import FloodResult
 from edrp.heuristics.mapping.methods import METHODS
-from edrp.mapping.arrays import MappingTables, mapping_tables
 from edrp.mapping.costs import COSTS, CostName
+from edrp.mapping.mapping_arrays import MappingTables, mapping_tables
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.datasets.mapping.platforms import bimodal_scenario
-from edrp.mapping.scenario import BimodalScenario
+from edrp.datasets.families.mapping.platforms import bimodal_scenario
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.oracles.check_problems import ContractProblems
 
 

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from edrp.core.arrays import Bools, Floats
 from edrp.core.errors import EdrpError
-from edrp.datasets.mapping.platforms import mapping_problem
+from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.validation.papers.bimodal.plan import Extent

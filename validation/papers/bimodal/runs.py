@@ -14,7 +14,7 @@ from edrp.batch import read_rows, solve_batch
 from edrp.core.arrays import Floats
 from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
-from edrp.datasets.mapping.platforms import bimodal_scenario
+from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.validation.papers.bimodal.plan import Cell, Extent, Group, groups
 from edrp.validation.papers.bimodal.progress import Overall
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edrp.datasets.mapping.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
-from edrp.mapping.scenario import BimodalScenario
+from edrp.datasets.families.mapping.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.papers.bimodal.plan import CHOSEN, NETWORKS, RATE, SPANNING, Extent, Group
 from edrp.validation.papers.bimodal.runs import Samples, run_group
 

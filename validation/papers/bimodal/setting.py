@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edrp.datasets.families.mapping.networks import MEGABIT
-from edrp.datasets.mapping import platforms
-from edrp.mapping.scenario import BimodalScenario
+from edrp.datasets.families.mapping import platforms
+from edrp.datasets.families.mapping.power_law_networks import MEGABIT
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.benchmark.table import Table
 from edrp.validation.report.constants import unit_of, value_in_words
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.flood_result import FoundMap
-from edrp.mapping.arrays import MappingTables, NetworkTables, TaskTables, network_tables, path_map
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
 from edrp.mapping.documents import PathMap, ServerNetwork
-from edrp.mapping.scenario import BimodalScenario
+from edrp.mapping.mapping_arrays import MappingTables, NetworkTables, TaskTables, network_tables, path_map
 from edrp.mapping.shortage import shortage
-from edrp.validation.simulation.mapping.running import Hops
+from edrp.validation.simulation.mapping.running_tasks import Hops
 
 
 class Admission(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from edrp.mapping.bimodal_run import BimodalRun
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.link_allocation import Flow, LinkAllocationProblem
-from edrp.mapping.run import BimodalRun
-from edrp.mapping.scenario import BimodalScenario
 
 
 def links_at(scenario: BimodalScenario, run: BimodalRun, time: float, **fields: Any) -> LinkAllocationProblem | None:
@@ -25,7 +25,7 @@ def links_at(scenario: BimodalScenario, run: BimodalRun, time: float, **fields: 
 
     Examples
     --------
-    >>> from edrp.validation.simulation.mapping.simulator import simulate
+    >>> from edrp.validation.simulation.mapping.bimodal_simulator import simulate
     >>> scenario = BimodalScenario(
     ...     network={"nodes": [{"name": "a", "capacity": 2, "uplink": 2e5}, {"name": "b", "capacity": 2, "uplink": 2e5}]},
     ...     services=[{"name": "decode", "capacity": 1, "shrinkage": 0.5}], variation=0,

@@ -11,11 +11,11 @@ from pydantic import Field
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.mapping.bimodal_metrics import late_share
+from edrp.mapping.bimodal_run import BimodalRun
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
-from edrp.mapping.run import BimodalRun
-from edrp.mapping.run_metrics import late_share
-from edrp.mapping.scenario import BimodalScenario
-from edrp.validation.simulation.mapping.simulator import simulate
+from edrp.validation.simulation.mapping.bimodal_simulator import simulate
 
 CHOICES: dict[CostName, str] = {
     "load-balance": "the printed choice: least load within 0.1, then most dedicated hops, then fewest public ones",
@@ -51,7 +51,7 @@ class MappingChoice(Method):
 
     Examples
     --------
-    >>> from edrp.datasets.mapping.platforms import bimodal_scenario
+    >>> from edrp.datasets.families.mapping.platforms import bimodal_scenario
     >>> scenario = bimodal_scenario(servers=20, links=19, tasks=5)
     >>> run = MappingChoice("public-hops").run(scenario, Options(seed=1)).decision
     >>> scenario.evaluate(run).feasible

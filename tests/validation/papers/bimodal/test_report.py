@@ -17,7 +17,7 @@ from edrp.batch.source import read_instances
 from edrp.batch.tasks import Task, choices_of
 from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
-from edrp.datasets.mapping.platforms import bimodal_scenario
+from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.validation.papers.bimodal import report
 from edrp.validation.papers.bimodal import runs as report_runs
 from edrp.validation.papers.bimodal.claims import STATEMENTS, statements

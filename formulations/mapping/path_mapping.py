@@ -20,10 +20,10 @@ from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.mapping.costs import refusal
-from edrp.formulations.mapping.layers import SLACK, Layers, layers_of
-from edrp.formulations.mapping.moves import cost_and_use, moves_of
-from edrp.mapping.arrays import MappingTables, mapping_tables, path_map
+from edrp.formulations.mapping.layered_graph import SLACK, Layers, layers_of
+from edrp.formulations.mapping.map_moves import cost_and_use, moves_of
 from edrp.mapping.documents import PathMap
+from edrp.mapping.mapping_arrays import MappingTables, mapping_tables, path_map
 from edrp.mapping.path_mapping import MappingProblem
 
 BYTES_PER_COLUMN = 3000

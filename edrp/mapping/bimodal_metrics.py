@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from edrp.mapping.bimodal_run import BimodalRun, TaskRecord
 from edrp.mapping.documents import PathMap, ServerNetwork
 from edrp.mapping.path_mapping import SLACK, MappingProblem
-from edrp.mapping.run import BimodalRun, TaskRecord
 
 if TYPE_CHECKING:
-    from edrp.mapping.scenario import BimodalScenario
+    from edrp.mapping.bimodal_scenario import BimodalScenario
 
 HOUR = 3600.0
 

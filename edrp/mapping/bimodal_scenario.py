@@ -14,9 +14,9 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
+from edrp.mapping.bimodal_metrics import accounts, is_whole, run_faults
+from edrp.mapping.bimodal_run import BimodalRun
 from edrp.mapping.documents import MOST_COMPONENTS, Component, PathTask, ServerNetwork, Service
-from edrp.mapping.run import BimodalRun
-from edrp.mapping.run_metrics import accounts, is_whole, run_faults
 
 
 class BimodalTask(Document):

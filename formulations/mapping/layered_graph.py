@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.memory import refuse_beyond_memory
-from edrp.mapping.arrays import MappingTables
+from edrp.mapping.mapping_arrays import MappingTables
 
 SLACK = 0.9e-9
 """Relative excess over a limit that is allowed; the evaluator allows a little more."""

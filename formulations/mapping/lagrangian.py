@@ -9,8 +9,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.formulations.mapping.guides import Priced
-from edrp.formulations.mapping.layers import Layers
-from edrp.formulations.mapping.moves import cost_and_use, overloaded
+from edrp.formulations.mapping.layered_graph import Layers
+from edrp.formulations.mapping.map_moves import cost_and_use, overloaded
 from edrp.formulations.mapping.relaxation import cheapest_moves
 
 STEPS = 25

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.datasets.mapping.platforms import mapping_problem
 from edrp.mapping.documents import PathMap
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.validation.oracles.check_problems import ContractProblems

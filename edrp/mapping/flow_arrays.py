@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.mapping.arrays import NetworkTables
 from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
+from edrp.mapping.mapping_arrays import NetworkTables
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowT
 
     Examples
     --------
-    >>> from edrp.mapping.arrays import network_tables
+    >>> from edrp.mapping.mapping_arrays import network_tables
     >>> problem = LinkAllocationProblem(
     ...     network={"nodes": [{"name": name, "capacity": 0} for name in "abc"],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
-from edrp.formulations.mapping.labels import Labels, Tracked
-from edrp.formulations.mapping.layers import Graph
-from edrp.formulations.mapping.moves import CLOSE
+from edrp.formulations.mapping.label_arrays import Labels, Tracked
+from edrp.formulations.mapping.layered_graph import Graph
+from edrp.formulations.mapping.map_moves import CLOSE
 
 NEAR = 1e-11
 """Relative excess over what is left that counts as rounding; below `CLOSE`."""

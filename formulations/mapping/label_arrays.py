@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.formulations.mapping.layers import Layers, Prices, ToGo
-from edrp.formulations.mapping.moves import HOST
+from edrp.formulations.mapping.layered_graph import Layers, Prices, ToGo
+from edrp.formulations.mapping.map_moves import HOST
 
 FEWEST = 4096
 """Labels that there is room for at the beginning."""

@@ -15,11 +15,11 @@ from typing import overload
 import numpy as np
 
 from edrp.heuristics.mapping.reallocation import reallocate
+from edrp.mapping.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
-from edrp.mapping.run import AllocationChanges, BimodalRun, TaskRecord
-from edrp.mapping.scenario import BimodalScenario
 from edrp.validation.simulation.mapping.admission import Admissions, names_of
-from edrp.validation.simulation.mapping.running import Running
+from edrp.validation.simulation.mapping.running_tasks import Running
 
 
 @overload

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.formulations.mapping.layers import Layers
-from edrp.mapping.arrays import MappingTables, path_map
+from edrp.formulations.mapping.layered_graph import Layers
 from edrp.mapping.documents import PathMap
+from edrp.mapping.mapping_arrays import MappingTables, path_map
 
 HOST = -1
 """The move that puts the next component on the server where the map is. Other moves are arcs, and, from the number of arcs

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints
-from edrp.mapping.run import BimodalRun
-from edrp.mapping.run_metrics import spans_of
-from edrp.mapping.scenario import BimodalScenario
+from edrp.mapping.bimodal_metrics import spans_of
+from edrp.mapping.bimodal_run import BimodalRun
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.report.canvas import blank_figure, quiet
 from edrp.validation.report.timelines import amount_at, count_at, save_columns, time_unit
 
@@ -56,7 +56,7 @@ def timeline(scenario: BimodalScenario, run: BimodalRun) -> Timeline:
 
     Examples
     --------
-    >>> from edrp.mapping.run import TaskRecord
+    >>> from edrp.mapping.bimodal_run import TaskRecord
     >>> scenario = BimodalScenario(
     ...     network={"nodes": [{"name": "a", "capacity": 4}, {"name": "b", "capacity": 0}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 2e5}]},

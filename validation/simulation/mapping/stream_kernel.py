@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.kernels import inlined, inner_loop
-from edrp.validation.simulation.mapping.fluctuations import normal
+from edrp.validation.simulation.mapping.public_network import normal
 
 START, TOTAL, SENT, DONE, GOT, WINDOWS, SHORTFALL = range(7)
 """Columns of `Streams.progress`: when the task began (s); how much it has, how much its source has sent, how much was delivered,

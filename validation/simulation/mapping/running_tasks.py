@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.heuristics.mapping.reallocation import FlowTables
-from edrp.mapping.arrays import NetworkTables
-from edrp.mapping.scenario import BimodalScenario
+from edrp.mapping.bimodal_scenario import BimodalScenario
+from edrp.mapping.mapping_arrays import NetworkTables
 from edrp.validation.simulation.mapping.expectation import expected_fractions
-from edrp.validation.simulation.mapping.fluctuations import stream
-from edrp.validation.simulation.mapping.kernels import (
+from edrp.validation.simulation.mapping.public_network import stream
+from edrp.validation.simulation.mapping.stream_kernel import (
     SENT,
     SHORTFALL,
     START,
@@ -79,7 +79,7 @@ class Running:
     --------
     A task of 100 s without components, on the first arc of its network:
 
-    >>> from edrp.mapping.arrays import network_tables
+    >>> from edrp.mapping.mapping_arrays import network_tables
     >>> scenario = BimodalScenario(
     ...     network={"nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 0}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 1e5}]}, services=[],

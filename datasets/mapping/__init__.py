@@ -1,1 +1,0 @@
-"""Platforms on bi-modal networks, with traces of stream tasks."""
