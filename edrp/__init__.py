@@ -20,9 +20,11 @@ from edrp.formulations.builders import formulate
 from edrp.formulations.formulation import Formulation, solve_formulation
 from edrp.formulations.mapping import METHODS as _MAPPING
 from edrp.formulations.methods import METHODS as _FORMULATING
-from edrp.formulations.placement.column_generation.method import METHODS as _GENERATING
-from edrp.formulations.placement.elimination.method import METHODS as _ELIMINATING
+from edrp.formulations.placement.column_generation.method import ColumnGeneration as _ColumnGeneration
+from edrp.formulations.placement.elimination.method import Eliminate as _Eliminate
 from edrp.heuristics import METHODS as _SEARCHING
+from edrp.heuristics.placement.annealing import Annealing as _Annealing
+from edrp.heuristics.placement.search.methods import IteratedLocalSearch as _IteratedLocalSearch
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalTask
 from edrp.mapping.documents import Component, DataLink, PathMap, PathTask, Server, ServerNetwork, Service
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
@@ -44,8 +46,10 @@ from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 from edrp.validation.simulation.enactment.methods import METHODS as _SIMULATING
 from edrp.validation.simulation.mapping.methods import METHODS as _SERVING
 
+# Proofs of placements begin with a short search.
+_PROVING = (_Eliminate(heuristic=_Annealing()), _ColumnGeneration(heuristic=_IteratedLocalSearch()))
 _ROOMS = (
-    *(_FORMULATING, _ELIMINATING, _GENERATING, _MAPPING, _SEARCHING),
+    *(_FORMULATING, _PROVING, _MAPPING, _SEARCHING),
     *(_MIGRATING, _SEQUENCING, _FITTING, _SIMULATING, _SERVING, _CHOOSING),
 )
 for _room in _ROOMS:

@@ -100,8 +100,10 @@ def _start(formulation: Formulation, options: Options) -> Any:
     return min(rated, key=lambda pair: pair[0])[1] if rated else None
 
 
+HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS")
+
 METHODS = (
-    ProgramMethod("highs", "mixed-integer program solved by HiGHS"),
+    HIGHS,
     ProgramMethod("scipy", "mixed-integer program solved by scipy.optimize.milp"),
     ProgramMethod("cvxpy", "mixed-integer program handed to CVXPY"),
     ProgramMethod("pyomo", "mixed-integer program handed to Pyomo"),

@@ -1,4 +1,4 @@
-"""What prices of instances prove: a Lagrangian bound over the numbers of supervisors per class."""
+"""Lagrangian bound from prices of instances, over the numbers of supervisors per class."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Certificate:
     Attributes
     ----------
     worth : shape (operators,)
-        Of an instance.
+        Price of an instance.
     least : shape (classes,)
-        What a supervisor of each class costs at least: its price, less the most that a pattern is worth.
+        Lower bound on the cost of a supervisor of each class: its price, less the most that a pattern is worth.
     bound : float
-        Least score without latency.
+        Lower bound on the score without latency.
     using : shape (classes,)
         The same, of placements that use at least one supervisor of the class; infinite where the window forbids it.
     """
@@ -42,7 +42,7 @@ def certificate(fixed: float, worth: Floats, least: Floats, window: Window) -> C
     --------
     Two to three supervisors of two classes, of which there are one and two; those of the second may gain 0.5 each:
 
-    >>> window = Window(least=2, most=3, class_least=(0, 0), class_most=(1, 2))
+    >>> window = Window(min_supervisors=2, max_supervisors=3, class_min=(0, 0), class_max=(1, 2))
     >>> certificate(3.0, np.zeros(2), np.array([0.2, -0.5]), window).bound
     2.0
     """
@@ -51,15 +51,15 @@ def certificate(fixed: float, worth: Floats, least: Floats, window: Window) -> C
 
 
 def _cheapest(least: Floats, window: Window, forced: int | None) -> float:
-    lowest, highest = np.array(window.class_least), np.array(window.class_most)
+    lowest, highest = np.array(window.class_min), np.array(window.class_max)
     if forced is not None:
         lowest[forced] = max(lowest[forced], 1)
-    if (lowest > highest).any() or lowest.sum() > window.most or highest.sum() < window.least:
+    if (lowest > highest).any() or lowest.sum() > window.max_supervisors or highest.sum() < window.min_supervisors:
         return float("inf")
     total, count = float(lowest @ least), int(lowest.sum())
     for c in np.argsort(least, kind="stable"):
-        room = min(int(highest[c] - lowest[c]), window.most - count)
-        taken = room if least[c] < 0 else min(room, max(0, window.least - count))
+        room = min(int(highest[c] - lowest[c]), window.max_supervisors - count)
+        taken = room if least[c] < 0 else min(room, max(0, window.min_supervisors - count))
         total += taken * float(least[c])
         count += taken
     return total

@@ -2,22 +2,62 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.kernels import kernel
+from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.selection import Candidates
 from edrp.formulations.placement.column_generation.windows import Window
 
-MOST_LISTED = 20_000
+MAX_LISTED = 20_000
 """Choices that are listed at most."""
 
-MOST_STEPS = 4_000_000
+MAX_STEPS = 4_000_000
 """Patterns tried by one search; about a second."""
 
 PATH_STEPS = 20
 """Patterns that could be tried while the longest path is computed once."""
+
+
+class _Patterns(NamedTuple):
+    """Patterns by ascending excess: what each costs above the minimum of its class.
+
+    `holder` and `start` list, in CSR form and ascending order, the patterns that hold each operator.
+    """
+
+    pattern: np.ndarray
+    owner: np.ndarray
+    excess: np.ndarray
+    holder: np.ndarray
+    start: np.ndarray
+
+
+class _Cover(NamedTuple):
+    """A choice that is wanted: operators in the order in which they are covered, their instances, supervisors in use.
+
+    `room` is the upper limit on the sum of excesses and of the lower bound on path latency, in terms of the score.
+    """
+
+    order: np.ndarray
+    instances: np.ndarray
+    class_min: np.ndarray
+    class_max: np.ndarray
+    min_supervisors: int
+    max_supervisors: int
+    room: float
+    max_steps: int
+
+
+class _Streams(NamedTuple):
+    """Forward streams, the minimum of seconds between different supervisors of two classes, and score per second."""
+
+    source: np.ndarray
+    target: np.ndarray
+    between: np.ndarray
+    second: float
 
 
 def list_choices(model: Model, candidates: Candidates, window: Window, between: Floats) -> Ints | None:
@@ -35,14 +75,15 @@ def list_choices(model: Model, candidates: Candidates, window: Window, between: 
     operator, holder = np.nonzero(pattern.T)
     start = np.searchsorted(operator, np.arange(model.instances.size + 1))
     order = np.argsort(np.diff(start), kind="stable")  # operators with the fewest patterns first
-    deepest = min(window.most, int(model.instances.sum()))
-    listed = np.full((MOST_LISTED, deepest), -1, np.int64)
-    met, steps = search_choices(
-        pattern, candidates.owner[rank], excess, holder, start, order, model.instances,
-        np.array(window.class_least, np.int64), np.array(window.class_most, np.int64), window.least, deepest,
-        candidates.limit - candidates.least + 1e-9, model.source, model.target, between, model.second, MOST_STEPS, listed,
-    )  # fmt: skip
-    if met > MOST_LISTED or steps > MOST_STEPS:
+    deepest = min(window.max_supervisors, int(model.instances.sum()))
+    listed = np.full((MAX_LISTED, deepest), -1, np.int64)
+    patterns = _Patterns(pattern, candidates.owner[rank], excess, holder, start)
+    lowest, highest = np.array(window.class_min, np.int64), np.array(window.class_max, np.int64)
+    room = candidates.limit - candidates.least + 1e-9
+    cover = _Cover(order, model.instances, lowest, highest, window.min_supervisors, deepest, room, MAX_STEPS)
+    streams = _Streams(model.source, model.target, between, model.second)
+    met, steps = search_choices(patterns, cover, streams, listed)
+    if met > MAX_LISTED or steps > MAX_STEPS:
         return None
     listed = listed[:met]
     score = np.where(listed >= 0, candidates.cost[rank][listed], 0.0).sum(axis=1)
@@ -59,101 +100,67 @@ def _fits(pattern: np.ndarray, left: np.ndarray) -> bool:
     return fits
 
 
-@kernel
-def _longest(
-    chosen: np.ndarray,
-    pattern: np.ndarray,
-    owner: np.ndarray,
-    source: np.ndarray,
-    target: np.ndarray,
-    between: np.ndarray,
-    arrival: np.ndarray,
-) -> float:
-    """Seconds of the longest path through the patterns chosen so far, with classes as near as they can be."""
+@inlined
+def _longest(chosen: np.ndarray, depth: int, patterns: _Patterns, streams: _Streams, arrival: np.ndarray) -> float:
+    """Seconds of the longest path through the first `depth` patterns chosen, with classes as near as they can be."""
     arrival[:] = 0.0
     longest = 0.0
-    for e in range(source.size):
-        a, b = source[e], target[e]
+    for e in range(streams.source.size):
+        a, b = streams.source[e], streams.target[e]
         hop = 0.0
-        for i in range(chosen.size):
-            if pattern[chosen[i], a] > 0:
-                for j in range(chosen.size):
-                    if i != j and pattern[chosen[j], b] > 0:
-                        hop = max(hop, between[owner[chosen[i]], owner[chosen[j]]])
+        for i in range(depth):
+            if patterns.pattern[chosen[i], a] > 0:
+                for j in range(depth):
+                    if i != j and patterns.pattern[chosen[j], b] > 0:
+                        hop = max(hop, streams.between[patterns.owner[chosen[i]], patterns.owner[chosen[j]]])
         arrival[b] = max(arrival[b], arrival[a] + hop)
         longest = max(longest, arrival[b])
     return longest
 
 
 @kernel
-def search_choices(
-    pattern: np.ndarray,
-    owner: np.ndarray,
-    excess: np.ndarray,
-    holder: np.ndarray,
-    start: np.ndarray,
-    order: np.ndarray,
-    instances: np.ndarray,
-    class_least: np.ndarray,
-    class_most: np.ndarray,
-    least: int,
-    most: int,
-    room: float,
-    source: np.ndarray,
-    target: np.ndarray,
-    between: np.ndarray,
-    second: float,
-    most_steps: int,
-    listed: np.ndarray,
-) -> tuple[int, int]:
+def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed: np.ndarray) -> tuple[int, int]:
     """Cover one operator after the other, each by patterns in ascending order.
 
     Parameters
     ----------
-    pattern, owner, excess
-        Patterns by ascending excess: what each costs above the least of its class.
-    holder, start
-        Patterns that hold each operator, ascending, in CSR form.
-    order
-        In which operators are covered.
-    room
-        Greatest sum of excesses, and of what path latency scores at least.
-    source, target, between, second
-        Forward streams, least seconds between two classes, and score per second.
     listed
         Written: a choice per row.
 
     Returns
     -------
     tuple
-        Choices met and patterns tried; more than there is room for, or beyond `most_steps`, where the list is incomplete.
+        Choices met and patterns tried; more than there is room for, or beyond `cover.max_steps`, where the list is
+        incomplete.
     """
-    left = instances.copy()
-    used = np.zeros(class_most.size, np.int64)
-    chosen = np.full(most, -1, np.int64)
-    place = np.zeros(most + 1, np.int64)  # position in the list of the operator that is covered at each depth
-    covers = np.zeros(most + 1, np.int64)
-    total = np.zeros(most + 1)
-    arrival = np.zeros(instances.size)
-    latency = second > 0.0 and source.size > 0
+    pattern, owner, excess, holder, start = patterns
+    order, class_max, limit, room = cover.order, cover.class_max, cover.max_supervisors, cover.room
+    left = cover.instances.copy()
+    used = np.zeros(class_max.size, np.int64)
+    chosen = np.full(limit, -1, np.int64)
+    position = np.zeros(limit + 1, np.int64)  # place in the list of the operator that is covered at each depth
+    covers = np.zeros(limit + 1, np.int64)
+    total = np.zeros(limit + 1)
+    arrival = np.zeros(left.size)
+    latency = streams.second > 0.0 and streams.source.size > 0
     met, steps, depth = 0, 0, 0
     covers[0] = order[0]
-    place[0] = start[order[0]]
+    position[0] = start[order[0]]
     while depth >= 0:
         a = covers[depth]
-        found = False
-        while depth < most and place[depth] < start[a + 1]:
-            p = holder[place[depth]]
+        fitting = False
+        while depth < limit and position[depth] < start[a + 1]:
+            p = holder[position[depth]]
             steps += 1
             if total[depth] + excess[p] > room:
                 break
-            place[depth] += 1
-            if used[owner[p]] < class_most[owner[p]] and _fits(pattern[p], left):
-                found = True
+            position[depth] += 1
+            if used[owner[p]] < class_max[owner[p]] and _fits(pattern[p], left):
+                fitting = True
                 break
-        if steps > most_steps:
+        if steps > cover.max_steps:
             break
-        if found:
+        if fitting:
             left -= pattern[p]
             used[owner[p]] += 1
             chosen[depth] = p
@@ -161,7 +168,7 @@ def search_choices(
             depth += 1
             spare = room - total[depth]
             steps += PATH_STEPS if latency else 0
-            fits = not latency or second * _longest(chosen[:depth], pattern, owner, source, target, between, arrival) <= spare
+            fits = not latency or streams.second * _longest(chosen, depth, patterns, streams, arrival) <= spare
             following = -1
             for b in order:
                 if left[b] > 0:
@@ -169,9 +176,9 @@ def search_choices(
                     break
             if fits and following >= 0:
                 covers[depth] = following
-                place[depth] = place[depth - 1] - 1 if following == a else start[following]
+                position[depth] = position[depth - 1] - 1 if following == a else start[following]
                 continue
-            if fits and depth >= least and (used >= class_least).all():
+            if fits and depth >= cover.min_supervisors and (used >= cover.class_min).all():
                 if met < len(listed):
                     listed[met, :depth] = chosen[:depth]
                 met += 1

@@ -9,11 +9,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 
-MOST_ENTRIES = 6_000_000
+MAX_ENTRIES = 6_000_000
 """Entries of all tables of a class."""
 
-MOST_UPDATES = 60_000_000
-"""Of entries, when all tables of a class are filled once: some tenths of a second."""
+MAX_UPDATES = 60_000_000
+"""Updates of entries when all tables of a class are filled once: some tenths of a second."""
 
 SAME = 1e-9
 """Relative difference below which two amounts count as equal."""
@@ -44,25 +44,25 @@ class Grid:
     exact: bool
 
 
-def grid_of(demand: Floats, capacity: Floats, most: Ints, fineness: tuple[int, int]) -> Grid:
+def resource_grid(demand: Floats, capacity: Floats, max_instances: Ints, fineness: tuple[int, int]) -> Grid:
     """A grid over the (at most two) resources that are shortest, the shortest first.
 
     Parameters
     ----------
     demand
-        Of one instance, shape (operators, resources).
+        Demand of one instance, shape (operators, resources).
     capacity
         Shape (resources,).
-    most
-        Most instances of each operator, shape (operators,).
+    max_instances
+        Upper limit on the instances of each operator, shape (operators,).
     fineness
         Cells of each axis; up to twice as many where all needs are then whole numbers of cells.
     """
-    usable = most > 0
-    wanted = (most[:, None] * demand).sum(axis=0)
+    usable = max_instances > 0
+    wanted = (max_instances[:, None] * demand).sum(axis=0)
     short = [m for m in np.argsort(-wanted / np.maximum(capacity, 1e-300), kind="stable") if wanted[m] > capacity[m]]
     axis, unit, cells = np.full(2, -1, np.int64), np.ones(2), np.ones(2, np.int64)
-    need = np.zeros((most.size, 2), np.int64)
+    need = np.zeros((max_instances.size, 2), np.int64)
     exact = len(short) <= 2
     for side, m in enumerate(short[:2]):
         axis[side] = m
@@ -72,7 +72,7 @@ def grid_of(demand: Floats, capacity: Floats, most: Ints, fineness: tuple[int, i
         unit[side] = divisor if whole else capacity[m] / fineness[side]
         cells[side] = int(capacity[m] / unit[side] + 1e-6) + 1
         # The margin is far below what `kernels._bound_after` adds to the room that is left.
-        need[:, side] = np.where(usable, np.floor(demand[:, m] / unit[side] + 1e-7 / most.sum()), 0)
+        need[:, side] = np.where(usable, np.floor(demand[:, m] / unit[side] + 1e-7 / max_instances.sum()), 0)
     return Grid(axis, unit, cells, need, exact)
 
 

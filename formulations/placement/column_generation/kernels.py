@@ -2,54 +2,101 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from edrp.core.kernels import kernel
+from edrp.core.kernels import inlined, kernel
+
+
+class PatternSteps(NamedTuple):
+    """The operators of one class of supervisors, step by step in the order of decision.
+
+    Attributes
+    ----------
+    states, first, saving, following
+        As in `Order`.
+    counts
+        Counts per row of `saving`, shape (steps,).
+    max_instances
+        Instances that one supervisor may hold, shape (steps,).
+    demand
+        Resources of one instance, shape (steps, resources).
+    capacity
+        Shape (resources,).
+    correction
+        Shape (steps, steps, 3): score per product of counts of a stream let go, and the factors of both squares that the
+        bounds hold instead; empty where no stream is let go.
+    """
+
+    states: np.ndarray
+    first: np.ndarray
+    saving: np.ndarray
+    following: np.ndarray
+    counts: np.ndarray
+    max_instances: np.ndarray
+    demand: np.ndarray
+    capacity: np.ndarray
+    correction: np.ndarray
+
+
+class BoundTable(NamedTuple):
+    """Bounds by step, state and the room left on a grid of two resources.
+
+    Attributes
+    ----------
+    axis, unit
+        Resource of each of the two axes (-1 for none), and the size of a cell.
+    rows, columns
+        Cells of both axes.
+    need
+        Cells that an instance needs, rounded down, shape (steps, 2).
+    start
+        Where the table of each step begins, shape (steps + 1,).
+    values
+        Flat, by step, state, room of the first and of the second resource.
+    """
+
+    axis: np.ndarray
+    unit: np.ndarray
+    rows: int
+    columns: int
+    need: np.ndarray
+    start: np.ndarray
+    values: np.ndarray
+
+
+class _Path(NamedTuple):
+    """Decisions of a search: worth and room before each step, state of the frontier, and the count chosen (-1 for none)."""
+
+    total: np.ndarray
+    room: np.ndarray
+    state: np.ndarray
+    chosen: np.ndarray
 
 
 @kernel
-def fill_bounds(
-    states: np.ndarray,
-    first: np.ndarray,
-    saving: np.ndarray,
-    following: np.ndarray,
-    worth: np.ndarray,
-    most: np.ndarray,
-    need: np.ndarray,
-    rows: int,
-    columns: int,
-    counts: np.ndarray,
-    start: np.ndarray,
-    table: np.ndarray,
-) -> None:
-    """Most that the operators from each step on can be worth, by state and room left on a grid of two resources.
+def fill_bounds(steps: PatternSteps, table: BoundTable, worth: np.ndarray) -> None:
+    """Fill a table with upper bounds on what the operators from each step on can be worth.
 
     Parameters
     ----------
-    states, first, saving, following
-        Of `Order`.
-    worth, most, need
-        By step: worth of an instance, most instances, and cells that one needs, shape (operators, 2), rounded down.
-    rows, columns
-        Cells of both resources.
-    counts
-        Counts per row of `saving`, by step.
-    start
-        Where the table of each step begins.
-    table
-        Written; flat, by step, state, room of the first and of the second resource.
+    worth
+        Worth of an instance, shape (steps,).
     """
+    rows, columns, values, need = table.rows, table.columns, table.values, table.need
     cells = rows * columns
-    last = most.size
-    table[start[last] : start[last] + cells] = 0.0
+    last = steps.counts.size
+    values[table.start[last] : table.start[last] + cells] = 0.0
     for k in range(last - 1, -1, -1):
-        for s in range(states[k]):
-            own = table[start[k] + s * cells : start[k] + (s + 1) * cells].reshape(rows, columns)
-            for n in range(most[k] + 1):
-                row = first[k] + s * counts[k] + n
-                after = start[k + 1] + following[row] * cells
-                behind = table[after : after + cells].reshape(rows, columns)
-                gain = saving[row] + worth[k] * n
+        for s in range(steps.states[k]):
+            begin = table.start[k] + s * cells
+            own = values[begin : begin + cells].reshape(rows, columns)
+            for n in range(steps.max_instances[k] + 1):
+                row = steps.first[k] + s * steps.counts[k] + n
+                after = table.start[k + 1] + steps.following[row] * cells
+                behind = values[after : after + cells].reshape(rows, columns)
+                gain = steps.saving[row] + worth[k] * n
                 down, right = n * need[k, 0], n * need[k, 1]
                 if n == 0:
                     for r in range(rows):
@@ -65,74 +112,53 @@ def fill_bounds(
 
 @kernel
 def search_patterns(
-    first: np.ndarray,
-    saving: np.ndarray,
-    following: np.ndarray,
-    correction: np.ndarray,
+    steps: PatternSteps,
+    table: BoundTable,
     worth: np.ndarray,
-    most: np.ndarray,
-    demand: np.ndarray,
-    capacity: np.ndarray,
-    axis: np.ndarray,
-    unit: np.ndarray,
-    rows: int,
-    columns: int,
-    counts: np.ndarray,
-    start: np.ndarray,
-    table: np.ndarray,
     threshold: float,
     improve: bool,
-    most_nodes: int,
-    found: np.ndarray,
+    max_nodes: int,
+    patterns: np.ndarray,
     values: np.ndarray,
 ) -> tuple[int, int, float]:
-    """Depth-first over the counts of each operator, best bound first, with exact resources.
+    """Search depth-first over the counts of each operator, best bound first, with exact resources.
 
     Parameters
     ----------
-    first, saving, following, worth, most, rows, columns, counts, start, table
-        Of `fill_bounds`.
-    correction
-        By steps, shape (operators, operators, 3): score per product of counts of a stream let go, and the factors of both
-        squares that the bounds hold instead; empty where no stream is let go.
-    demand, capacity
-        Exact, by step.
-    axis, unit
-        Resource of each of the two axes of the grid (-1 for none), and the size of a cell.
+    worth
+        Worth of an instance, shape (steps,).
     threshold
         Patterns worth no more than this are not wanted.
     improve
-        Raise the threshold to each pattern found: the last one is the best. Otherwise list all.
-    most_nodes
-        Of the search.
-    found, values
-        Written: patterns by step, shape (most patterns, operators), and what they are worth.
+        Raise the threshold to each pattern met: the last one is the best. Otherwise list all.
+    max_nodes
+        Nodes after which the search is given up.
+    patterns, values
+        Written: patterns by step, shape (patterns, steps), and what they are worth.
 
     Returns
     -------
     tuple
         Patterns met (more than there is room for: the list is not complete), nodes searched (more for those with many counts),
-        final threshold; nodes beyond `most_nodes` say that the search was given up.
+        final threshold; nodes beyond `max_nodes` say that the search was given up.
     """
-    size, resources = demand.shape
-    widest = counts.max()
-    bound = np.empty((size, widest))
+    counts = steps.counts
+    size, resources = steps.demand.shape
+    bound = np.empty((size, counts.max()))
     total = np.zeros(size + 1)  # worth of what is decided, with the bounds on the streams let go
     room = np.empty((size + 1, resources))
-    room[0] = capacity
+    room[0] = steps.capacity
     state = np.zeros(size + 1, np.int64)
     chosen = np.full(size, -1, np.int64)
+    path = _Path(total, room, state, chosen)
     met, nodes, k, opened = 0, 0, 0, False
     while k >= 0:
         if not opened:
             nodes += 1 + counts[k] // 8
-            if nodes > most_nodes:
+            if nodes > max_nodes:
                 break
             for n in range(counts[k]):
-                bound[k, n] = _bound_after(
-                    k, n, first, saving, following, correction, worth, most, demand, axis, unit, rows, columns, counts,
-                    start, table, total, room, state, chosen,
-                )  # fmt: skip
+                bound[k, n] = _bound_after(k, n, steps, table, worth, path)
         n = 0
         for m in range(1, counts[k]):
             if bound[k, m] > bound[k, n]:
@@ -143,10 +169,10 @@ def search_patterns(
             opened = True
             continue
         bound[k, n] = -np.inf
-        row = first[k] + state[k] * counts[k] + n
-        total[k + 1] = total[k] + saving[row] + worth[k] * n + _corrected(k, n, correction, chosen)
-        state[k + 1] = following[row]
-        room[k + 1] = room[k] - n * demand[k]
+        row = steps.first[k] + state[k] * counts[k] + n
+        total[k + 1] = total[k] + steps.saving[row] + worth[k] * n + _corrected(k, n, steps.correction, chosen)
+        state[k + 1] = steps.following[row]
+        room[k + 1] = room[k] - n * steps.demand[k]
         chosen[k] = n
         opened = True
         if k + 1 < size:
@@ -154,10 +180,10 @@ def search_patterns(
             opened = False
         elif total[size] > threshold and chosen.sum() > 0:
             if met < values.size:
-                found[met] = chosen
+                patterns[met] = chosen
                 values[met] = total[size]
             elif improve:
-                found[values.size - 1] = chosen
+                patterns[values.size - 1] = chosen
                 values[values.size - 1] = total[size]
             met += 1
             if improve:
@@ -167,9 +193,9 @@ def search_patterns(
     return met, nodes, threshold
 
 
-@kernel
+@inlined
 def _corrected(k: int, n: int, correction: np.ndarray, chosen: np.ndarray) -> float:
-    """What the streams let go between step k and those before are worth, less what the bounds held for them."""
+    """Worth of the streams let go between step k and those before, less what the bounds held for them."""
     value = 0.0
     for j in range(min(k, correction.shape[0])):
         if correction[k, j, 0] != 0.0:
@@ -178,42 +204,21 @@ def _corrected(k: int, n: int, correction: np.ndarray, chosen: np.ndarray) -> fl
     return value
 
 
-@kernel
-def _bound_after(
-    k: int,
-    n: int,
-    first: np.ndarray,
-    saving: np.ndarray,
-    following: np.ndarray,
-    correction: np.ndarray,
-    worth: np.ndarray,
-    most: np.ndarray,
-    demand: np.ndarray,
-    axis: np.ndarray,
-    unit: np.ndarray,
-    rows: int,
-    columns: int,
-    counts: np.ndarray,
-    start: np.ndarray,
-    table: np.ndarray,
-    total: np.ndarray,
-    room: np.ndarray,
-    state: np.ndarray,
-    chosen: np.ndarray,
-) -> float:
-    """Most that any pattern is worth that continues with n instances at step k; minus infinity where they do not fit."""
-    if n > most[k]:
+@inlined
+def _bound_after(k: int, n: int, steps: PatternSteps, table: BoundTable, worth: np.ndarray, path: _Path) -> float:
+    """Upper bound on any pattern that continues with n instances at step k; minus infinity where they do not fit."""
+    if n > steps.max_instances[k]:
         return -np.inf
     cell = 0
-    for m in range(demand.shape[1]):
-        left = room[k, m] - n * demand[k, m]
+    for m in range(steps.demand.shape[1]):
+        left = path.room[k, m] - n * steps.demand[k, m]
         if left < 0.0:
             return -np.inf
         for side in range(2):
-            if axis[side] == m:
-                last = (rows if side == 0 else columns) - 1
-                place = min(last, int(left / unit[side] + 1e-6))
-                cell += place * columns if side == 0 else place
-    row = first[k] + state[k] * counts[k] + n
-    value = total[k] + saving[row] + worth[k] * n + _corrected(k, n, correction, chosen)
-    return value + table[start[k + 1] + following[row] * rows * columns + cell]
+            if table.axis[side] == m:
+                last = (table.rows if side == 0 else table.columns) - 1
+                position = min(last, int(left / table.unit[side] + 1e-6))
+                cell += position * table.columns if side == 0 else position
+    row = steps.first[k] + path.state[k] * steps.counts[k] + n
+    value = path.total[k] + steps.saving[row] + worth[k] * n + _corrected(k, n, steps.correction, path.chosen)
+    return value + table.values[table.start[k + 1] + steps.following[row] * table.rows * table.columns + cell]

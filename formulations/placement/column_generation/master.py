@@ -24,9 +24,9 @@ class Relaxation:
     ----------
     value : float
     worth : shape (operators,)
-        What covering an instance is worth.
+        Worth of covering an instance.
     fee : shape (classes,)
-        What using a supervisor of the class costs besides its price.
+        Cost of using a supervisor of the class besides its price.
     use : shape (patterns,)
     uncovered : float
         Total use of artificial columns; above 0 where the patterns at hand cannot cover all.
@@ -41,7 +41,7 @@ class Relaxation:
 
 @dataclass
 class Pool:
-    """Patterns found so far: class, counts, and cost without prices of instances."""
+    """Patterns known so far: class, counts, and cost without prices of instances."""
 
     model: Model
     owner: list[int] = field(default_factory=list)
@@ -93,8 +93,8 @@ class Master:
 
     def restrict(self, window: Window) -> None:
         """Take another window."""
-        least = np.array([*window.class_least, window.least], float)
-        most = np.array([*window.class_most, window.most], float)
+        least = np.array([*window.class_min, window.min_supervisors], float)
+        most = np.array([*window.class_max, window.max_supervisors], float)
         rows = np.arange(self.operators, self.operators + self.classes + 1, dtype=np.int32)
         self.solver.changeRowsBounds(rows.size, rows, least, most)
 
@@ -135,14 +135,14 @@ class Master:
         self.columns = len(pool.cost)
 
     def _add(self, cost: Floats, rows: list[Ints32], entries: list[Floats]) -> None:
-        starts = np.cumsum([0, *(each.size for each in rows)])[:-1].astype(np.int32)
+        starts = np.cumsum([0, *(entries.size for entries in rows)])[:-1].astype(np.int32)
         count = len(rows)
         self.solver.addCols(
             count,
             cost,
             np.zeros(count),
             np.full(count, np.inf),
-            sum(each.size for each in rows),
+            sum(entries.size for entries in rows),
             starts,
             np.concatenate(rows),
             np.concatenate(entries),

@@ -1,4 +1,4 @@
-"""The score as patterns on classes of supervisors see it."""
+"""The score of latency-aware placement in terms of patterns on classes of supervisors."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class SupervisorClass:
         Node indices.
     capacity : shape (resources,)
         With rounding slack; at most what all instances need together.
-    most : shape (operators,)
-        Instances of each operator that one of them may hold, other operators aside.
+    max_instances : shape (operators,)
+        Upper limit on the instances of each operator that one of them may hold, other operators aside.
     """
 
     members: Ints
     capacity: Floats
-    most: Ints
+    max_instances: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Model:
     together : shape (operators, operators)
         Saved per pair of instances on the same supervisor; symmetric, the diagonal holds streams from an operator to itself.
     demand : shape (operators, resources)
-        Of one instance; resources that can be short on some class.
+        Demand of one instance; resources that can be short on some class.
     price, apart : float
-        Of a supervisor in use; of all streams when no two instances are together.
+        Price of a supervisor in use; score of all streams when no two instances are together.
     second : float
         Score per second of path latency.
     source, target : shape (forward streams,)
@@ -66,10 +66,10 @@ class Model:
 
     @property
     def largest_score(self) -> float:
-        """What no feasible placement exceeds."""
+        """Upper bound on the score of any feasible placement."""
         delay = self.compiled.delay[np.isfinite(self.compiled.delay)]
         latency = self.second * float(delay.max(initial=0.0)) * self.instances.size
-        return self.apart + self.price * sum(each.members.size for each in self.classes) + latency
+        return self.apart + self.price * sum(supervisors.members.size for supervisors in self.classes) + latency
 
     def saved(self, patterns: Ints) -> Floats:
         """Score that each pattern saves, shape (patterns,), from patterns of shape (patterns, operators)."""
@@ -77,7 +77,7 @@ class Model:
         return np.einsum("pa,ab,pb->p", patterns, pairs, patterns, optimize=True)
 
 
-def model_of(compiled: Compiled) -> Model:
+def build_model(compiled: Compiled) -> Model:
     """Classes, savings and prices of a compiled latency-aware problem."""
     instances = compiled.max_replicas
     together = np.zeros((instances.size, instances.size))
@@ -106,11 +106,11 @@ def model_of(compiled: Compiled) -> Model:
 
 def _classes(candidate: Bools, capacity: Floats, demand: Floats, instances: Ints) -> tuple[SupervisorClass, ...]:
     """Supervisors of equal capacity that the same operators may use; those that nothing fits on are left out."""
-    found: dict[bytes, list[int]] = {}
+    alike: dict[bytes, list[int]] = {}
     for u in range(capacity.shape[0]):
-        found.setdefault(capacity[u].tobytes() + candidate[:, u].tobytes(), []).append(u)
+        alike.setdefault(capacity[u].tobytes() + candidate[:, u].tobytes(), []).append(u)
     classes = []
-    for members in found.values():
+    for members in alike.values():
         room = capacity[members[0]]
         fits = np.where(demand > 0, room / np.where(demand > 0, demand, 1.0), np.inf).min(axis=1, initial=np.inf)
         most = np.where(candidate[:, members[0]], np.minimum(instances, np.floor(fits + 1e-12)), 0).astype(np.int64)

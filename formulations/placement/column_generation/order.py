@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 
-MOST_STATES = 4096
+MAX_STATES = 4096
 """Combinations of counts that are remembered at once; streams beyond that are bounded instead."""
 
 STARTS = 12
@@ -28,7 +28,7 @@ class Order:
     first : shape (operators + 1,)
         Where the rows (state, count) of each step begin in `saving` and `following`.
     saving : flat
-        What a count saves with the frontier, itself included, and its share of the bounds on streams let go.
+        Score that a count saves with the frontier, itself included, and its share of the bounds on streams let go.
     following : flat
         State after the count.
     let_go : shape (operators, operators)
@@ -43,17 +43,17 @@ class Order:
     let_go: Floats
 
 
-def order_of(together: Floats, instances: Ints) -> Order:
+def decision_order(together: Floats, instances: Ints) -> Order:
     """The best of a few greedy orders, each by least frontier, as tables.
 
-    Where the frontier would exceed `MOST_STATES`, the operator with the weakest open streams is let go: a product of
+    Where the frontier would exceed `MAX_STATES`, the operator with the weakest open streams is let go: a product of
     counts is at most the weighted mean of their squares, `n·m ≤ (n²·y/x + m²·x/y)/2` for x and y instances, with equality
     where all or no instances are there.
     """
     joined = (together > 0) & ~np.eye(instances.size, dtype=bool)
     starts = np.argsort(joined.sum(axis=1), kind="stable")[:STARTS]
     tried = [_greedy(joined, together, instances, int(start)) for start in starts]
-    sequence, frontiers, let_go = min(tried, key=lambda each: _work(each[1], instances))
+    sequence, frontiers, let_go = min(tried, key=lambda trial: _work(trial[1], instances))
     return _tables(sequence, frontiers, let_go, together, instances)
 
 
@@ -75,7 +75,7 @@ def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tup
         sequence.append(step)
         waiting = sorted(left)
         frontier = [a for a in [*frontier, step] if open_streams[a, waiting].any()]
-        while np.prod(instances[frontier] + 1.0) > MOST_STATES:
+        while np.prod(instances[frontier] + 1.0) > MAX_STATES:
             strain = np.outer(instances, instances) * together * open_streams
             weakest = min(frontier, key=lambda a: strain[a, waiting].sum())
             for b in waiting:
@@ -109,13 +109,13 @@ def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Floats, tog
         saving.append(np.outer(digits @ kept, counts) + (together[a, a] + bounded[a]) * counts**2)
         after = digits @ stride[k + 1, before]
         following.append(after[:, None] + counts * stride[k + 1, a])
-    rows = [each.size for each in saving]
+    rows = [table.size for table in saving]
     return Order(
         operators=np.array(sequence, np.int64),
         states=np.array([np.prod(instances[frontier] + 1) for frontier in frontiers], np.int64),
         first=np.cumsum([0, *rows]).astype(np.int64),
-        saving=np.concatenate([each.ravel() for each in saving]),
-        following=np.concatenate([each.ravel() for each in following]).astype(np.int64),
+        saving=np.concatenate([table.ravel() for table in saving]),
+        following=np.concatenate([table.ravel() for table in following]).astype(np.int64),
         let_go=let_go,
     )
 

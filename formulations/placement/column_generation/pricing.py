@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.formulations.placement.column_generation.grid import MOST_ENTRIES, MOST_UPDATES, grid_of
-from edrp.formulations.placement.column_generation.kernels import fill_bounds, search_patterns
+from edrp.formulations.placement.column_generation.grid import MAX_ENTRIES, MAX_UPDATES, resource_grid
+from edrp.formulations.placement.column_generation.kernels import BoundTable, PatternSteps, fill_bounds, search_patterns
 from edrp.formulations.placement.column_generation.model import Model, SupervisorClass
 from edrp.formulations.placement.column_generation.order import Order
 
@@ -18,16 +18,16 @@ COARSEST, FINEST = 32, 1024
 KEPT = 24
 """Patterns that one pricing returns at most."""
 
-PATIENCE, MOST_PATIENCE = 30_000, 1_500_000
+PATIENCE, MAX_PATIENCE = 30_000, 1_500_000
 """Nodes of a search that may find nothing before the grid is refined, and before the search is given up."""
 
 NODES_PER_SECOND = 1_000_000
-"""Of a search, about; so that time limits are kept."""
+"""Nodes that a search covers in a second, about; so that time limits are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """Patterns worth more than asked for, best last, and what no pattern is worth more than.
+    """Patterns worth more than the threshold, best last, and an upper bound on the worth of any pattern.
 
     `patterns` has shape (patterns, operators), `worth` shape (patterns,).
     """
@@ -46,14 +46,17 @@ class Pricer:
     search has ended by itself.
     """
 
-    def __init__(self, model: Model, order: Order, each: SupervisorClass) -> None:
+    def __init__(self, model: Model, order: Order, supervisors: SupervisorClass) -> None:
         self.order = order
-        steps = order.operators
-        self.most = each.most[steps]
-        self.demand = np.ascontiguousarray(model.demand[steps])
-        self.capacity = each.capacity
-        self.counts = model.instances[steps] + 1
-        self.correction = _correction(model, order)
+        operators = order.operators
+        self.steps = PatternSteps(
+            order.states, order.first, order.saving, order.following,
+            counts=model.instances[operators] + 1,
+            max_instances=supervisors.max_instances[operators],
+            demand=np.ascontiguousarray(model.demand[operators]),
+            capacity=supervisors.capacity,
+            correction=_correction(model, order),
+        )  # fmt: skip
         self.nodes = 0
         self.fineness = (2 * COARSEST, 2 * COARSEST)
         while not self._grid((self.fineness[0] // 2, self.fineness[1] // 2)):
@@ -61,15 +64,17 @@ class Pricer:
 
     def _grid(self, fineness: tuple[int, int]) -> bool:
         """Take a grid of that fineness, unless its tables were too large."""
-        grid = grid_of(self.demand, self.capacity, self.most, fineness)
+        steps = self.steps
+        grid = resource_grid(steps.demand, steps.capacity, steps.max_instances, fineness)
         cells = int(grid.cells.prod())
-        entries = int(self.order.states.sum()) * cells
-        updates = int((self.order.states[:-1] * self.counts).sum()) * cells
-        if (entries > MOST_ENTRIES or updates > MOST_UPDATES) and max(fineness) > 1:
+        entries = int(steps.states.sum()) * cells
+        updates = int((steps.states[:-1] * steps.counts).sum()) * cells
+        if (entries > MAX_ENTRIES or updates > MAX_UPDATES) and max(fineness) > 1:
             return False
         self.fineness, self.grid = fineness, grid
-        self.start = np.cumsum([0, *(self.order.states * cells)])
-        self.table = np.empty(entries)
+        start = np.cumsum([0, *(steps.states * cells)])
+        rows, columns = int(grid.cells[0]), int(grid.cells[1])
+        self.table = BoundTable(grid.axis, grid.unit, rows, columns, grid.need, start, np.empty(entries))
         self.filled: bytes | None = None
         return True
 
@@ -81,61 +86,55 @@ class Pricer:
         return self._grid((2 * first, 2 * second)) or self._grid((2 * first, second)) or self._grid((first, 2 * second))
 
     def bound(self, worth: Floats) -> float:
-        """What no pattern is worth more than, from the grid alone; `worth` of an instance, shape (operators,)."""
+        """Upper bound on the worth of any pattern, from the grid alone; `worth` of an instance, shape (operators,)."""
         self._fill(worth)
-        return float(self.table[int(self.grid.cells.prod()) - 1])
+        return float(self.table.values[int(self.grid.cells.prod()) - 1])
 
     def best(self, worth: Floats, threshold: float, seconds: float) -> Priced:
         """Some patterns worth more than the threshold, with the best one if the search is not given up."""
         patience = PATIENCE
         while True:
             at_most = self.bound(worth)
-            most_nodes = int(min(patience, 1000 + NODES_PER_SECOND * seconds))
-            patterns, values, complete, last = self._search(worth, threshold, True, most_nodes, KEPT)
+            max_nodes = int(min(patience, 1000 + NODES_PER_SECOND * seconds))
+            patterns, values, complete, last = self._search(worth, threshold, True, max_nodes, KEPT)
             if complete:
                 return Priced(patterns, values, min(at_most, last))
-            if values.size or most_nodes < patience or patience > MOST_PATIENCE:
+            if values.size or max_nodes < patience or patience > MAX_PATIENCE:
                 return Priced(patterns, values, at_most)
             if not self.refine():
                 patience *= 8
 
-    def all_above(self, worth: Floats, threshold: float, most_patterns: int, most_nodes: int) -> Priced | None:
+    def all_above(self, worth: Floats, threshold: float, max_patterns: int, max_nodes: int) -> Priced | None:
         """Every pattern worth more than the threshold; None where there are too many, or the search takes too long."""
         while True:
             at_most = self.bound(worth)
-            patterns, values, complete, _ = self._search(worth, threshold, False, most_nodes, most_patterns)
-            if complete and values.size <= most_patterns:
+            patterns, values, complete, _ = self._search(worth, threshold, False, max_nodes, max_patterns)
+            if complete and values.size <= max_patterns:
                 return Priced(patterns, values, at_most)
-            if values.size >= most_patterns or not self.refine():
+            if values.size >= max_patterns or not self.refine():
                 return None
 
     def _fill(self, worth: Floats) -> None:
         key = worth.tobytes()
         if self.filled != key:
-            order, grid = self.order, self.grid
-            self.table.fill(-np.inf)
-            fill_bounds(
-                order.states, order.first, order.saving, order.following, worth[order.operators], self.most, grid.need,
-                int(grid.cells[0]), int(grid.cells[1]), self.counts, self.start, self.table,
-            )  # fmt: skip
+            self.table.values.fill(-np.inf)
+            fill_bounds(self.steps, self.table, worth[self.order.operators])
             self.filled = key
 
     def _search(
-        self, worth: Floats, threshold: float, improve: bool, most_nodes: int, most_patterns: int
+        self, worth: Floats, threshold: float, improve: bool, max_nodes: int, max_patterns: int
     ) -> tuple[Ints, Floats, bool, float]:
-        order, grid = self.order, self.grid
-        found = np.zeros((most_patterns, order.operators.size), np.int64)
-        values = np.zeros(most_patterns)
+        operators = self.order.operators
+        by_step = np.zeros((max_patterns, operators.size), np.int64)
+        values = np.zeros(max_patterns)
         met, nodes, last = search_patterns(
-            order.first, order.saving, order.following, self.correction, worth[order.operators], self.most, self.demand,
-            self.capacity, grid.axis, grid.unit, int(grid.cells[0]), int(grid.cells[1]), self.counts, self.start, self.table,
-            threshold, improve, most_nodes, found, values,
-        )  # fmt: skip
+            self.steps, self.table, worth[operators], threshold, improve, max_nodes, by_step, values
+        )
         self.nodes += nodes
-        kept = min(met, most_patterns)
-        patterns = np.empty((kept, order.operators.size), np.int64)
-        patterns[:, order.operators] = found[:kept]
-        return patterns, values[:kept], nodes <= most_nodes and (improve or met <= most_patterns), last
+        kept = min(met, max_patterns)
+        patterns = np.empty((kept, operators.size), np.int64)
+        patterns[:, operators] = by_step[:kept]
+        return patterns, values[:kept], nodes <= max_nodes and (improve or met <= max_patterns), last
 
 
 def _correction(model: Model, order: Order) -> Floats:

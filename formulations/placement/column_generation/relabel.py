@@ -8,15 +8,15 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.column_generation.model import Model
-from edrp.formulations.placement.column_generation.relabel_kernel import path_bound, search_labels
+from edrp.formulations.placement.column_generation.relabel_kernel import ChosenPatterns, ClassMembers, path_bound, search_labels
 
-MOST_NODES = 150_000
-"""Of one search; some tenths of a second."""
+MAX_NODES = 150_000
+"""Nodes of one search; some tenths of a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """The node of each pattern (None where no path is shorter than was asked for), its longest path, and a bound on that."""
+    """The node of each pattern (None where no path is shorter than the cutoff), its longest path, and a bound on that."""
 
     node: Ints | None
     seconds: float
@@ -30,15 +30,14 @@ class Relabelling:
         self.model = model
         delay = model.compiled.delay
         self.delay = delay
-        members = [each.members for each in model.classes]
-        self.member = np.concatenate(members) if members else np.zeros(0, np.int64)
-        self.member_start = np.cumsum([0, *(each.size for each in members)])
+        members = [supervisors.members for supervisors in model.classes]
         apart = np.where(np.eye(len(delay), dtype=bool), np.inf, delay)  # patterns are on different nodes
         nodes, classes = len(delay), len(members)
-        self.from_class = np.array([apart[each].min(axis=0) for each in members]).reshape(classes, nodes)
-        self.to_class = np.array([apart[:, each].min(axis=1) for each in members]).reshape(classes, nodes)
+        self.from_class = np.array([apart[nodes_of_class].min(axis=0) for nodes_of_class in members]).reshape(classes, nodes)
+        self.to_class = np.array([apart[:, nodes_of_class].min(axis=1) for nodes_of_class in members]).reshape(classes, nodes)
         self.between = np.array([[apart[np.ix_(a, b)].min() for b in members] for a in members]).reshape(classes, classes)
-        self.twin = _twins(delay, members)
+        member = np.concatenate(members) if members else np.zeros(0, np.int64)
+        self.members = ClassMembers(member, np.cumsum([0, *(nodes.size for nodes in members)]), _twins(delay, members))
 
     def shortest(self, owner: Ints, patterns: Ints, cutoff: float = np.inf) -> Labelled:
         """The best labels with a path below the cutoff.
@@ -58,26 +57,27 @@ class Relabelling:
         alike[1:] = (owner[1:] == owner[:-1]) & (patterns[1:] == patterns[:-1]).all(axis=1)
         operator, holders = np.nonzero(patterns.T)
         start = np.searchsorted(operator, np.arange(patterns.shape[1] + 1))
-        streams = (holders, start, self.model.source, self.model.target, self.delay, self.from_class, self.to_class, self.between)
+        model = self.model
+        chosen = ChosenPatterns(
+            owner, holders, start, model.source, model.target, self.delay, self.from_class, self.to_class, self.between
+        )
         unplaced = np.full(owner.size, -1, np.int64)
-        least = path_bound(unplaced, owner, *streams, np.zeros(patterns.shape[1]))
+        least = path_bound(unplaced, chosen, np.zeros(patterns.shape[1]))
         if not least < cutoff:
             return Labelled(None, cutoff, least)
         best = unplaced.copy()
-        seconds, searched = search_labels(
-            owner, alike, self.member, self.member_start, self.twin, *streams, cutoff, MOST_NODES, best
-        )
+        seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_NODES, best)
         node = None
         if best[0] >= 0:
             node = np.empty_like(best)
             node[rank] = best
-        return Labelled(node, seconds, least if searched > MOST_NODES else seconds)
+        return Labelled(node, seconds, least if searched > MAX_NODES else seconds)
 
     def core(self, owner: Ints, patterns: Ints, seconds: float) -> Ints:
         """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""
         kept = np.arange(owner.size)
-        for each in range(owner.size):
-            fewer = kept[kept != each]
+        for position in range(owner.size):
+            fewer = kept[kept != position]
             if fewer.size and self.shortest(owner[fewer], patterns[fewer], seconds).bound >= seconds:
                 kept = fewer
         return kept
@@ -86,9 +86,9 @@ class Relabelling:
 def _twins(delay: Floats, members: list[Ints]) -> Ints:
     """For each node the one before it in its class that is as far from and to everything, or -1."""
     twin = np.full(len(delay), -1, np.int64)
-    for each in members:
-        for i, v in enumerate(each):
-            for u in each[:i][::-1]:
+    for nodes in members:
+        for i, v in enumerate(nodes):
+            for u in nodes[:i][::-1]:
                 others = np.ones(len(delay), bool)
                 others[[u, v]] = False
                 same = delay[u, v] == delay[v, u] and (delay[u, others] == delay[v, others]).all()

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from edrp.core.kernels import kernel
+from edrp.core.kernels import inlined, kernel
 
 
-@kernel
-def path_bound(
-    node: np.ndarray,
-    owner: np.ndarray,
-    holders: np.ndarray,
-    holders_start: np.ndarray,
-    source: np.ndarray,
-    target: np.ndarray,
-    delay: np.ndarray,
-    from_class: np.ndarray,
-    to_class: np.ndarray,
-    between: np.ndarray,
-    arrival: np.ndarray,
-) -> float:
-    """Longest path in seconds, where patterns without a node (-1) are as near as any member of their class may be.
+class ChosenPatterns(NamedTuple):
+    """The patterns in use and the streams between them.
 
-    Parameters
+    Attributes
     ----------
-    node, owner
-        Node (or -1) and class of each pattern in use.
+    owner
+        Class of each pattern.
     holders, holders_start
         Patterns that hold instances of each operator, in CSR form.
     source, target
@@ -34,109 +23,125 @@ def path_bound(
     delay
         Seconds between nodes.
     from_class, to_class
-        Least seconds from a member of each class to each node, and back, shape (classes, nodes).
+        Minimum of seconds from a member of each class to each node, and back, shape (classes, nodes).
     between
-        Least seconds between different members of two classes.
-    arrival
-        Scratch, shape (operators,).
+        Minimum of seconds between different members of two classes.
     """
+
+    owner: np.ndarray
+    holders: np.ndarray
+    holders_start: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    delay: np.ndarray
+    from_class: np.ndarray
+    to_class: np.ndarray
+    between: np.ndarray
+
+
+class ClassMembers(NamedTuple):
+    """The nodes of each class, in CSR form.
+
+    `twin` is the node before it, of those in the same class that are equally far from everything, or -1.
+    """
+
+    member: np.ndarray
+    start: np.ndarray
+    twin: np.ndarray
+
+
+@inlined
+def _longest_path(node: np.ndarray, chosen: ChosenPatterns, arrival: np.ndarray) -> float:
     arrival[:] = 0.0
     longest = 0.0
-    for e in range(source.size):
-        a, b = source[e], target[e]
+    for e in range(chosen.source.size):
+        a, b = chosen.source[e], chosen.target[e]
         hop = 0.0
-        for p in holders[holders_start[a] : holders_start[a + 1]]:
-            for q in holders[holders_start[b] : holders_start[b + 1]]:
+        for i in range(chosen.holders_start[a], chosen.holders_start[a + 1]):
+            p = chosen.holders[i]
+            for j in range(chosen.holders_start[b], chosen.holders_start[b + 1]):
+                q = chosen.holders[j]
                 if p == q:
                     continue
                 u, v = node[p], node[q]
                 if u >= 0 and v >= 0:
-                    least = delay[u, v]
+                    seconds = chosen.delay[u, v]
                 elif u >= 0:
-                    least = to_class[owner[q], u]
+                    seconds = chosen.to_class[chosen.owner[q], u]
                 elif v >= 0:
-                    least = from_class[owner[p], v]
+                    seconds = chosen.from_class[chosen.owner[p], v]
                 else:
-                    least = between[owner[p], owner[q]]
-                hop = max(hop, least)
+                    seconds = chosen.between[chosen.owner[p], chosen.owner[q]]
+                hop = max(hop, seconds)
         arrival[b] = max(arrival[b], arrival[a] + hop)
         longest = max(longest, arrival[b])
     return longest
 
 
 @kernel
+def path_bound(node: np.ndarray, chosen: ChosenPatterns, arrival: np.ndarray) -> float:
+    """Longest path in seconds, where patterns without a node (-1) are as near as any member of their class may be.
+
+    `node` is the node of each pattern, `arrival` is scratch of shape (operators,).
+    """
+    return _longest_path(node, chosen, arrival)
+
+
+@kernel
 def search_labels(
-    owner: np.ndarray,
-    same_as_last: np.ndarray,
-    member: np.ndarray,
-    member_start: np.ndarray,
-    twin: np.ndarray,
-    holders: np.ndarray,
-    holders_start: np.ndarray,
-    source: np.ndarray,
-    target: np.ndarray,
-    delay: np.ndarray,
-    from_class: np.ndarray,
-    to_class: np.ndarray,
-    between: np.ndarray,
-    cutoff: float,
-    most_nodes: int,
-    best: np.ndarray,
+    chosen: ChosenPatterns, same_as_last: np.ndarray, members: ClassMembers, cutoff: float, max_nodes: int, best: np.ndarray
 ) -> tuple[float, int]:
-    """Depth-first over the patterns in use, each on the members of its class, nearest bound first.
+    """Search depth-first over the patterns in use, each on the members of its class, nearest bound first.
 
     Equal patterns of a class take members in order, and of members that are equally far from everything the first free
-    one is taken: the least placement in lexicographic order survives among all that are alike.
+    one is taken: the first placement in lexicographic order survives among all that are alike.
 
     Parameters
     ----------
     same_as_last
         Whether a pattern equals the one before, class included.
-    member, member_start
-        Nodes of each class, in CSR form.
-    twin
-        The node before it, of those in the same class that are equally far from everything, or -1.
     cutoff
         Paths at least this long are not wanted.
+    max_nodes
+        Nodes after which the search is given up.
     best
-        Written: node of each pattern; untouched where nothing was found.
+        Written: node of each pattern; untouched where no path is shorter than the cutoff.
 
     Returns
     -------
     tuple
-        Seconds of the best path (the cutoff where nothing was found), and nodes searched; beyond `most_nodes` the
-        search was given up.
+        Seconds of the best path (the cutoff where there is none), and nodes searched; beyond `max_nodes` the search was
+        given up.
     """
+    owner, member, member_start, twin = chosen.owner, members.member, members.start, members.twin
     size = owner.size
     widest = 0
     for c in range(member_start.size - 1):
         widest = max(widest, member_start[c + 1] - member_start[c])
     bound = np.empty((size, widest))
     node = np.full(size, -1, np.int64)
-    place = np.full(size, -1, np.int64)
+    position = np.full(size, -1, np.int64)
     used = np.zeros(twin.size, np.bool_)
-    arrival = np.zeros(holders_start.size - 1)
+    arrival = np.zeros(chosen.holders_start.size - 1)
     searched, k, opened = 0, 0, False
     while k >= 0:
-        first, members = member_start[owner[k]], member_start[owner[k] + 1] - member_start[owner[k]]
+        first, width = member_start[owner[k]], member_start[owner[k] + 1] - member_start[owner[k]]
         if not opened:
             searched += 1
-            if searched > most_nodes:
+            if searched > max_nodes:
                 break
-            for i in range(members):
+            for i in range(width):
                 u = member[first + i]
                 bound[k, i] = np.inf
-                if used[u] or (twin[u] >= 0 and not used[twin[u]]) or (same_as_last[k] and i < place[k - 1]):
+                if used[u] or (twin[u] >= 0 and not used[twin[u]]) or (same_as_last[k] and i < position[k - 1]):
                     continue
                 node[k] = u
-                bound[k, i] = path_bound(
-                    node, owner, holders, holders_start, source, target, delay, from_class, to_class, between, arrival
-                )
+                bound[k, i] = _longest_path(node, chosen, arrival)
         elif node[k] >= 0:
             used[node[k]] = False
         node[k] = -1
         i = 0
-        for j in range(1, members):
+        for j in range(1, width):
             if bound[k, j] < bound[k, i]:
                 i = j
         if not bound[k, i] < cutoff:
@@ -151,7 +156,7 @@ def search_labels(
             opened = True
             continue
         node[k] = member[first + i]
-        place[k] = i
+        position[k] = i
         used[node[k]] = True
         bound[k, i] = np.inf
         k += 1

@@ -14,7 +14,7 @@ from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.windows import Window
 
 FINEST_GAP, COARSEST_GAP = 1e-10, 1e-4
-"""Of what a solver is asked to prove, relative to an objective between 1 and 2."""
+"""Gaps that a solver has to prove, relative to an objective between 1 and 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Candidates:
     excess : shape (patterns,)
         The same above the least of the class.
     fixed : float
-        What all instances are worth at these prices, and all streams apart: the score is this plus the costs.
+        Worth of all instances at these prices, plus all streams apart: the score is this plus the costs.
     least, limit : float
         Scores that matter: no choice scores less than one, and those above the other are not wanted.
     """
@@ -48,7 +48,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What the program found.
+    """Outcome of the program.
 
     `chosen` are indices of candidates, one per supervisor in use, or None; `bound` is what no choice that is left scores
     less than, path latency bounded from below (infinite where none is left).
@@ -77,7 +77,7 @@ class Selection:
     def __post_init__(self) -> None:
         model, pattern = self.model, self.candidates.pattern
         fits = np.where(pattern > 0, model.instances // np.maximum(pattern, 1), np.iinfo(np.int64).max).min(axis=1)
-        uses = np.minimum(fits, np.array(self.window.class_most, np.int64)[self.candidates.owner])
+        uses = np.minimum(fits, np.array(self.window.class_max, np.int64)[self.candidates.owner])
         self.scale = max(self.candidates.limit - self.candidates.least, 1e-12)
         self.column = np.repeat(np.arange(len(pattern)), uses)  # candidate of each column
         self.first = np.cumsum([0, *uses])[:-1]
@@ -127,9 +127,9 @@ class Selection:
         classes = np.argsort(owner, kind="stable")
         program.add_rows(
             "supervisors of a class", len(model.classes), [(owner[classes], use[classes], 1.0)],
-            lower=window.class_least, upper=window.class_most,
+            lower=window.class_min, upper=window.class_max,
         )  # fmt: skip
-        program.add_rows("supervisors", 1, [(0, use, 1.0)], lower=window.least, upper=window.most)
+        program.add_rows("supervisors", 1, [(0, use, 1.0)], lower=window.min_supervisors, upper=window.max_supervisors)
         again = np.flatnonzero(self.column[1:] == self.column[:-1])
         if again.size:
             rows = np.arange(again.size)

@@ -16,8 +16,8 @@ def first_fits(model: Model) -> Iterator[Ints]:
     Operators in topological order, or those with the greatest needs first; supervisors largest first, or smallest first;
     those with the fewest choices before all others.
     """
-    classes = [(u, each.capacity, each.most) for each in model.classes for u in each.members]
-    choices = np.sum([most > 0 for _, _, most in classes], axis=0)
+    classes = [(u, supervisors.capacity, supervisors.max_instances) for supervisors in model.classes for u in supervisors.members]
+    choices = np.sum([limit > 0 for _, _, limit in classes], axis=0)
     scarce = np.array([capacity for _, capacity, _ in classes])
     total = np.maximum(model.instances @ model.demand, 1e-300)
     need = (model.demand / total).max(axis=1, initial=0.0)
@@ -36,8 +36,8 @@ def _fill(model: Model, order: Ints, nodes: list[tuple[int, Floats, Ints]]) -> I
     room = {u: capacity.copy() for u, capacity, _ in nodes}
     for a in order:
         left = int(model.instances[a])
-        for u, _, most in nodes:
-            while left and counts[a, u] < most[a] and (model.demand[a] <= room[u]).all():
+        for u, _, limit in nodes:
+            while left and counts[a, u] < limit[a] and (model.demand[a] <= room[u]).all():
                 room[u] -= model.demand[a]
                 counts[a, u] += 1
                 left -= 1

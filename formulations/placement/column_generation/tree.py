@@ -14,7 +14,7 @@ from edrp.formulations.placement.column_generation.bounds import Certificate, ce
 from edrp.formulations.placement.column_generation.choices import list_choices
 from edrp.formulations.placement.column_generation.master import Master, Pool, Relaxation
 from edrp.formulations.placement.column_generation.model import Model
-from edrp.formulations.placement.column_generation.order import order_of
+from edrp.formulations.placement.column_generation.order import decision_order
 from edrp.formulations.placement.column_generation.pricing import Pricer
 from edrp.formulations.placement.column_generation.relabel import Relabelling
 from edrp.formulations.placement.column_generation.selection import Candidates, Selected, Selection
@@ -29,13 +29,13 @@ SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 10_000
 NARROWEST = 0.01
 """Fraction of the room between bound and incumbent below which it is not narrowed further."""
 
-MOST_NODES = 3_000_000
-"""Of a search that lists patterns."""
+MAX_NODES = 3_000_000
+"""Nodes of a search that lists patterns."""
 
 PROGRAM_SECONDS = 20.0
 """For the program over patterns, where the window can be split instead."""
 
-MOST_CHOICES = 60
+MAX_CHOICES = 60
 """Choices of patterns that are looked at one by one in a window."""
 
 REDUCED = 1e-9
@@ -63,8 +63,8 @@ class Search:
         self.remaining, self.report = remaining, report
         self.pool = Pool(model)
         self.relabelling = Relabelling(model)
-        order = order_of(model.together, model.instances)
-        self.pricers = [Pricer(model, order, each) for each in model.classes]
+        order = decision_order(model.together, model.instances)
+        self.pricers = [Pricer(model, order, supervisors) for supervisors in model.classes]
         self.master = Master(model, self.pool)
         self.windows, self.choices, self.listed = 0, 0, 0
         self.open: list[tuple[float, int, Window]] = []
@@ -83,13 +83,13 @@ class Search:
 
     @property
     def bound(self) -> float:
-        """What no placement scores less than, whenever the search is stopped."""
-        opened = min((each[0] for each in self.open), default=np.inf)
+        """Lower bound on the score of any placement, whenever the search is stopped."""
+        opened = min((bound for bound, _, _ in self.open), default=np.inf)
         return min(opened, self.stuck, self.current, self.incumbent.objective)
 
     def run(self) -> None:
         """Settle all windows, or as many as time allows."""
-        sizes = tuple(each.members.size for each in self.model.classes)
+        sizes = tuple(supervisors.members.size for supervisors in self.model.classes)
         fewest = fewest_supervisors(self.model)
         if fewest is None:
             self.current = np.inf
@@ -103,7 +103,7 @@ class Search:
             bound, parts = self._settle(window)
             self.windows += 1
             for part in parts:
-                heapq.heappush(self.open, (max(bound, self.model.price * part.least), next(numbers), part))
+                heapq.heappush(self.open, (max(bound, self.model.price * part.min_supervisors), next(numbers), part))
             if not parts and bound < self.target:
                 self.stuck = min(self.stuck, bound)
             self.current = np.inf
@@ -114,8 +114,8 @@ class Search:
     def offer(self, counts: Ints) -> None:
         """Take a feasible placement as patterns, and keep it, relabelled, if it is the best."""
         owner, patterns = [], []
-        for c, each in enumerate(self.model.classes):
-            for u in each.members:
+        for c, supervisors in enumerate(self.model.classes):
+            for u in supervisors.members:
                 if counts[:, u].any():
                     owner.append(c)
                     patterns.append(counts[:, u])
@@ -134,8 +134,8 @@ class Search:
         bound = max(bound, self._widen(proof, window, FEW_PATTERNS if parts else MANY_PATTERNS))
         return bound, parts if bound < self.target else []
 
-    def _widen(self, proof: Certificate, window: Window, most: int) -> float:
-        """Settle a window from its bound upwards, as far as patterns can be listed; what nothing in it scores less than.
+    def _widen(self, proof: Certificate, window: Window, max_patterns: int) -> float:
+        """Settle a window from its bound upwards, as far as patterns can be listed; returns a lower bound on its scores.
 
         Where there are too many patterns below the incumbent, a fraction of the room below it comes first: what is found
         there makes the room smaller, and where nothing is found, the bound has risen.
@@ -143,14 +143,14 @@ class Search:
         bound, share, widening = proof.bound, 1.0, False
         while bound < self.target and self.remaining() > 0:
             limit = proof.bound + share * (self.target - proof.bound)
-            listed = self._list(proof, limit, most if widening else SLIM)
+            listed = self._list(proof, limit, max_patterns if widening else SLIM)
             if listed is None:
                 if widening:
                     break
                 share, widening = (share, True) if share < NARROWEST else (0.25 * share, False)
                 continue
             before = self.incumbent.objective
-            bound = max(bound, self._choose(listed, window, PROGRAM_SECONDS if most < MANY_PATTERNS else np.inf))
+            bound = max(bound, self._choose(listed, window, PROGRAM_SECONDS if max_patterns < MANY_PATTERNS else np.inf))
             if self.incumbent.objective < before:
                 share, widening = 1.0, False
             elif share == 1.0 or bound < limit:
@@ -182,7 +182,7 @@ class Search:
                     return best, relaxation
                 master.raise_penalty()
 
-    def _list(self, proof: Certificate, limit: float, most: int) -> Candidates | None:
+    def _list(self, proof: Certificate, limit: float, max_patterns: int) -> Candidates | None:
         """Every pattern that can be part of a placement below the limit; None where they are too many."""
         owner: list[Ints] = []
         patterns: list[Ints] = []
@@ -191,12 +191,12 @@ class Search:
                 continue
             # A supervisor that costs more than the class's least by the room left below the limit is out.
             worth = self.model.price - proof.least[c] - (limit - proof.using[c]) - REDUCED
-            found = pricer.all_above(proof.worth, worth, most, MOST_NODES)
-            if found is None:
+            priced = pricer.all_above(proof.worth, worth, max_patterns, MAX_NODES)
+            if priced is None:
                 return None
-            most -= len(found.worth)
-            owner.append(np.full(len(found.worth), c, np.int64))
-            patterns.append(found.patterns)
+            max_patterns -= len(priced.worth)
+            owner.append(np.full(len(priced.worth), c, np.int64))
+            patterns.append(priced.patterns)
         pattern = np.concatenate(patterns) if patterns else np.zeros((0, self.model.instances.size), np.int64)
         self.listed = max(self.listed, len(pattern))
         return self._candidates(np.concatenate(owner) if owner else np.zeros(0, np.int64), pattern, proof, limit)
@@ -207,7 +207,7 @@ class Search:
         return Candidates(owner, pattern, cost, cost - proof.least[owner], fixed, proof.bound, limit)
 
     def _choose(self, candidates: Candidates, window: Window, seconds: float) -> float:
-        """What no placement of the window scores less than, if all patterns of those below the limit are among the candidates.
+        """Lower bound on the scores in the window, if all patterns of placements below the limit are among the candidates.
 
         Better ones are kept. Where the choices are few they are all looked at, otherwise as a program has them, which may
         take so many seconds for each.
@@ -230,16 +230,16 @@ class Search:
         """Choices best first, until the bound on the others reaches the target or the limit."""
         selection, limit = Selection(self.model, candidates, window, self.least_delay), candidates.limit
         looked_at = np.inf
-        for _ in range(MOST_CHOICES):
-            found = self._select(selection, min(seconds, self.remaining()))
-            bound = min(found.bound, limit, looked_at)
-            if found.chosen is not None:
-                least = self._look_at(candidates.owner[found.chosen], candidates.pattern[found.chosen])
+        for _ in range(MAX_CHOICES):
+            selected = self._select(selection, min(seconds, self.remaining()))
+            bound = min(selected.bound, limit, looked_at)
+            if selected.chosen is not None:
+                least = self._look_at(candidates.owner[selected.chosen], candidates.pattern[selected.chosen])
                 looked_at = min(looked_at, least)
-                selection.exclude(found.chosen)
-                self._prolong(selection, found.chosen)
+                selection.exclude(selected.chosen)
+                self._prolong(selection, selected.chosen)
             halved = self.target - candidates.least < 0.5 * (limit - candidates.least)  # fewer patterns would do by now
-            if found.chosen is None or bound >= min(limit, self.target) or halved or self.remaining() <= 0:
+            if selected.chosen is None or bound >= min(limit, self.target) or halved or self.remaining() <= 0:
                 break
         return bound
 
@@ -259,15 +259,15 @@ class Search:
         """Improve the incumbent with the patterns known so far."""
         owner, pattern = np.array(self.pool.owner, np.int64), np.array(self.pool.pattern)
         candidates = self._candidates(owner, pattern, proof, self.target)
-        found = self._select(Selection(self.model, candidates, window, self.least_delay), min(3.0, 0.3 * self.remaining()))
-        if found.chosen is not None:
-            self._look_at(candidates.owner[found.chosen], candidates.pattern[found.chosen])
+        selected = self._select(Selection(self.model, candidates, window, self.least_delay), min(3.0, 0.3 * self.remaining()))
+        if selected.chosen is not None:
+            self._look_at(candidates.owner[selected.chosen], candidates.pattern[selected.chosen])
 
     def _select(self, selection: Selection, seconds: float) -> Selected:
-        found = selection.solve(seconds, 0.1 * self.gap * abs(self.incumbent.objective))
-        if found.interrupted:
+        selected = selection.solve(seconds, 0.1 * self.gap * abs(self.incumbent.objective))
+        if selected.interrupted:
             raise KeyboardInterrupt
-        return found
+        return selected
 
     def _look_at(self, owner: Ints, patterns: Ints) -> float:
         """Label a choice of patterns, keep it if it is the best, and bound what it scores."""
@@ -300,7 +300,8 @@ class Search:
 
     def _least_delays(self) -> Floats:
         """Seconds of each forward stream at least, where its ends are on different supervisors; 0 where they cannot be."""
-        between, usable = self.relabelling.between, np.array([each.most > 0 for each in self.model.classes]).T
+        between = self.relabelling.between
+        usable = np.array([supervisors.max_instances > 0 for supervisors in self.model.classes]).T
         ends = zip(self.model.source, self.model.target, strict=True)
         delays = np.array([between[np.ix_(usable[a], usable[b])].min(initial=np.inf) for a, b in ends])
         return np.where(np.isfinite(delays), delays, 0.0)

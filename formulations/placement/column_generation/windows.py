@@ -16,22 +16,22 @@ WHOLE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How many supervisors are in use: least and most in all, and of each class, shape (classes,)."""
+    """How many supervisors are in use: minimum and maximum in all, and of each class."""
 
-    least: int
-    most: int
-    class_least: tuple[int, ...]
-    class_most: tuple[int, ...]
+    min_supervisors: int
+    max_supervisors: int
+    class_min: tuple[int, ...]
+    class_max: tuple[int, ...]
 
     @property
     def empty(self) -> bool:
         """Whether no numbers of supervisors fit it."""
-        lowest, highest = sum(self.class_least), sum(self.class_most)
+        lowest, highest = sum(self.class_min), sum(self.class_max)
         return (
-            self.least > self.most
-            or lowest > self.most
-            or highest < self.least
-            or any(a > b for a, b in zip(self.class_least, self.class_most, strict=True))
+            self.min_supervisors > self.max_supervisors
+            or lowest > self.max_supervisors
+            or highest < self.min_supervisors
+            or any(a > b for a, b in zip(self.class_min, self.class_max, strict=True))
         )
 
 
@@ -47,10 +47,10 @@ def split(window: Window, use: Floats, model: Model) -> Iterator[Window]:
 
 def _enough(window: Window, model: Model) -> bool:
     """Whether the largest supervisors that a window allows have as much of each resource as all instances need."""
-    lowest, highest = np.array(window.class_least), np.array(window.class_most)
+    lowest, highest = np.array(window.class_min), np.array(window.class_max)
     for m in range(model.demand.shape[1]):
-        capacity = np.array([each.capacity[m] for each in model.classes])
-        total, left = float(lowest @ capacity), window.most - int(lowest.sum())
+        capacity = np.array([supervisors.capacity[m] for supervisors in model.classes])
+        total, left = float(lowest @ capacity), window.max_supervisors - int(lowest.sum())
         for c in np.argsort(-capacity, kind="stable"):
             taken = min(left, int(highest[c] - lowest[c]))
             total += taken * float(capacity[c])
@@ -62,43 +62,43 @@ def _enough(window: Window, model: Model) -> bool:
 
 def _parts(window: Window, use: Floats) -> Iterator[Window]:
     """By the number of supervisors first, then by that of the class that is furthest from a whole number."""
-    if window.least < window.most:
-        for least, most in _around(window.least, window.most, float(use.sum())):
-            yield replace(window, least=least, most=most)
+    if window.min_supervisors < window.max_supervisors:
+        for lower, upper in _around(window.min_supervisors, window.max_supervisors, float(use.sum())):
+            yield replace(window, min_supervisors=lower, max_supervisors=upper)
         return
     fraction = np.abs(use - np.round(use))
-    open_classes = [c for c in range(use.size) if window.class_least[c] < window.class_most[c]]
+    open_classes = [c for c in range(use.size) if window.class_min[c] < window.class_max[c]]
     if open_classes:
-        width = np.array(window.class_most) - np.array(window.class_least)
-        c = max(open_classes, key=lambda each: (round(float(fraction[each]), 6), width[each]))
-        for least, most in _around(window.class_least[c], window.class_most[c], float(use[c])):
-            lowest, highest = list(window.class_least), list(window.class_most)
-            lowest[c], highest[c] = least, most
-            yield replace(window, class_least=tuple(lowest), class_most=tuple(highest))
+        width = np.array(window.class_max) - np.array(window.class_min)
+        c = max(open_classes, key=lambda candidate: (round(float(fraction[candidate]), 6), width[candidate]))
+        for lower, upper in _around(window.class_min[c], window.class_max[c], float(use[c])):
+            lowest, highest = list(window.class_min), list(window.class_max)
+            lowest[c], highest[c] = lower, upper
+            yield replace(window, class_min=tuple(lowest), class_max=tuple(highest))
 
 
-def _around(least: int, most: int, value: float) -> list[tuple[int, int]]:
+def _around(lower: int, upper: int, value: float) -> list[tuple[int, int]]:
     """Split a range at a value: on both sides of a broken one, and apart from a whole one."""
     whole = round(value)
     if abs(value - whole) > WHOLE:
-        parts = [(least, int(np.floor(value))), (int(np.ceil(value)), most)]
+        parts = [(lower, int(np.floor(value))), (int(np.ceil(value)), upper)]
     else:
-        parts = [(least, whole - 1), (whole, whole), (whole + 1, most)]
-    kept = [(max(a, least), min(b, most)) for a, b in parts if max(a, least) <= min(b, most)]
-    return kept if len(kept) > 1 else [(least, least), (least + 1, most)]
+        parts = [(lower, whole - 1), (whole, whole), (whole + 1, upper)]
+    kept = [(max(a, lower), min(b, upper)) for a, b in parts if max(a, lower) <= min(b, upper)]
+    return kept if len(kept) > 1 else [(lower, lower), (lower + 1, upper)]
 
 
 def fewest_supervisors(model: Model) -> int | None:
     """Fewest supervisors whose resources together are enough; None where all are too few, or an operator has no room."""
     if not model.classes:
         return None
-    sizes = np.array([each.members.size for each in model.classes], np.int64)
-    room = np.array([each.most for each in model.classes]).reshape(sizes.size, model.instances.size)
+    sizes = np.array([supervisors.members.size for supervisors in model.classes], np.int64)
+    room = np.array([supervisors.max_instances for supervisors in model.classes]).reshape(sizes.size, model.instances.size)
     if (sizes @ room < model.instances).any():
         return None
     fewest = 1
     for m in range(model.demand.shape[1]):
-        capacity = np.sort(np.repeat([each.capacity[m] for each in model.classes], sizes))[::-1]
+        capacity = np.sort(np.repeat([supervisors.capacity[m] for supervisors in model.classes], sizes))[::-1]
         enough = np.cumsum(capacity) >= float(model.instances @ model.demand[:, m])
         if not enough.any():
             return None

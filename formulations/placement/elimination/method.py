@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Ints, Ints32
 from edrp.core.memory import amount
-from edrp.core.methods import Method, Options, get_method
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.model import Model, model_of
@@ -36,13 +36,22 @@ INSTEAD = "use annealing, which proves nothing"
 
 
 class Eliminate(Method):
-    """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits."""
+    """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits.
+
+    Parameters
+    ----------
+    heuristic
+        Search by steps that looks for a first deployment, such as `annealing`; None for none.
+    """
 
     name = "eliminate"
     kinds = ("edrp", "latency-aware")
     exact = True
     summary = "bound and eliminate, label search, branch and bound; the fastest proof"
     parameters = EliminationParameters
+
+    def __init__(self, heuristic: Method | None = None) -> None:
+        self.heuristic = heuristic
 
     def refusal(self, problem: PlacementProblem) -> str | None:
         """Availability counts each node once for all operators, which the bound does not model.
@@ -77,7 +86,7 @@ class Eliminate(Method):
             return Answer("infeasible", "finished")
         model = model_of(compiled)
         build_seconds = perf_counter() - options.started
-        start = _incumbent(problem, compiled, model, options, parameters)
+        start = self._incumbent(problem, model, options, parameters)
         search = Search(
             model=model,
             parameters=parameters,
@@ -95,6 +104,28 @@ class Eliminate(Method):
             interrupted, bound = True, min((box[0] for box in search.open), default=-np.inf)
         return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
 
+    def _incumbent(
+        self, problem: PlacementProblem, model: Model, options: Options, parameters: EliminationParameters
+    ) -> Incumbent:
+        """The best of the start, the current deployment and a short annealing; without any, the largest feasible value."""
+        compiled = model.compiled
+        known = [deployment for deployment in (options.start, problem.current) if deployment is not None]
+        if parameters.annealing and self.heuristic is not None:
+            # Steps, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
+            # A current deployment that is expensive to leave is an excellent start already.
+            anneals = 1 if problem.current is not None and compiled.weight["downtime"] > 0 else 3
+            steps = {"anneals": anneals, "steps": 150_000 + 20_000 * model.operators}
+            sub = replace(options.within(0.5 * options.remaining), parameters=steps)
+            decision = self.heuristic.run(problem, sub).decision
+            known += [decision] if decision is not None else []
+        best = Incumbent(largest_objective(compiled) + 1e-6)
+        for deployment in known:
+            if problem.evaluate(deployment).feasible:
+                members, objective = _measured(problem, compiled, model, deployment)
+                if objective < best.objective:
+                    best = Incumbent(objective, members)
+        return best
+
 
 def _reporter(options: Options) -> Any:
     def report(incumbent: float | None, bound: float) -> None:
@@ -102,29 +133,6 @@ def _reporter(options: Options) -> Any:
             options.progress(options.elapsed, incumbent, bound)
 
     return report
-
-
-def _incumbent(
-    problem: PlacementProblem, compiled: Compiled, model: Model, options: Options, parameters: EliminationParameters
-) -> Incumbent:
-    """The best of the start, the current deployment and a short annealing; without any, the largest feasible value."""
-    known = [deployment for deployment in (options.start, problem.current) if deployment is not None]
-    if parameters.annealing:
-        heuristic: Method = get_method("annealing", problem.kind)
-        # Steps, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
-        # A current deployment that is dear to leave is an excellent start already.
-        anneals = 1 if problem.current is not None and compiled.weight["downtime"] > 0 else 3
-        steps = {"anneals": anneals, "steps": 150_000 + 20_000 * model.operators}
-        sub = replace(options.within(0.5 * options.remaining), parameters=steps)
-        found = heuristic.run(problem, sub).decision
-        known += [found] if found is not None else []
-    best = Incumbent(largest_objective(compiled) + 1e-6)
-    for deployment in known:
-        if problem.evaluate(deployment).feasible:
-            members, objective = _measured(problem, compiled, model, deployment)
-            if objective < best.objective:
-                best = Incumbent(objective, members)
-    return best
 
 
 def _measured(problem: PlacementProblem, compiled: Compiled, model: Model, deployment: Deployment) -> tuple[list[Ints32], float]:
@@ -190,7 +198,3 @@ def _answer(
     # Bounds include the tie terms, which are below anything that counts.
     left = found.objective - bound
     return answer_with_bound(problem, compiled.deployment(counts), left, options.gap, stopped, size, build_seconds)
-
-
-METHODS = (Eliminate(),)
-"""Methods of this folder, for the registry."""

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.core.methods import Options
+from edrp.core.methods import Options, methods
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_latency_aware import random_score_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
 from edrp.formulations.placement.column_generation import order as ordering
 from edrp.formulations.placement.column_generation.bounds import certificate
-from edrp.formulations.placement.column_generation.grid import common_divisor, grid_of
-from edrp.formulations.placement.column_generation.method import ColumnGeneration
-from edrp.formulations.placement.column_generation.model import model_of
-from edrp.formulations.placement.column_generation.order import order_of
+from edrp.formulations.placement.column_generation.grid import common_divisor, resource_grid
+from edrp.formulations.placement.column_generation.model import build_model
+from edrp.formulations.placement.column_generation.order import decision_order
 from edrp.formulations.placement.column_generation.pricing import Pricer
 from edrp.formulations.placement.column_generation.relabel import Relabelling
 from edrp.formulations.placement.column_generation.tree import Search
@@ -25,7 +24,7 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
 
-METHOD = ColumnGeneration()
+METHOD = methods()["column-generation"]
 
 
 def proven(problem, *, search=False, **options):
@@ -144,7 +143,7 @@ def test_same_as_the_straight_program():
 
 def test_streams_beyond_the_memory_are_bounded_instead(monkeypatch):
     """Nothing is remembered of operators decided before: bounds are weaker, optima the same."""
-    monkeypatch.setattr(ordering, "MOST_STATES", 2)
+    monkeypatch.setattr(ordering, "MAX_STATES", 2)
     for seed in range(14):
         agrees_with_brute_force(random_score_problem(seed))
 
@@ -152,11 +151,11 @@ def test_streams_beyond_the_memory_are_bounded_instead(monkeypatch):
 @pytest.mark.parametrize("seed", range(12))
 def test_pricing_finds_all_patterns_that_plain_enumeration_finds(seed):
     problem = random_score_problem(seed)
-    model = model_of(compile_problem(problem))
-    order = order_of(model.together, model.instances)
+    model = build_model(compile_problem(problem))
+    order = decision_order(model.together, model.instances)
     worth = np.random.default_rng(seed).normal(scale=0.3, size=model.instances.size)
     for each in model.classes:
-        plain = np.array([n for n in product(*(range(most + 1) for most in each.most)) if any(n)])
+        plain = np.array([n for n in product(*(range(most + 1) for most in each.max_instances)) if any(n)])
         plain = plain[(plain @ model.demand <= each.capacity).all(axis=1)]
         value = model.saved(plain) + plain @ worth
         pricer = Pricer(model, order, each)
@@ -174,7 +173,7 @@ def test_a_grid_never_forbids_what_fits():
     for fineness in (2, 7, 32):
         demand, most = random.uniform(0.05, 0.5, (6, 3)), np.full(6, 2)
         capacity = np.array([1.0, 0.7, 1.3])
-        grid = grid_of(demand, capacity, most, (fineness, 2 * fineness))
+        grid = resource_grid(demand, capacity, most, (fineness, 2 * fineness))
         plain = np.array(list(product(range(3), repeat=6)))
         fits = plain[(plain @ demand <= capacity).all(axis=1)]
         assert (fits @ grid.need < grid.cells).all()
@@ -184,9 +183,9 @@ def test_a_grid_never_forbids_what_fits():
 def test_bounds_hold_at_every_window():
     """Any prices prove a bound; the optimum lies above it."""
     problem = random_score_problem(3)
-    model = model_of(compile_problem(problem))
+    model = build_model(compile_problem(problem))
     best, _ = brute_force_score(problem)
-    order = order_of(model.together, model.instances)
+    order = decision_order(model.together, model.instances)
     sizes = tuple(each.members.size for each in model.classes)
     window = Window(0, sum(sizes), (0,) * len(sizes), sizes)
     for seed in range(5):
@@ -201,7 +200,7 @@ def test_labels_are_the_best_of_all_permutations():
     """Against every assignment of patterns to the supervisors of their classes."""
     problem = paper_problem("T-R2", 0.7)
     compiled = compile_problem(problem)
-    model = model_of(compiled)
+    model = build_model(compiled)
     counts = compiled.counts(proven(problem).decision)
     used = [(c, u) for c, each in enumerate(model.classes) for u in each.members if counts[:, u].any()]
     owner, patterns = np.array([c for c, _ in used]), np.array([counts[:, u] for _, u in used])
