@@ -24,8 +24,9 @@ from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem
 from edrp.heuristics.placement.search.instance_engine import ScoreEngine
 from edrp.placement.compilation import compile_problem
 from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
-from edrp.validation.papers.edrp.printed_tables import claim_in_words
 from edrp.validation.papers.latency_aware import table_4
+from edrp.validation.report.statements import print_statements
+from edrp.validation.report.tables import print_tables
 
 app = typer.Typer(add_completion=False, help=__doc__)
 console = Console()
@@ -75,9 +76,8 @@ def fresh(first: int = 100, count: int = 30, loads: str = "0.2,0.4,0.7") -> None
     """Generated topologies; most of the time goes into the proofs."""
     chosen = [float(load) for load in loads.split(",")]
     found = table_4.fresh_cells(range(first, first + count), loads=chosen)
-    console.print(table_4.time_table(found), table_4.gap_table(found))
-    for claim in table_4.claims_4(found):
-        console.print(claim_in_words(claim))
+    print_tables(console, table_4.time_table(found), table_4.gap_table(found))
+    print_statements(console, table_4.statements_4(found))
 
 
 @app.command()

@@ -30,9 +30,7 @@ LAYERED = ((10, 24, 2.0), (15, 24, 2.0), (15, 16, 2.0), (20, 24, 2.0), (30, 50, 
 ROOMY = tuple((operators, nodes, 4.0) for operators, nodes, _ in LAYERED)
 
 
-def timed(
-    problem: edrp.EdrpProblem, method: str = "eliminate", time_limit: float | None = None
-) -> tuple[edrp.Solution, float]:
+def timed(problem: edrp.EdrpProblem, method: str = "eliminate", time_limit: float | None = None) -> tuple[edrp.Solution, float]:
     """Solve and measure; the first call of a kernel must be behind us."""
     begin = perf_counter()
     solution = edrp.solve(problem, method, time_limit=time_limit)
@@ -45,9 +43,7 @@ def warm() -> None:
 
 
 @app.command()
-def debs(
-    largest: int = 200, highs: Annotated[float, typer.Option(help="seconds for the compact program")] = 20.0
-) -> None:
+def debs(largest: int = 200, highs: Annotated[float, typer.Option(help="seconds for the compact program")] = 20.0) -> None:
     """The DEBS 2015 application on geometric networks, proven."""
     warm()
     table = Table("nodes", "replicas", "tuples/s", "status", "seconds", "compact on highs", title="DEBS 2015 application")

@@ -51,9 +51,7 @@ def build(tables: Tables) -> Any:
     def path(model: Any, p: int) -> Any:
         on, legs = paths[p]
         waiting = pyo.quicksum(latency[i][u] * x[i, u] for i in on for u in range(sizes[i]))
-        moving = pyo.quicksum(
-            delay[e][u][v] * y[e, u, v] for e in legs for u in source[e] for v in target[e] if delay[e][u][v]
-        )
+        moving = pyo.quicksum(delay[e][u][v] * y[e, u, v] for e in legs for u in source[e] for v in target[e] if delay[e][u][v])
         return model.r >= waiting + moving
 
     model.one_configuration = pyo.Constraint(operators, rule=one_configuration)

@@ -24,9 +24,7 @@ def read(problem: Any) -> Callable[[], object]:
 
 
 register(
-    BenchSpec(
-        "placement", placement, PLACEMENTS | LARGER, {"read": read, "evaluate": partial(evaluated, "greedy", "deployment")}
-    )
+    BenchSpec("placement", placement, PLACEMENTS | LARGER, {"read": read, "evaluate": partial(evaluated, "greedy", "deployment")})
 )
 register(
     BenchSpec(

@@ -75,7 +75,5 @@ register(BenchSpec("compact program", placement, PLACEMENTS, program_phases("com
 register(BenchSpec("literal program", placement, PLACEMENTS, program_phases("literal", solve=False)))
 register(BenchSpec("restricted program", grown, PLACEMENTS, program_phases("restricted", solve=True)))
 register(
-    BenchSpec(
-        "intervals program", migration, {"16 tasks": (16, 3), "64 tasks": (64, 8)}, program_phases("intervals", solve=True)
-    )
+    BenchSpec("intervals program", migration, {"16 tasks": (16, 3), "64 tasks": (64, 8)}, program_phases("intervals", solve=True))
 )

@@ -83,7 +83,7 @@ def _command(options: dict[str, Any]) -> str:
 
 
 def _print(found: Benchmark) -> None:
-    from edrp.validation.benchmark.words import counted, duration, percent
+    from edrp.validation.benchmark.formatting import counted, duration, percent
 
     console = output()
     columns = ("method", "feasible", "proven", "median gap", "mean gap", "worst gap", "median time", "failed")

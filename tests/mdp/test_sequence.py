@@ -115,9 +115,7 @@ def test_pairs_of_classes_are_searched_completely() -> None:
         m = int(generator.integers(1, 8))
         tasks = Tasks.of(generator.random(m), generator.integers(0, 4, m) if generator.integers(2) else generator.random(m))
         allow_empty = bool(generator.integers(2))
-        classes = [
-            (int(generator.integers(1, 6)), tasks.work.sum() * generator.choice([0.5, 0.7, 1.1])) for _ in range(2)
-        ]
+        classes = [(int(generator.integers(1, 6)), tasks.work.sum() * generator.choice([0.5, 0.7, 1.1])) for _ in range(2)]
         left, right = (Trie.of(tasks.work_before, *each, allow_empty) for each in classes)
         if left.count * right.count == 0:
             continue
@@ -174,9 +172,7 @@ def test_more_partitions_than_can_be_listed() -> None:
     course = skewed_course(1, 48, (6, 12), 8, 1.0)
     assert sum(step.members.count for step in course.steps) > 1e9
     weak = greedy_path(course)
-    costs = [
-        search_by_prices(course, float(course.costs(weak).sum()), weak, threads=threads, seed=threads) for threads in (1, 2)
-    ]
+    costs = [search_by_prices(course, float(course.costs(weak).sum()), weak, threads=threads, seed=threads) for threads in (1, 2)]
     assert all(search.proven for search in costs)
     assert costs[0].cost == pytest.approx(costs[1].cost)
 

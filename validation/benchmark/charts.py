@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from edrp.validation.benchmark.curves import Curve
+from edrp.validation.benchmark.formatting import duration, percent
 from edrp.validation.benchmark.measures import by_instance
-from edrp.validation.benchmark.words import duration, percent
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D", "#8C6D1F", "#882255", "#44AA99")
 """Okabe and Ito's palette, told apart by colour-blind eyes, its yellow replaced by one that shows on white; then two of Tol's."""

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from edrp.core.methods import methods
-from edrp.validation.benchmark.statistics import TIE, mean_interval
+from edrp.validation.benchmark.statistics import TIE, bootstrap_mean
 
 OPTIMAL = 1e-6
 """Relative: an answer this close to the proven optimum is optimal."""
@@ -146,7 +146,7 @@ def summary_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _line(own: pd.DataFrame, each: pd.DataFrame) -> dict[str, Any]:
     gaps = each["gap"].dropna()
-    low, high = mean_interval(gaps) or (np.nan, np.nan)
+    interval = bootstrap_mean(gaps)
     worst = compared_runs(own)["gap"].max()
     infeasible = own[own["infeasible"].astype(bool)]
     return {
@@ -159,8 +159,8 @@ def _line(own: pd.DataFrame, each: pd.DataFrame) -> dict[str, Any]:
         "near": each["near"].mean(),
         "median_gap": gaps.median(),
         "mean_gap": gaps.mean(),
-        "mean_gap_low": low,
-        "mean_gap_high": high,
+        "mean_gap_low": np.nan if interval.low is None else interval.low,
+        "mean_gap_high": np.nan if interval.high is None else interval.high,
         "p90_gap": gaps.quantile(0.9),
         "worst_gap": worst,
         "median_seconds": each["seconds"].median(),

@@ -1,106 +1,136 @@
-"""One self-contained page: everything inlined, nothing fetched."""
+"""The report of a benchmark as a page, and its tables as files."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pandas as pd
-import plotly.io
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
+from edrp.core.files import write_whole
+from edrp.validation.benchmark.formatting import counted
 from edrp.validation.benchmark.recheck import Alarm
-from edrp.validation.benchmark.sections import Part, Section
-from edrp.validation.benchmark.table import Table, facts_table
+from edrp.validation.benchmark.sections import KindComparison
 from edrp.validation.benchmark.tables import reason_table
+from edrp.validation.report.page import Page, Section, how_run, render
+from edrp.validation.report.tables import Table
 
-TEMPLATE = "report.html.jinja"
-CHART = {"displayModeBar": False, "displaylogo": False, "responsive": True}
+SHOWN_ALARMS = 50
 REASONS = {
     "failed": "Failed: a broken instance, a crash or a defect",
     "refused": "Refused: the method cannot express the problem",
     "nothing found": "Nothing found, though the instance is not proven infeasible",
 }
 
+TERMS = {
+    "Reference": (
+        "What all answers to an instance are compared with: the optimum, where any method proved it; else the best "
+        "lower bound of any method; else the best answer of any method."
+    ),
+    "Gap": (
+        "(objective − reference) / |objective|: the share of the objective that a perfect answer would save, at most. "
+        "Between 0 and 100 %."
+    ),
+    "Feasible answer": (
+        "Share of the instances for which the method has an answer within all limits. Instances proven infeasible, "
+        "and those that the method refuses, are left out."
+    ),
+    "Proven optimal": ("Share of the instances for which the method itself proved its answer optimal."),
+    "At known optimum": (
+        "Share of the instances with a known optimum where the answer is within 10⁻⁶ of it, proven by this method or not."
+    ),
+    "Mean gap": (
+        "Over the instances answered, each the mean over the seeds; the interval is a 95 % bootstrap confidence "
+        "interval (bias-corrected and accelerated, 2000 resamples)."
+    ),
+    "Boxes": (
+        "From the lower to the upper quartile with the median between; whiskers reach the last value within 1.5 times "
+        "the box, points are instances."
+    ),
+    "Time": (
+        "To build tables and programs and to solve, on one core, without reading the instance and checking the "
+        "answer. The first run of a process includes loading its compiled code."
+    ),
+}
+"""Explanations of the words that the report uses."""
 
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """What was run.
 
-    Attributes
+def write_tables(out: Path, runs: pd.DataFrame, comparisons: Sequence[KindComparison]) -> None:
+    """Write `runs`, `summary` and `pairs`, each as `.parquet` and `.csv`; fractions and SI units throughout."""
+    lines = [
+        {"kind": comparison.kind, **line}
+        for comparison in comparisons
+        for line in comparison.summary.reset_index().to_dict("records")
+    ]
+    pairs = [{"kind": comparison.kind, **asdict(test)} for comparison in comparisons for test in comparison.tests]
+    tables = {"runs": runs.drop(columns="trace"), "summary": pd.DataFrame(lines), "pairs": pd.DataFrame(pairs)}
+    for name, table in tables.items():
+        table.to_parquet(out / f"{name}.parquet", index=False)
+        table.to_csv(out / f"{name}.csv", index=False)
+
+
+def write_page(
+    path: Path,
+    title: tuple[str, str],
+    runs: pd.DataFrame,
+    comparisons: Sequence[KindComparison],
+    alarms: Sequence[Alarm],
+    command: str,
+    settings: Mapping[str, str],
+) -> None:
+    """Write the page.
+
+    Parameters
     ----------
-    title, summary
-        Of the suite.
+    path
+        HTML file.
+    title
+        Title and summary of the suite.
+    runs, comparisons, alarms
+        Findings.
     command
-        How it can be repeated.
-    settings, machine, versions
+        Repeats the run.
+    settings
         Names and values.
     """
+    reasons = reason_tables(runs)
+    none = () if reasons else ("There are none: every method answered every instance that has an answer.",)
+    sections = [
+        *([_alarm_section(alarms)] if alarms else []),
+        *(comparison.section for comparison in comparisons),
+        Section("Failures and refusals", none, tables=reasons),
+        how_run(command, settings),
+        Section("What the words mean", terms=TERMS),
+    ]
+    drawn = any(part.figure is not None for section in sections for part in section.parts)
+    script = get_plotlyjs() if drawn else ""
+    write_whole(path, render(Page(*title, (), sections, datetime.now(UTC), status=counts_text(runs), script=script)))
 
-    title: str
-    summary: str
-    command: str
-    settings: dict[str, str]
-    machine: dict[str, str]
-    versions: dict[str, str]
-    finished: datetime
 
-
-def render(heading: Heading, runs: pd.DataFrame, sections: Sequence[Section], alarms: Sequence[Alarm]) -> str:
-    """The page as HTML."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["code"] = quoted
-    template = environment.from_string(files("edrp.validation.benchmark").joinpath(TEMPLATE).read_text(encoding="utf-8"))
-    numbered = iter(range(10_000))
-    charts = {id(part): _chart(part, next(numbered)) for section in sections for part in section.parts if part.figure is not None}
-    return template.render(
-        heading=heading,
-        counts=counts_in_words(runs),
-        sections=sections,
-        charts=charts,
-        chart_of=lambda part: charts.get(id(part)),
-        alarms=alarms,
-        reasons=reason_tables(runs),
-        facts=[
-            facts_table("Settings", heading.settings),
-            facts_table("Machine", heading.machine),
-            facts_table("Versions", heading.versions),
-        ],
-        plotly=Markup(get_plotlyjs()) if charts else "",
+def _alarm_section(alarms: Sequence[Alarm]) -> Section:
+    claims = "claim does" if len(alarms) == 1 else "claims do"
+    shown = [f"`{alarm.method}` on `{alarm.id}`, seed {alarm.run_seed}: {alarm.what}" for alarm in alarms[:SHOWN_ALARMS]]
+    more = [f"and {len(alarms) - SHOWN_ALARMS} more"] if len(alarms) > SHOWN_ALARMS else []
+    warning = (
+        "An answer beats what was proven, or does not evaluate to what was claimed. Nothing below can be trusted for these "
+        "instances. Please report it."
     )
+    return Section(f"Defect: {len(alarms)} {claims} not hold", [warning, *shown, *more], alarming=True)
 
 
-def counts_in_words(runs: pd.DataFrame) -> str:
+def counts_text(runs: pd.DataFrame) -> str:
     """How much was run."""
-    names = ("method", "id", "run_seed")
-    methods, instances, seeds = (int(runs[name].nunique()) for name in names)
-    plural = ["" if count == 1 else "s" for count in (instances, methods, seeds, len(runs))]
-    return f"{instances} instance{plural[0]}, {methods} method{plural[1]}, {seeds} seed{plural[2]}: {len(runs)} run{plural[3]}"
+    names = {"instance": "id", "method": "method", "seed": "run_seed"}
+    return (
+        ", ".join(counted(int(runs[column].nunique()), name) for name, column in names.items()) + f": {counted(len(runs), 'run')}"
+    )
 
 
 def reason_tables(runs: pd.DataFrame) -> list[Table]:
-    """What failed, was refused or found nothing, with reasons."""
-    counted = runs[~(runs["infeasible"].astype(bool) & (runs["outcome"] == "nothing found"))]
-    tables = [reason_table(counted, outcome, caption) for outcome, caption in REASONS.items()]
+    """Tables of what failed, was refused or found nothing, with reasons."""
+    shown = runs[~(runs["infeasible"].astype(bool) & (runs["outcome"] == "nothing found"))]
+    tables = [reason_table(shown, outcome, caption) for outcome, caption in REASONS.items()]
     return [table for table in tables if table is not None]
-
-
-def quoted(text: str) -> Markup:
-    """A sentence with what stands between backticks as code.
-
-    >>> quoted("`a<b` is best")
-    Markup('<code>a&lt;b</code> is best')
-    """
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
-
-
-def _chart(part: Part, index: int) -> Markup:
-    html = plotly.io.to_html(
-        part.figure, full_html=False, include_plotlyjs=False, config=CHART, div_id=f"chart-{index}", default_height="100%"
-    )
-    return Markup(html)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +14,19 @@ import pyarrow.compute as pc
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task, choices_of, seeds_of
-from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
-from edrp.core.files import write_whole
+from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.datasets.families.registry import FAMILIES, generate
 from edrp.validation.benchmark.recheck import Alarm, alarms_of, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
+from edrp.validation.report.page import require_packages
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
 
 ROWS, REPORT = "rows", "report.html"
-PACKAGES = ("jinja2", "pandas", "plotly")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,28 +138,20 @@ def write_benchmark(
         That repeats the run.
     """
     require_report_packages()
-    from edrp.validation.benchmark import files, machine, report
+    from edrp.validation.benchmark import report
     from edrp.validation.benchmark.measures import UNREADABLE, runs_of
-    from edrp.validation.benchmark.sections import section_of
+    from edrp.validation.benchmark.sections import compare_kind
 
     alarms = tuple(alarms_of(rows, instances))
     runs = runs_of(rows)
     kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
-    sections = [section_of(kind, runs[runs["kind"] == kind]) for kind in kinds]
-    heading = report.Heading(
-        title=f"Benchmark {suite.name}",
-        summary=f"{suite.summary[:1].upper()}{suite.summary[1:]}",
-        command=command,
-        settings={**settings, "evaluated once more": _evaluated(kinds)},
-        machine=machine.machine(),
-        versions=machine.versions(),
-        finished=datetime.now(UTC),
-    )
+    comparisons = [compare_kind(kind, runs[runs["kind"] == kind]) for kind in kinds]
     out.mkdir(parents=True, exist_ok=True)
-    files.write_tables(out, runs, sections)
-    page = out / REPORT
-    write_whole(page, report.render(heading, runs, sections, alarms))
-    return Benchmark(page, runs, {section.kind: section.summary for section in sections}, alarms)
+    report.write_tables(out, runs, comparisons)
+    title = (f"Benchmark {suite.name}", f"{suite.summary[:1].upper()}{suite.summary[1:]}")
+    settings = {**settings, "evaluated once more": _evaluated(kinds)}
+    report.write_page(out / REPORT, title, runs, comparisons, alarms, command, settings)
+    return Benchmark(out / REPORT, runs, {comparison.kind: comparison.summary for comparison in comparisons}, alarms)
 
 
 def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
@@ -186,16 +175,14 @@ def _kind(instance: Problem | str) -> str:
 
 
 def require_report_packages() -> None:
-    """Refuse to go on without what the report is made with.
+    """Refuse to go on without the packages that the report needs.
 
     Raises
     ------
     BackendUnavailableError
         Naming the extra to install.
     """
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise BackendUnavailableError(f'the report needs the package {missing[0]}: pip install "edrp[report]"')
+    require_packages(jinja2="report", pandas="report", plotly="report")
 
 
 def _evaluated(kinds: Sequence[str]) -> str:

@@ -1,47 +1,40 @@
-"""The parts of the report: one section per kind of problem, each chart with a sentence of what it shows."""
+"""One section of the report per kind of problem, each chart with a sentence on it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import pandas as pd
 import plotly.graph_objects as go
+import plotly.io
 
 from edrp.core.methods import methods
-from edrp.validation.benchmark import charts, words
+from edrp.validation.benchmark import charts, sentences
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
+from edrp.validation.benchmark.formatting import counted, listed
 from edrp.validation.benchmark.measures import by_instance, families_of, summary_of
 from edrp.validation.benchmark.statistics import PairedTest, paired_tests
-from edrp.validation.benchmark.table import Table
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table
+from edrp.validation.report.page import Figure, Section
+from edrp.validation.report.tables import Table
 
+CHART = {"displayModeBar": False, "displaylogo": False, "responsive": True}
 OBJECTIVE_FACTOR, TIME_FACTOR = 1.1, 10.0
 """Factors of the best that the sentences on performance profiles speak of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A heading, sentences, a chart (or none) and a table (or none)."""
-
-    heading: str
-    sentences: tuple[str, ...]
-    figure: go.Figure | None = None
-    table: Table | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Everything about one kind of problem.
+class KindComparison:
+    """The comparison of methods on one kind of problem.
 
     Attributes
     ----------
     kind
         Of problem.
-    heading, verdicts
+    section
         Which method wins, by how much, at what price.
-    parts
-        In order.
     summary
         One line per method.
     tests
@@ -49,15 +42,13 @@ class Section:
     """
 
     kind: str
-    heading: str
-    verdicts: tuple[str, ...]
-    parts: tuple[Part, ...]
+    section: Section
     summary: pd.DataFrame
     tests: tuple[PairedTest, ...]
 
 
-def section_of(kind: str, runs: pd.DataFrame) -> Section:
-    """The section on the runs of one kind of problem."""
+def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
+    """Compare methods by the runs of one kind of problem."""
     summary = summary_of(runs)
     order = [str(name) for name in summary.index]
     styles = charts.Styles(order)
@@ -69,9 +60,22 @@ def section_of(kind: str, runs: pd.DataFrame) -> Section:
         _times(runs, summary, order, styles),
         *_profiles(runs, order, styles),
         _over_time(runs, order, styles),
-        Part("Paired comparison", (words.test_words(tests), TEST_NOTE), None, test_table(tests) if tests else None),
+        _part("Paired comparison", (sentences.test_sentence(tests), TEST_NOTE), None, test_table(tests) if tests else None),
     ]
-    return Section(kind, _heading(kind, runs), tuple(words.verdict(kind, summary, exact)), tuple(parts), summary, tests)
+    verdicts = sentences.verdicts(kind, summary, exact)
+    return KindComparison(
+        kind, Section(_heading(kind, runs), verdicts=verdicts, parts=parts, label=f"Kind {kind}"), summary, tests
+    )
+
+
+def _part(heading: str, text: Sequence[str], chart: go.Figure | None = None, table: Table | None = None) -> Section:
+    """A heading, a sentence with notes, a chart (or none) and a table (or none)."""
+    figure = None
+    if chart is not None:
+        name = f"chart-{crc32(chart.to_json().encode())}"  # the same page for the same runs
+        html = plotly.io.to_html(chart, full_html=False, include_plotlyjs=False, config=CHART, div_id=name, default_height="100%")
+        figure = Figure(f"{heading}: {text[0]}", html=html)
+    return Section(heading, text[:1], notes=text[1:], figure=figure, tables=() if table is None else (table,))
 
 
 TEST_NOTE = (
@@ -85,7 +89,7 @@ def _heading(kind: str, runs: pd.DataFrame) -> str:
     instances = runs["id"].nunique()
     infeasible = runs.loc[runs["infeasible"].astype(bool), "id"].nunique()
     proven = f", {infeasible} of them proven infeasible and left out of all shares" if infeasible else ""
-    return f"Kind {kind}: {words.counted(instances, 'instance')}{proven}"
+    return f"Kind {kind}: {counted(instances, 'instance')}{proven}"
 
 
 def _gaps(runs: pd.DataFrame, order: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -94,45 +98,48 @@ def _gaps(runs: pd.DataFrame, order: Sequence[str]) -> dict[str, dict[str, float
     return {name: {str(key): float(value) for key, value in gaps.loc[name].items()} for name in order if name in there}
 
 
-def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Part:
+def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
     figure = charts.gap_boxes(runs, order, styles) if runs["gap"].notna().any() else None
-    sentences = (words.gap_words(summary, runs), words.reference_words(runs))
-    return Part(f"Gap to {words.reference_name(runs)}", sentences, figure, quality_table(summary))
+    text = (sentences.gap_sentence(summary, runs), sentences.reference_sentence(runs))
+    return _part(f"Gap to {sentences.reference_name(runs)}", text, figure, quality_table(summary))
 
 
-def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Part]:
+def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Section]:
     families = families_of(runs)
     wins = {name: sum(name in cells and cells[name].wins for cells in families.values()) for name in order}
     if len(families) < 2 or len(order) < 2 or not any(wins.values()):
         return []
-    most = max(wins.values())
-    names = [name for name in order if wins[name] == most]
+    highest = max(wins.values())
+    names = [name for name in order if wins[name] == highest]
     has, ties = ("has", "") if len(names) == 1 else ("have", ", ties counted for each")
-    sentence = f"{words.listed(names)} {has} the least mean gap in {most} of {len(families)} families{ties}."
-    return [Part("Which method wins where", (sentence,), None, family_table(families, order))]
+    sentence = f"{listed(names)} {has} the least mean gap in {highest} of {len(families)} families{ties}."
+    return [_part("Which method wins where", (sentence,), None, family_table(families, order))]
 
 
-def _times(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Part:
+def _times(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
     figure = charts.time_boxes(runs, order, styles) if by_instance(runs)["seconds"].notna().any() else None
-    return Part("Time", (words.time_words(summary),), figure, time_table(summary))
+    return _part("Time", (sentences.time_sentence(summary),), figure, time_table(summary))
 
 
-def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> list[Part]:
+def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> list[Section]:
     if not runs["gap"].notna().any() or len(order) < 2:
         return []
     objective, seconds = objective_profiles(runs), time_profiles(runs)
     objective, seconds = ({name: curves[name] for name in order if name in curves} for curves in (objective, seconds))
     figure = charts.profile_chart(objective, styles, "objective, as a factor of the best answer", 10.0) if objective else None
     return [
-        Part(
+        _part(
             "Performance profile of the objective",
-            (words.profile_words(objective, OBJECTIVE_FACTOR, ("has the best answer", "have the best answer")), PROFILE_NOTE),
+            (
+                sentences.profile_sentence(objective, OBJECTIVE_FACTOR, ("has the best answer", "have the best answer")),
+                PROFILE_NOTE,
+            ),
             figure,
         ),
-        Part(
+        _part(
             "Performance profile of the time",
             (
-                words.profile_words(seconds, TIME_FACTOR, FASTEST),
+                sentences.profile_sentence(seconds, TIME_FACTOR, FASTEST),
                 "A good answer is at most 1 % worse than the best of any method; a method without one has failed.",
             ),
             charts.profile_chart(seconds, styles, "time, as a factor of the fastest", 1e6),
@@ -144,7 +151,7 @@ FASTEST = ("is the fastest to a good answer", "are the fastest to a good answer"
 PROFILE_NOTE = "A curve tells on what share of the instances a method stays within a factor of the best one; higher is better."
 
 
-def _over_time(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Part:
+def _over_time(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
     curves, ends = gap_over_time(runs), one_shot(runs)
     figure = charts.over_time_chart(curves, ends, order, styles) if ends else None
-    return Part("Gap over time", (words.over_time_words(curves, ends),), figure)
+    return _part("Gap over time", (sentences.over_time_sentence(curves, ends),), figure)

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from edrp.core.arrays import Floats
+from edrp.validation.report.estimates import CONFIDENCE, RESAMPLES, Estimate
 
-CONFIDENCE = 0.95
-RESAMPLES = 2000
 TIE = 1e-9
 """Gaps that differ by no more than this are equal."""
 
@@ -51,37 +50,28 @@ class PairedTest:
     effect: float | None
 
 
-def mean_interval(values: ArrayLike, seed: int = 0) -> tuple[float, float] | None:
-    """Bootstrap confidence interval (95 %, bias-corrected and accelerated) of a mean.
-
-    Parameters
-    ----------
-    values
-        Shape (n,).
-    seed
-        Of the resampling.
-
-    Returns
-    -------
-    tuple or None
-        Both ends; None for fewer than two values, of which nothing can be said.
+def bootstrap_mean(values: ArrayLike, seed: int = 0) -> Estimate:
+    """The mean of a sample with its bias-corrected and accelerated bootstrap interval, for skewed samples.
 
     Examples
     --------
-    >>> mean_interval([3.0, 3.0, 3.0])
-    (3.0, 3.0)
-    >>> low, high = mean_interval([1.0, 2.0, 3.0, 4.0, 50.0])
-    >>> low < 12 < high
+    >>> bootstrap_mean([3.0, 3.0, 3.0])
+    Estimate(mean=3.0, low=3.0, high=3.0)
+    >>> estimate = bootstrap_mean([1.0, 2.0, 3.0, 4.0, 50.0])
+    >>> estimate.low < 12 < estimate.high
     True
     """
     data = np.asarray(values, dtype=np.float64)
+    mean = float(data.mean()) if data.size else float("nan")
     if data.size < 2:
-        return None
+        return Estimate(mean, None, None)
     if np.ptp(data) == 0:
-        return float(data[0]), float(data[0])
-    generator = np.random.default_rng(seed)
-    found = stats.bootstrap((data,), np.mean, n_resamples=RESAMPLES, confidence_level=CONFIDENCE, rng=generator, batch=200)
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+        return Estimate(mean, float(data[0]), float(data[0]))
+    random = np.random.default_rng(seed)
+    interval = stats.bootstrap(
+        (data,), np.mean, n_resamples=RESAMPLES, confidence_level=CONFIDENCE, rng=random, batch=200
+    ).confidence_interval
+    return Estimate(mean, float(interval.low), float(interval.high))
 
 
 def paired_tests(gaps: Mapping[str, Mapping[str, float]]) -> list[PairedTest]:

@@ -1,4 +1,4 @@
-"""The tables of the report, every cell a text."""
+"""Tables of a benchmark's report."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from edrp.validation.benchmark.formatting import GLUE, duration, number, p_value, percent
 from edrp.validation.benchmark.measures import FamilyCell
 from edrp.validation.benchmark.statistics import PairedTest
-from edrp.validation.benchmark.table import Table
-from edrp.validation.benchmark.words import GLUE, NONE, duration, number, p_value, percent
+from edrp.validation.report.formatting import NONE
+from edrp.validation.report.tables import Table
 
 NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d[\d,]*(\.\d+)?(e[-+]?\d+)?"
 """Reasons that differ only in numbers, such as those of operators o1 and o2, are one; the 2 of ds2 is part of a word."""
+
+MAX_OPEN_ROWS = 20
+"""Rows of a table up to which it is not folded up."""
 
 SHOWN_IDS = 6
 """Ids that are named for one reason; the rest are counted."""
@@ -39,11 +43,11 @@ def quality_table(summary: pd.DataFrame) -> Table:
         "Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", f"Within 1{GLUE}%",
         "Median gap", f"Mean gap (95{GLUE}% interval)", f"90{GLUE}% quantile", "Worst gap",
     )  # fmt: skip
-    return Table("Answers and their gaps, closest method first", columns, rows, columns[1:])
+    return _table("Answers and their gaps, closest method first", columns, rows)
 
 
 def time_table(summary: pd.DataFrame) -> Table:
-    """What each method costs."""
+    """Times by method."""
     rows = tuple(
         (
             str(method),
@@ -57,12 +61,8 @@ def time_table(summary: pd.DataFrame) -> Table:
         for method, own in summary.sort_values("median_seconds", kind="stable").iterrows()
     )
     columns = ("Method", "Median", f"90{GLUE}% quantile", "Median to build", "Median to solve", "Runs", "All runs together")
-    return Table(
-        "Time of one core, fastest method first; all runs together with reading, checking and explaining",
-        columns,
-        rows,
-        columns[1:],
-    )
+    caption = "Time of one core, fastest method first; all runs together with reading, checking and explaining"
+    return _table(caption, columns, rows)
 
 
 def family_table(families: Mapping[str, Mapping[str, FamilyCell]], order: Sequence[str]) -> Table:
@@ -75,7 +75,7 @@ def family_table(families: Mapping[str, Mapping[str, FamilyCell]], order: Sequen
     caption = (
         "Mean gap of the answers by family; ★ the closest of the methods that answered all; in brackets how many, if not all"
     )
-    return Table(caption, columns, tuple(rows), columns[1:])
+    return _table(caption, columns, tuple(rows))
 
 
 def _family_cell(cell: FamilyCell | None) -> str:
@@ -101,11 +101,11 @@ def test_table(tests: Sequence[PairedTest]) -> Table:
         for test in tests
     )
     columns = ("Pair", "Common instances", "First closer", "Second closer", "Ties", "Median difference", "Effect", "p (Holm)")
-    return Table("Paired comparison of the gaps", columns, rows, columns[1:])
+    return _table("Paired comparison of the gaps", columns, rows)
 
 
 def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None:
-    """Rows of one outcome by reason; None where there are none. What is wrong with an instance itself is said once."""
+    """Rows of one outcome by reason; None where there are none. A fault of an instance itself is listed once."""
     own = runs[runs["outcome"] == outcome]
     if own.empty:
         return None
@@ -121,7 +121,12 @@ def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None
         reason = group["why"].iloc[0] if group["why"].nunique() == 1 else str(alike)
         rows.append((who, str(error_type), reason or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
     rows.sort()
-    return Table(caption, ("Method", "Type", "Reason", "Rows", "Instances"), tuple(rows), ("Rows",), open=outcome == "failed")
+    columns = ("Method", "Type", "Reason", "Rows", "Instances")
+    return Table(caption, columns, tuple(rows), ("Rows",), open=outcome == "failed" or len(rows) <= MAX_OPEN_ROWS)
+
+
+def _table(caption: str, columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Table:
+    return Table(caption, columns, rows, columns[1:], open=len(rows) <= MAX_OPEN_ROWS)
 
 
 def _interval(low: float, high: float) -> str:

@@ -1,1 +1,1 @@
-"""What reports on reproduced papers share: the page, tables in all places, intervals and verdicts."""
+"""The framework that every report stands on: estimates, statements, tables, figures, pages, files and resumable runs."""

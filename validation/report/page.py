@@ -1,61 +1,104 @@
-"""A report as one self-contained page: everything inlined, nothing fetched."""
+"""A report as one self-contained HTML page: everything is inlined, nothing is fetched."""
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 from edrp.core.errors import BackendUnavailableError
-from edrp.validation.benchmark.table import Table
+from edrp.validation.report.machine import machine, versions
+from edrp.validation.report.tables import Table, facts_table
 
-TEMPLATE, BENCHMARK_TEMPLATE = "page.html.jinja", "report.html.jinja"
-PACKAGES = {"jinja2": "report", "matplotlib": "plot"}
-"""What the page needs, and the extra that brings it."""
+TEMPLATE = "page.html.jinja"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a page.
+
+    Attributes
+    ----------
+    words
+        What it shows, for readers who cannot see it.
+    path
+        SVG file, which is inlined; None for `html`.
+    html
+        Markup that draws it.
+    """
+
+    words: str
+    path: Path | None = None
+    html: str = ""
+
+    @property
+    def address(self) -> str:
+        """The SVG file as an address that contains it whole; empty without one."""
+        return "" if self.path is None else f"data:image/svg+xml;base64,{b64encode(self.path.read_bytes()).decode()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it.
+    """A heading and what stands below it; what stands between backticks in sentences is shown as code.
 
     Attributes
     ----------
     heading, sentences
         Text.
+    verdicts
+        Sentences that are set off, above all others.
+    notes
+        Sentences in less ink.
     code
-        A command; empty for none.
-    image, image_words
-        Figure as a data address, and what it shows for those who cannot see it.
-    tables
-        Long ones are folded up unless they are `open`.
+        A command.
+    figure, tables
+        Long tables are folded up unless they are `open`.
+    terms
+        Explanations by term.
+    parts
+        Sections below it.
+    label
+        Its name in the table of contents; empty for the heading.
+    alarming
+        Whether it warns of a defect.
     """
 
     heading: str
-    sentences: tuple[str, ...] = ()
+    sentences: Sequence[str] = ()
+    verdicts: Sequence[str] = ()
+    notes: Sequence[str] = ()
     code: str = ""
-    image: str = ""
-    image_words: str = ""
-    tables: tuple[Table, ...] = ()
+    figure: Figure | None = None
+    tables: Sequence[Table] = ()
+    terms: Mapping[str, str] = field(default_factory=dict)
+    parts: Sequence[Section] = ()
+    label: str = ""
+    alarming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is rendered.
+    """The content of a page.
 
     Attributes
     ----------
     title, summary
         What was run.
+    status
+        How much was run.
     verdicts
-        What came of it, in sentences.
+        The results, in sentences.
     sections
         In order.
     finished
-        When.
+        When the runs ended.
+    script
+        Source of what draws figures given as markup.
     """
 
     title: str
@@ -63,37 +106,43 @@ class Page:
     verdicts: Sequence[str]
     sections: Sequence[Section]
     finished: datetime
+    status: str = ""
+    script: str = ""
 
 
 def render(page: Page) -> str:
-    """The page as HTML, in the style of the reports of benchmarks."""
+    """The page as HTML."""
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
+
+    def with_code(text: str) -> Markup:
+        return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["code"] = with_code
     template = environment.from_string(files("edrp.validation.report").joinpath(TEMPLATE).read_text(encoding="utf-8"))
-    return template.render(page=page, style=Markup(_benchmark_style()))
+    return template.render(page=page)
 
 
-def image_address(path: Path) -> str:
-    """An SVG file as an address that holds it whole."""
-    return f"data:image/svg+xml;base64,{b64encode(path.read_bytes()).decode()}"
+def how_run(command: str, settings: Mapping[str, str]) -> Section:
+    """The section on how a run can be repeated, and on what it ran."""
+    tables = (facts_table("Settings", settings), facts_table("Machine", machine()), facts_table("Versions", versions()))
+    return Section("How this was run", code=command, tables=tables)
 
 
-def require_page_packages() -> None:
-    """Refuse to go on without what page and figures are made with.
+def require_packages(**extras: str) -> None:
+    """Refuse to go on without the packages that a report needs.
+
+    Parameters
+    ----------
+    extras
+        By package, the extra of ours that brings it.
 
     Raises
     ------
     BackendUnavailableError
         Naming the extra to install.
     """
-    for package, extra in PACKAGES.items():
+    for package, extra in extras.items():
         if find_spec(package) is None:
             raise BackendUnavailableError(f'the report needs the package {package}: pip install "edrp[{extra}]"')
-
-
-def _benchmark_style() -> str:
-    """All reports look alike: the style sheet of the benchmarks' template."""
-    text = files("edrp.validation.benchmark").joinpath(BENCHMARK_TEMPLATE).read_text(encoding="utf-8")
-    return text[text.index("<style>") : text.index("</style>") + len("</style>")]

@@ -162,7 +162,7 @@ def test_another_packages_kind_and_method_are_ordinary_ones(coins, tmp_path):
 
 def test_a_method_of_the_users_own_session_travels_to_the_workers(tmp_path, examples):
     script = tmp_path / "session.py"
-    script.write_text(f'''
+    script.write_text(f"""
 import edrp
 from edrp.heuristics.placement.greedy import Greedy
 
@@ -173,7 +173,7 @@ edrp.register(Mine())
 if __name__ == "__main__":
     rows = edrp.solve_batch({{"a": edrp.load({str(examples / "word_count.json")!r})}}, "mine", n_jobs=1)
     print(rows["found_by"][0], rows["outcome"][0])
-''')
+""")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stdout.split() == ["mine", "solved"], done.stderr
 

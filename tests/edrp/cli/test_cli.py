@@ -281,17 +281,22 @@ def test_version_names_the_packages_that_answers_depend_on(run):
 @pytest.mark.parametrize(
     ("words", "called", "expected"),
     [
-        (["demo", "--data", "taxis", "-m", "highs"], "demo", {"data": Path("taxis"), "out": Path("out"), "method": "highs"}),
-        (["validate", "table-iv", "--no-literal"], "table_iv", {"time_limit": 60.0, "literal": False}),
-        (["validate", "scenario", "-o", "here"], "scenario_report", {"out": Path("here"), "method": "auto"}),
-        (["validate", "storm", "--days", "4"], "storm_report", {"data": None, "out": None, "method": "auto", "days": 4}),
+        (
+            ["demo", "--data", "taxis", "-m", "highs"],
+            "report.run_demo",
+            {"data": Path("taxis"), "out": Path("out"), "method": "highs"},
+        ),
+        (["validate", "table-iv", "--no-literal"], "table_iv.run", {"time_limit": 60.0, "literal": False}),
+        (["validate", "scenario", "-o", "here"], "report.run_scenario", {"out": Path("here"), "method": "auto"}),
+        (["validate", "storm", "--days", "4"], "report.run_storm", {"data": None, "out": None, "method": "auto", "days": 4}),
     ],
 )
 def test_reproductions_are_called_with_what_the_user_asked_for(run, monkeypatch, words, called, expected):
-    module = importlib.import_module(f"edrp.validation.{called}")
-    signature = inspect.signature(module.run)
+    name, _, function = called.partition(".")
+    module = importlib.import_module(f"edrp.validation.papers.edrp.{name}")
+    signature = inspect.signature(getattr(module, function))
     seen = []
-    monkeypatch.setattr(module, "run", lambda *given, **named: seen.append(signature.bind(*given, **named).arguments))
+    monkeypatch.setattr(module, function, lambda *given, **named: seen.append(signature.bind(*given, **named).arguments))
     assert run(*words).code == 0
     assert {name: value for name, value in seen[0].items() if name != "console"} == expected
 

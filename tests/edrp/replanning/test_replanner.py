@@ -22,7 +22,8 @@ from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import plans_near, reconfiguration, relabelled
 from edrp.replanning.repair import patched
 from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
-from edrp.validation.papers.latency_aware.replanning_report import outcome_table, replanning_claims
+from edrp.validation.papers.latency_aware.replanning_report import outcome_table, replanning_statements
+from edrp.validation.report.tables import console_table
 from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, run_day, strategies
 from edrp.validation.simulation.placement.replanning_world import AWAY, daily_curve, loads, moments
 
@@ -410,7 +411,7 @@ def test_a_day_in_four_ways() -> None:
     policy = ReplanningPolicy(parameters={"kicks": 60})
     day = list(moments(daily_curve(1), 1))
     found = {name: run_day(day, strategy, policy) for name, strategy in strategies(policy, 1).items()}
-    assert [claim.found for claim in replanning_claims(found) if not claim.holds] == []
+    assert [statement.reason for statement in replanning_statements(found) if not statement.holds] == []
     paying, every, broken, never = (found[name] for name in (PAYING, EVERY, BROKEN, NEVER))
     assert never.moved == never.downtime == 0
     assert never.broken > 18  # at least while the server is away
@@ -422,7 +423,7 @@ def test_a_day_in_four_ways() -> None:
     spent = sum(step.score for step in paying.steps) / 145 + policy.downtime_worth * paying.downtime / (145 * 600)
     assert paying.total == pytest.approx(spent)
     printed = StringIO()
-    Console(width=100, file=printed).print(outcome_table(found, policy))
+    Console(width=100, file=printed).print(console_table(outcome_table(found, policy)))
     assert f"{paying.total:.3f}" in printed.getvalue()
 
 

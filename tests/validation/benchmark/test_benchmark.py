@@ -29,16 +29,16 @@ from edrp.core.solution import Answer, relative_gap
 from edrp.core.spark import spark_session
 from edrp.datasets.families.placement.layered import layered
 from edrp.heuristics.placement.greedy import Greedy
-from edrp.validation.benchmark import run as running
 from edrp.validation.benchmark import suites as registry
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, performance_profiles, time_profiles
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, runs_of, summary_of
 from edrp.validation.benchmark.recheck import alarms_of, unchecked_kinds
 from edrp.validation.benchmark.report import reason_tables
 from edrp.validation.benchmark.run import run_benchmark, write_benchmark
-from edrp.validation.benchmark.statistics import holm, mean_interval, paired_tests
+from edrp.validation.benchmark.statistics import bootstrap_mean, holm, paired_tests
 from edrp.validation.benchmark.suites import SUITES, Suite
 from edrp.validation.oracles.all_check_problems import random_migration
+from edrp.validation.report import page
 
 NAMES = ("layered-1", "layered-2", "layered-3", "migration-1")
 METHODS = ("eliminate", "greedy", "random", "ssm", "balanced")
@@ -188,10 +188,10 @@ def test_methods_that_never_differ_have_no_p_value():
 
 def test_confidence_interval_covers_the_mean_as_often_as_it_says():
     random = np.random.default_rng(0)
-    intervals = [mean_interval(random.exponential(1.0, 40)) for _ in range(60)]
-    covered = np.mean([low <= 1.0 <= high for low, high in intervals])
+    intervals = [bootstrap_mean(random.exponential(1.0, 40)) for _ in range(60)]
+    covered = np.mean([estimate.low <= 1.0 <= estimate.high for estimate in intervals])
     assert 0.85 <= covered <= 1.0
-    assert mean_interval([0.5]) is None
+    assert bootstrap_mean([0.5]).low is None
 
 
 # Curves
@@ -424,7 +424,7 @@ def test_bad_input_is_refused_before_any_work(arguments, says, run, tmp_path):
 
 
 def test_missing_package_of_the_report_is_named_before_any_work(monkeypatch, run, tmp_path):
-    monkeypatch.setattr(running, "find_spec", lambda name: None if name == "plotly" else object())
+    monkeypatch.setattr(page, "find_spec", lambda name: None if name == "plotly" else object())
     result = run("benchmark", "--suite", "smoke", "--out", tmp_path / "out")
     assert result.code == 2
     assert 'pip install "edrp[report]"' in result.err

@@ -1,34 +1,99 @@
-"""The runs behind Figs. 8 and 9 of bi-modal networks: point by point through the batch layer, metrics over the networks."""
+"""The runs behind Figs. 8 and 9 of bi-modal networks, and those with one constant changed at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from edrp.batch import read_rows, solve_batch
 from edrp.core.arrays import Floats
-from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
-from edrp.datasets.families.mapping.platforms import bimodal_scenario
-from edrp.validation.papers.bimodal.plan import Cell, Extent, Group, groups
-from edrp.validation.papers.bimodal.progress import Overall
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from edrp.datasets.families.mapping.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
+from edrp.mapping.bimodal_scenario import BimodalScenario
+from edrp.validation.papers.bimodal.extent import CHOSEN, NETWORKS, RATE, SPANNING, Cell, Extent, Group, groups
+from edrp.validation.report.runs import DOCUMENTED, batch_rows, require_solved, vary
 
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")
-"""What reports read of the rows: whole runs stay in their files."""
+"""Columns of the result rows that reports read."""
+
+COARSE = 25
+"""Smallest distance between numbers of links whose values are compared: closer points differ by less than networks do."""
 
 Samples = Mapping[Cell, Mapping[str, Floats]]
 """By cell each metric over the networks, in the order of their seeds."""
 
-Made = Callable[..., Problem]
+ScenarioMaker = Callable[..., Problem]
 """Makes a scenario as `bimodal_scenario` does."""
+
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    DOCUMENTED: {},
+    "flow: its expectation": {"flow": "expected"},
+    "variation: base e": {"variation_base": math.e},
+    "buffer: 1 s": {"buffer": 1.0},
+    "window: 1 s": {"window": 1.0},
+    "window: 60 s": {"window": 60.0},
+    "no empty hop": {"max_empty_hops": 0},
+    "2 empty hops": {"max_empty_hops": 2},
+    "3 empty hops": {"max_empty_hops": 3},
+    "re-allocation: every second": {"reallocation_interval": 1.0},
+    "re-allocation: every minute": {"reallocation_interval": 60.0},
+    "re-allocation: never": {"reallocation_interval": 0.0},
+    "k = 1": {"instances_per_service": 1.0},
+    "k = 3": {"instances_per_service": 3.0},
+    "no shrinkage": {"shrinkage": 1.0},
+}
+"""Changed constants by what is different; the paper does not print them, or not why they have their values."""
+
+
+class Sweep(NamedTuple):
+    """Samples by the quantity that is varied.
+
+    Attributes
+    ----------
+    samples
+        Of all cells.
+    """
+
+    samples: Samples
+
+    @property
+    def rates(self) -> list[float]:
+        """Rates at which both networks were run, at the spanning tree."""
+        return sorted({cell.rate for cell in self.samples if cell.networks == "both" and cell.links == SPANNING})
+
+    @property
+    def links(self) -> list[int]:
+        """Numbers of links with which both networks were run, at the default rate."""
+        return sorted({cell.links for cell in self.samples if cell.networks == "both" and cell.rate == RATE})
+
+    @property
+    def coarse_links(self) -> list[int]:
+        """As many of these numbers as leave none close to another."""
+        kept: list[int] = []
+        for links in self.links:
+            if not kept or links - kept[-1] >= COARSE - 1:
+                kept.append(links)
+        return kept
+
+    def at(self, metric: str, networks: str = "both", *, rate: float = RATE, links: int = SPANNING, way: str = CHOSEN) -> Floats:
+        """A metric over the networks."""
+        return self.samples[Cell(networks, rate, links, way)][metric]
+
+    def has(self, way: str) -> bool:
+        """Whether runs were made in that way at the default point."""
+        return Cell("both", way=way) in self.samples
+
+    def by_links(self, metric: str, networks: str) -> dict[float, Floats]:
+        """A metric over the networks, by number of links."""
+        return {links: self.at(metric, networks, links=links) for links in self.links}
+
+    def by_rate(self, metric: str, networks: str = "both", way: str = CHOSEN) -> dict[float, Floats]:
+        """A metric over the networks, by rate."""
+        return {rate: self.at(metric, networks, rate=rate, way=way) for rate in self.rates}
 
 
 def observe(extent: Extent, *, out: Path | None = None, **how: Any) -> Samples:
@@ -37,114 +102,117 @@ def observe(extent: Extent, *, out: Path | None = None, **how: Any) -> Samples:
     Parameters
     ----------
     extent
-        How much.
+        How much is run.
     out
-        Folder for the rows; the same call again runs only what is missing. None to keep nothing.
+        Folder for the rows; the same call again runs only what is missing. None keeps nothing.
     how
-        Where to run, as of `batch_rows`.
+        Where to run, as in `batch_rows`.
 
     Raises
     ------
     EdrpError
         When a run failed, naming the first.
     """
-    found: dict[Cell, Mapping[str, Floats]] = {}
+    samples: dict[Cell, Mapping[str, Floats]] = {}
     for group in groups(extent):
         where = None if out is None else out / extent.folder / group.name
-        found |= run_group(group, extent, out=where, **how)
-    return found
+        samples |= run_group(group, extent, out=where, **how)
+    return samples
+
+
+def sensitivity(
+    extent: Extent, variants: Mapping[str, Mapping[str, Any]] = VARIANTS, *, out: Path | None = None, **how: Any
+) -> dict[str, Samples]:
+    """Samples of each variant at the default point, for both networks and each alone.
+
+    Parameters
+    ----------
+    extent
+        As for the figures; `sensitive` is the number of networks.
+    variants
+        Changed constants by name.
+    out, how
+        As in `observe`.
+    """
+    few = replace(extent, networks=extent.sensitive)
+
+    def run(folder: str, constants: Mapping[str, Any]) -> Samples:
+        group = Group(folder, NETWORKS, RATE, SPANNING, (CHOSEN,))
+        where = None if out is None else out / few.folder / "sensitivity" / folder
+        return run_group(group, few, make=varied_scenario, constants=constants, out=where, **how)
+
+    return vary(variants, run) if extent.sensitive else {}
 
 
 def run_group(
     group: Group,
     extent: Extent,
     *,
-    make: Made = bimodal_scenario,
-    given: Mapping[str, Any] | None = None,
+    make: ScenarioMaker = bimodal_scenario,
+    constants: Mapping[str, Any] | None = None,
     out: Path | None = None,
     **how: Any,
 ) -> dict[Cell, Mapping[str, Floats]]:
-    """The runs of one group.
+    """Samples of the cells of one group.
 
     Parameters
     ----------
     group
-        Which.
+        Runs that share instances.
     extent
-        Which networks and traces, and how streams are simulated.
-    make, given
+        Number of networks and length of traces.
+    make, constants
         What makes the scenarios, and further arguments of it.
     out, how
-        As of `batch_rows`.
+        As in `observe`.
 
     Raises
     ------
     EdrpError
         When a run failed, naming the first.
     """
-    fields = {
-        "rate": group.rate,
-        "links": group.links,
-        "tasks": extent.tasks,
-        "flow": extent.flow,
-        **group.fields,
-        **(given or {}),
-    }
+    fields = {"rate": group.rate, "links": group.links, "tasks": extent.tasks, "flow": extent.flow, **group.fields}
+    fields |= constants or {}
     instances = {
         f"{networks}/{seed}": make(networks=networks, seed=seed, **fields) for networks in group.networks for seed in extent.seeds
     }
     methods = list(dict.fromkeys(method for _, method in group.cells))
-    rows = {(row["id"], row["method"]): row for row in batch_rows(instances, methods, out=out, **how)}
-    found: dict[Cell, Mapping[str, Floats]] = {}
+    rows = {(row["id"], row["method"]): row for row in batch_rows(instances, methods, COLUMNS, out=out, **how)}
+    samples: dict[Cell, Mapping[str, Floats]] = {}
     for cell, method in group.cells:
-        own = [_metrics(rows[f"{cell.networks}/{seed}", method]) for seed in extent.seeds]
-        found[cell] = {name: np.array([each[name] for each in own]) for name in own[0]}
-    return found
-
-
-def batch_rows(
-    instances: Mapping[str, Problem],
-    methods: Sequence[str],
-    *,
-    out: Path | None = None,
-    spark: SparkSession | None = None,
-    n_jobs: int | None = None,
-    progress: Overall | None = None,
-) -> Iterable[dict[str, Any]]:
-    """The rows of a batch of these methods, without what they decided.
-
-    Parameters
-    ----------
-    instances
-        By id.
-    methods
-        As `solve_batch` takes them.
-    out
-        Folder for the rows; the same call again runs only what is missing. None to keep nothing.
-    spark, n_jobs
-        As of `solve_batch`.
-    progress
-        Over this batch and others.
-    """
-    where: dict[str, Any] = {"n_jobs": n_jobs} if spark is None else {"spark": spark}
-    with nullcontext() if progress is None else progress.batch(len(instances) * len(methods)) as report:
-        made: Any = solve_batch(instances, methods, out=out, progress=report, **where)
-    if out is not None:
-        made = read_rows(out, COLUMNS)
-    elif spark is not None:
-        made = made.toArrow()
-    table: pa.Table = made.select(COLUMNS)
-    return (row for row in table.to_pylist() if row["method"] in methods)
+        metrics = [_metrics(rows[f"{cell.networks}/{seed}", method]) for seed in extent.seeds]
+        samples[cell] = {name: np.array([run[name] for run in metrics]) for name in metrics[0]}
+    return samples
 
 
 def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    """Metrics of a run, and the `seconds` that simulating it took.
+    """Metrics of a run, and the `seconds` that simulating it took."""
+    solved = require_solved(row)
+    return {**dict(solved["metrics"]), "seconds": solved["solve_seconds"]}
 
-    Raises
-    ------
-    EdrpError
-        When there is none.
+
+def varied_scenario(
+    *, instances_per_service: float = INSTANCES_PER_SERVICE, shrinkage: float = SHRINKAGE, **fields: Any
+) -> BimodalScenario:
+    """A `bimodal_scenario` with other constants of its platform.
+
+    Parameters
+    ----------
+    instances_per_service
+        The paper's k, to which capacities are proportional.
+    shrinkage
+        Bytes out per byte in of every service.
+    fields
+        Of `bimodal_scenario`.
+
+    Examples
+    --------
+    >>> one, two = (varied_scenario(instances_per_service=k, servers=5, links=4, tasks=1) for k in (1, 2))
+    >>> [node.capacity for node in two.network.nodes] == [2 * node.capacity for node in one.network.nodes]
+    True
     """
-    if row["outcome"] != "solved":
-        raise EdrpError(f"{row['method']} on {row['id']}: {row['outcome']}: {row['error_message']}")
-    return {**dict(row["metrics"]), "seconds": row["solve_seconds"]}
+    scenario = bimodal_scenario(**fields)
+    factor = instances_per_service / INSTANCES_PER_SERVICE
+    nodes = tuple(node.replace(capacity=factor * node.capacity) for node in scenario.network.nodes)
+    services = tuple(service.replace(shrinkage=shrinkage) for service in scenario.services)
+    return scenario.replace(network=scenario.network.replace(nodes=nodes), services=services)

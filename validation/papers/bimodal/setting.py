@@ -1,14 +1,12 @@
-"""What every run of the report of bi-modal networks has in common, constant by constant, and where the paper had to be mended."""
+"""The constants that all runs of the report of bi-modal networks share, and where the paper had to be mended."""
 
 from __future__ import annotations
 
 from edrp.datasets.families.mapping import platforms
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.benchmark.table import Table
-from edrp.validation.report.constants import unit_of, value_in_words
-
-PAPER, OURS = "paper", "ours"
+from edrp.validation.report.setting import COLUMNS, OURS, PAPER, constant_rows
+from edrp.validation.report.tables import Table
 
 ORIGINS = {
     "max_empty_hops": OURS,
@@ -43,14 +41,8 @@ def setting_tables() -> tuple[Table, ...]:
     >>> [table.caption for table in setting_tables()]
     ['Constants of a run', 'Platforms and traces']
     """
-    described = BimodalScenario.model_fields
-    rows = tuple(
-        (name, value_in_words(field.default), unit_of(field), str(field.description), ORIGINS[name])
-        for name, field in described.items()
-        if name in ORIGINS
-    )
-    columns = ("constant", "value", "unit", "meaning", "from")
-    return (Table("Constants of a run", columns, rows, open=True), _platform_table())
+    rows = tuple(constant_rows(BimodalScenario, ORIGINS))
+    return (Table("Constants of a run", COLUMNS, rows, open=True), _platform_table())
 
 
 def _platform_table() -> Table:

@@ -1,4 +1,4 @@
-"""Numbers that the report of bi-modal networks draws from its samples: crossings, shares, exponents, with intervals."""
+"""Crossings of curves and exponents of growth, estimated from the samples of bi-modal networks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats
-from edrp.validation.report.intervals import CONFIDENCE, Interval
+from edrp.validation.report.estimates import RESAMPLES, TAIL, Estimate, percentile_estimate
 
-RESAMPLES = 2000
-LEAST_RESAMPLED = 8
+MIN_RESAMPLED = 8
 """Networks below which resampling says too little of how far others might be off."""
 
 
@@ -41,7 +40,7 @@ def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
     return float(x[index - 1] + share * (x[index] - x[index - 1]))
 
 
-def crossing_interval(curves: Mapping[float, Floats], level: float) -> Interval:
+def estimate_crossing(curves: Mapping[float, Floats], level: float) -> Estimate:
     """Where the mean of curves, one of each network, first reaches a level; percentiles over resampled networks.
 
     Parameters
@@ -53,43 +52,30 @@ def crossing_interval(curves: Mapping[float, Floats], level: float) -> Interval:
 
     Examples
     --------
-    >>> crossing_interval({50: np.array([0.2, 0.2]), 100: np.array([0.6, 0.8])}, 0.5).mean
+    >>> estimate_crossing({50: np.array([0.2, 0.2]), 100: np.array([0.6, 0.8])}, 0.5).mean
     80.0
     """
-    return _percentiles(_crossings(curves, level))
+    first, *resampled = _crossings(curves, level)
+    return percentile_estimate(float(first), np.array(resampled), "nearest")
 
 
-def crossing_ratio(curves: Mapping[float, Floats], others: Mapping[float, Floats], level: float) -> Interval:
+def estimate_crossing_ratio(curves: Mapping[float, Floats], others: Mapping[float, Floats], level: float) -> Estimate:
     """Where the mean of curves first reaches a level, as a share of where that of others on the same networks does.
 
     Examples
     --------
-    >>> ours, others = ({x: np.array([x / most, x / most]) for x in (50, 100)} for most in (100, 200))
-    >>> crossing_ratio(ours, others, 0.5).mean
+    >>> ours, others = ({x: np.array([x / end, x / end]) for x in (50, 100)} for end in (100, 200))
+    >>> estimate_crossing_ratio(ours, others, 0.5).mean
     0.5
     """
     with np.errstate(invalid="ignore"):
-        found = _crossings(curves, level) / _crossings(others, level)
-    return _percentiles(np.where(np.isnan(found), np.inf, found))
+        ratios = _crossings(curves, level) / _crossings(others, level)
+    first, *resampled = np.where(np.isnan(ratios), np.inf, ratios)
+    return percentile_estimate(float(first), np.array(resampled), "nearest")
 
 
-def share_interval(count: int, of: int) -> Interval:
-    """A share with Wilson's interval, which is sensible at 0 and at 1.
-
-    >>> found = share_interval(700, 700)
-    >>> found.mean, round(found.low, 4), found.high
-    (1.0, 0.9945, 1.0)
-    """
-    from scipy import stats
-
-    if of == 0:
-        return Interval(float("nan"), None, None)
-    found = stats.binomtest(count, of).proportion_ci(CONFIDENCE, method="wilson")
-    return Interval(count / of, float(found.low), float(found.high))
-
-
-def growth_exponent(x: ArrayLike, y: ArrayLike) -> Interval:
-    """The exponent p of y ~ xᵖ by least squares of the logarithms, with the interval of the slope.
+def estimate_exponent(x: ArrayLike, y: ArrayLike) -> Estimate:
+    """The exponent p of y ~ xᵖ: the slope of a least-squares line through the logarithms, with its interval.
 
     Parameters
     ----------
@@ -98,36 +84,25 @@ def growth_exponent(x: ArrayLike, y: ArrayLike) -> Interval:
 
     Examples
     --------
-    >>> found = growth_exponent([1, 2, 4, 8], [3, 6, 12, 24])
-    >>> round(found.mean, 9)
+    >>> round(estimate_exponent([1, 2, 4, 8], [3, 6, 12, 24]).mean, 9)
     1.0
     """
     from scipy import stats
 
     logs = np.log(np.asarray(x, dtype=np.float64)), np.log(np.asarray(y, dtype=np.float64))
-    found = stats.linregress(*logs)
+    line = stats.linregress(*logs)
     freedom = logs[0].size - 2
     if freedom < 1:
-        return Interval(float(found.slope), None, None)
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * found.stderr)
-    return Interval(float(found.slope), float(found.slope) - reach, float(found.slope) + reach)
+        return Estimate(float(line.slope), None, None)
+    reach = float(stats.t.ppf(1 - TAIL, freedom) * line.stderr)
+    return Estimate(float(line.slope), float(line.slope) - reach, float(line.slope) + reach)
 
 
 def _crossings(curves: Mapping[float, Floats], level: float) -> Floats:
     """Where the mean reaches the level: first of all networks, then of networks drawn with replacement, always the same."""
     x = sorted(curves)
-    heights = np.array([curves[each] for each in x])
+    heights = np.array([curves[at] for at in x])
     count = heights.shape[1]
-    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES if count >= LEAST_RESAMPLED else 0, count))
+    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES if count >= MIN_RESAMPLED else 0, count))
     samples = np.vstack([np.arange(count), drawn])
     return np.array([crossing(x, curve, level) for curve in heights[:, samples].mean(axis=2).T])
-
-
-def _percentiles(found: Floats) -> Interval:
-    """The first value, and percentiles of the others; none where nothing was resampled."""
-    estimate, rest = float(found[0]), found[1:]
-    if not rest.size:
-        return Interval(estimate, None, None)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (float(np.quantile(rest, end, method="nearest")) for end in (tail, 1 - tail))
-    return Interval(estimate, low, high)

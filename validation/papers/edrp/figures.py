@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.report.figures import blank_figure, unclutter
 from edrp.validation.simulation.placement.replay import Replay
 
 RESPONSE, RATE, REPLICAS, CHANGE, LIMIT = "#1f4e79", "#8a8a8a", "#c55a11", "#9dc3e6", "#b00020"
@@ -72,7 +72,7 @@ def draw_response(replay: Replay, ax: Any = None, *, minutes: float = 1.0) -> An
     ax.text(0.985, 0.05, note, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color="#333333", bbox=BOX)
     ax.set_ylabel("response time [ms]", fontsize=8.5)
     ax.set_xlim(times[0], times[-1])
-    quiet(ax)
+    unclutter(ax)
     return ax
 
 
@@ -86,7 +86,7 @@ def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit:
     ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
     ax.yaxis.get_major_locator().set_params(integer=True)
     ax.xaxis.get_major_locator().set_params(steps=(1, 2, 3, 6, 10), nbins=9)
-    quiet(ax)
+    unclutter(ax)
     rate = ax.twinx()
     rate.plot(times, [step.rate for step in replay.steps], color=RATE, linewidth=1.2)
     rate.set_ylim(0, None)

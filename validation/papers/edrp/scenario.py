@@ -36,7 +36,7 @@ TABLE_III = {
     "Response time": Outcome(0.1215, 10.3, 2.4),
     "Cost": Outcome(0.1360, 9.2, 4.9),
 }
-"""What the paper prints.
+"""Table III as printed.
 
 Its baseline's 12.0 s hold moves between deployments that are equally good: HiGHS on the compact program, which takes
 any of them, gives 12.7 s; with ties broken by the fewest moves 6.4 s remain.
@@ -58,7 +58,7 @@ def run_hour(
     start: Deployment | None = None,
     progress: StepProgress | None = None,
 ) -> Replay:
-    """One hour of the DEBS 2015 application, 70 → 220 → 70 tuples/s, decided anew every minute.
+    """One hour of the DEBS 2015 application, 70 → 220 → 70 tuples/s, decided again every minute.
 
     Parameters
     ----------

@@ -29,15 +29,15 @@ TABLE_V = {
     "Response time": StormOutcome(0.0888, 9.9, 0.0127),
     "Cost": StormOutcome(0.1166, 8.9, 0.0400),
 }
-"""What the paper prints."""
+"""Table V as printed."""
 
 
 def run_storm_day(
     rates: Sequence[float], weights: Weights, *, method: str = "auto", seed: int = 0, progress: StepProgress | None = None
 ) -> Replay:
-    """Decide anew at every rate, a round of 60 s apart.
+    """Decide again at every rate, a round of 60 s apart.
 
-    The delays between the nodes are measured anew in every round, as in the paper, whose S-EDRP "enacts a few
+    The delays between the nodes are measured again in every round, as in the paper, whose S-EDRP "enacts a few
     migrations" for their slight changes.
 
     Parameters

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 
 from rich.console import Console
-from rich.table import Table
 
 import edrp
 from edrp.backends import solve_program
@@ -21,6 +19,9 @@ from edrp.placement.application import Operator, Stream
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
+from edrp.validation.report.console import Tell, working
+from edrp.validation.report.formatting import NONE
+from edrp.validation.report.tables import Table, print_tables
 
 NODES = (8, 12, 16, 20, 24)
 MAX_REPLICAS = (2, 3, 4)
@@ -133,13 +134,13 @@ def count_columns(problem: EdrpProblem) -> int:
 def table_iv(
     time_limit: float | None = TIME_LIMIT,
     literal: bool = False,
-    progress: Callable[[str], None] | None = None,
+    progress: Tell = str,
     nodes: tuple[int, ...] = NODES,
     max_replicas: tuple[int, ...] = MAX_REPLICAS,
 ) -> list[Cell]:
     """Count and time every cell of Table IV.
 
-    "compact" and "eliminate" place the application anew at 145 tuples/s with equal weights of response time
+    "compact" and "eliminate" place the application from scratch at 145 tuples/s with equal weights of response time
     and cost, as does "literal" where the paper solved it. "restricted" reconfigures the best deployment for 70
     tuples/s at 145, with the paper's balanced weights.
 
@@ -154,18 +155,17 @@ def table_iv(
     nodes, max_replicas
         Which cells.
     """
-    say = progress or (lambda _: None)
-    return [_cell(n, k, time_limit, literal, say) for k in max_replicas for n in nodes]
+    return [_cell(n, k, time_limit, literal, progress) for k in max_replicas for n in nodes]
 
 
-def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool, say: Callable[[str], None]) -> Cell:
+def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool, tell: Tell) -> Cell:
     problem, pins = application_of_table_iv(nodes, max_replicas)
     ordinary = debs2015(RATE, geometric(nodes, NETWORK_SEED), max_replicas=max_replicas)
     earlier = debs2015(EARLIER_RATE, geometric(nodes, NETWORK_SEED), max_replicas=max_replicas)
     timings: dict[str, Timing] = {}
 
     def about(what: str) -> None:
-        say(f"{nodes} nodes, at most {max_replicas} replicas: {what}")
+        tell(f"{nodes} nodes, at most {max_replicas} replicas: {what}")
 
     if literal and (nodes, max_replicas) in PAPER_SECONDS:
         about("literal program")
@@ -202,38 +202,39 @@ def _timed(problem: EdrpProblem, method: str, time_limit: float | None) -> Timin
     return Timing(perf_counter() - started, answer.status == "optimal")
 
 
-def render(cells: list[Cell]) -> Table:
+def size_table(cells: list[Cell]) -> Table:
     """Counts and seconds beside the paper's; a time that was not enough is shown as ">60"."""
-    table = Table(title="Table IV: columns of the programs and seconds to solve them (p: the paper's)")
-    headings = ("nodes", "k", "columns", "p (10³)", "equal", "rEDRP columns", "p (10³)")
-    timed = ("literal (s)", "p (s)", "compact (s)", "eliminate (s)", "rEDRP (s)", "p (s)")
-    for heading in (*headings, *timed):
-        table.add_column(heading, justify="right")
-    for cell in cells:
-        key = (cell.nodes, cell.max_replicas)
-        equal = {None: "–", True: "yes", False: "NO"}[cell.agrees]
-        counts = (f"{cell.columns:,}", _shown(PAPER_COLUMNS.get(key)), equal, f"{cell.restricted_columns:,}")
-        timings = [_shown(cell.timings.get(name)) for name in ("literal", "compact", "eliminate", "restricted")]
-        table.add_row(
-            str(cell.nodes),
-            str(cell.max_replicas),
-            *counts,
-            _shown(PAPER_RESTRICTED_COLUMNS.get(key)),
-            timings[0],
-            _shown(PAPER_SECONDS.get(key)),
-            *timings[1:],
-            _shown(PAPER_RESTRICTED_SECONDS.get(key)),
-        )
-    return table
+    counted = ("nodes", "k", "columns", "p (10³)", "equal", "rEDRP columns", "p (10³)")
+    columns = (*counted, "literal (s)", "p (s)", "compact (s)", "eliminate (s)", "rEDRP (s)", "p (s)")
+    caption = "Table IV: columns of the programs and seconds to solve them (p: the paper's)"
+    return Table(caption, columns, tuple(map(_row, cells)), columns)
+
+
+def _row(cell: Cell) -> tuple[str, ...]:
+    key = (cell.nodes, cell.max_replicas)
+    literal, *timings = (_shown(cell.timings.get(name)) for name in ("literal", "compact", "eliminate", "restricted"))
+    return (
+        str(cell.nodes),
+        str(cell.max_replicas),
+        f"{cell.columns:,}",
+        _shown(PAPER_COLUMNS.get(key)),
+        {None: NONE, True: "yes", False: "NO"}[cell.agrees],
+        f"{cell.restricted_columns:,}",
+        _shown(PAPER_RESTRICTED_COLUMNS.get(key)),
+        literal,
+        _shown(PAPER_SECONDS.get(key)),
+        *timings,
+        _shown(PAPER_RESTRICTED_SECONDS.get(key)),
+    )
 
 
 def _shown(value: object) -> str:
-    return "–" if value is None else str(value)
+    return NONE if value is None else str(value)
 
 
 def run(console: Console, time_limit: float | None = TIME_LIMIT, literal: bool = False) -> list[Cell]:
-    """Reproduce Table IV and print it; what `edrp validate table-iv` does."""
-    with console.status("Table IV") as status:
-        cells = table_iv(time_limit, literal, status.update)
-    console.print(render(cells))
+    """Reproduce Table IV and print it."""
+    with working(console, "Table IV") as tell:
+        cells = table_iv(time_limit, literal, tell)
+    print_tables(console, size_table(cells))
     return cells

@@ -1,4 +1,4 @@
-"""What no policy can undercut, beside what policies cost."""
+"""Clairvoyant bounds on the cost of all policies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
-from edrp.validation.papers.enactment.printed_tables import PATTERNS, UNITS
+from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS
 from edrp.validation.papers.enactment.runs import Setting
 
 SECONDS = 10.0
@@ -23,16 +23,16 @@ class Bounds(NamedTuple):
     Attributes
     ----------
     least
-        Of any policy.
+        For all policies.
     in_time
-        Of those that never let items wait so long that they are late.
+        For those that never let items wait so long that they are late.
     """
 
     least: float
     in_time: float
 
 
-def bounds_of(
+def mean_bounds(
     setting: Setting,
     seeds: Sequence[int],
     *,
@@ -54,7 +54,7 @@ def bounds_of(
         Processes at the same time, as joblib counts them; None for one per core.
     """
     cells = {
-        (pattern, unit): _different([setting.scenario(pattern, unit, seed) for seed in seeds])
+        (pattern, unit): _distinct([setting.scenario(pattern, unit, seed) for seed in seeds])
         for pattern in patterns
         for unit in units
     }
@@ -62,13 +62,13 @@ def bounds_of(
     solve = delayed(_bounds)
     found = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(solve(scenario) for _, scenario in jobs)
     return {
-        cell: Bounds(*np.mean([each for (other, _), each in zip(jobs, found, strict=True) if other == cell], axis=0).tolist())
+        cell: Bounds(*np.mean([bound for (other, _), bound in zip(jobs, found, strict=True) if other == cell], axis=0).tolist())
         for cell in cells
     }
 
 
-def _different(scenarios: Sequence[EnactmentScenario]) -> list[EnactmentScenario]:
-    return [each for index, each in enumerate(scenarios) if each not in scenarios[:index]]
+def _distinct(scenarios: Sequence[EnactmentScenario]) -> list[EnactmentScenario]:
+    return [scenario for index, scenario in enumerate(scenarios) if scenario not in scenarios[:index]]
 
 
 def _bounds(scenario: EnactmentScenario) -> Bounds:

@@ -1,13 +1,13 @@
-"""Cells of Tables 3 to 6: what we measured beside what is printed, and how far a setting is from the paper."""
+"""Cells of Tables 3 to 6, measured and printed, and the distance of a setting from the paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from edrp.validation.papers.enactment.printed_tables import (
+from edrp.validation.papers.enactment.printed_values import (
     BTU,
     COMPLIANCES,
     PAPER,
@@ -20,7 +20,7 @@ from edrp.validation.papers.enactment.printed_tables import (
     Column,
     Printed,
 )
-from edrp.validation.papers.enactment.runs import Enacted, Samples, samples_of
+from edrp.validation.papers.enactment.runs import Samples
 
 
 class Cell(NamedTuple):
@@ -49,12 +49,12 @@ class Cell(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Of a compliance the difference as it is (0.01 is a point), of a cost its share of the paper's; never negative."""
+        """The difference of a compliance as it is (0.01 is a point), that of a cost as a share of the paper's; never negative."""
         return abs(self.difference) / (1.0 if self.quantity in COMPLIANCES else self.paper.mean)
 
 
 class SettingError(NamedTuple):
-    """How far a setting is from Tables 3 to 6, as shares (0.01 is a point, or a per cent).
+    """The distance of a setting from Tables 3 to 6, as shares (0.01 is a point, or a per cent).
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class SettingError(NamedTuple):
     totals: float
 
 
-def cells_of(samples: Samples) -> Iterator[Cell]:
+def measured_cells(samples: Samples) -> Iterator[Cell]:
     """Every cell of Tables 3 to 6 that was measured, table by table."""
     for (pattern, column), own in samples.items():
         for quantity in QUANTITIES if column in PAPER.get(pattern, {}) else ():
@@ -84,20 +84,12 @@ def cells_of(samples: Samples) -> Iterator[Cell]:
             yield Cell(pattern, column, quantity, Printed(float(values.mean()), deviation), PAPER[pattern][column][quantity])
 
 
-def setting_error(enacted: Iterable[Enacted]) -> SettingError:
-    """How far runs of one setting are from Tables 3 to 6.
+def setting_error(samples: Samples) -> SettingError:
+    """Distance of the samples of one setting from Tables 3 to 6; NaN where nothing was measured.
 
-    Parameters
-    ----------
-    enacted
-        Runs of the BTU and the threshold policy, such as `enact` gives; patterns and units that are missing do not count.
+    Patterns and units that are missing do not count.
     """
-    return error_of(samples_of(enacted))
-
-
-def error_of(samples: Samples) -> SettingError:
-    """How far samples of one setting are from Tables 3 to 6; NaN where nothing was measured."""
-    cells = list(cells_of(samples))
+    cells = list(measured_cells(samples))
     first = min((cell.column.unit for cell in cells), default=0)
     btu = [cell.error for cell in cells if cell.column.policy == BTU and cell.quantity in COMPLIANCES]
     threshold = [cell.error for cell in cells if cell.column == Column(THRESHOLD, first) and cell.quantity in COMPLIANCES]
@@ -111,9 +103,9 @@ def error_of(samples: Samples) -> SettingError:
 
 
 def paper_samples() -> Samples:
-    """The means of Tables 3 to 6 as if they had been measured, one sample each: what the paper's figures say of its text.
+    """The means of Tables 3 to 6 as if they had been measured, one sample each.
 
-    >>> error_of(paper_samples()).compliance
+    >>> setting_error(paper_samples()).compliance
     0.0
     """
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from edrp.validation.papers.enactment.printed_tables import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
+from edrp.validation.papers.enactment.printed_values import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.runs import Enacted, Setting
 from edrp.validation.simulation.enactment.timeline import timeline, timeline_figure
 
@@ -24,30 +24,28 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
     enacted
         Runs of one setting.
     pattern
-        Which of them.
+        The runs to draw.
     setting
-        That they were made with.
+        The constants that they share.
     out
         Folder of the figure, which is an SVG file.
 
     Returns
     -------
     Path or None
-        Of the figure; None where there is no run of the pattern under these policies.
+        The figure; None where there is no run of the pattern under these policies.
 
     Raises
     ------
     BackendUnavailableError
         When matplotlib is not installed.
     """
-    own = [each for each in enacted if each.pattern == pattern and each.column in PANELS]
+    own = [run for run in enacted if run.pattern == pattern and run.column in PANELS]
     if not own:
         return None
-    seed = min(each.seed for each in own)
+    seed = min(run.seed for run in own)
     shown = {
-        PANELS[each.column]: timeline(setting.scenario(pattern, each.column.unit, seed), each.run)
-        for each in own
-        if each.seed == seed
+        PANELS[run.column]: timeline(setting.scenario(pattern, run.column.unit, seed), run.run) for run in own if run.seed == seed
     }
     path = out / f"fig{FIGURE_NUMBERS[pattern]}-{pattern}.svg"
     timeline_figure(shown, path, title=f"{pattern}, seed {seed}")

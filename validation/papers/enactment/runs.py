@@ -1,44 +1,39 @@
-"""The runs behind Tables 3 to 6: patterns × policies × billing time units (BTU) × seeds, through the batch layer."""
+"""The runs behind Tables 3 to 6: patterns × policies × billing time units (BTU) × seeds, and with constants changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from edrp.batch import read_rows, solve_batch
-from edrp.batch.progress import Report
 from edrp.core.arrays import Floats
-from edrp.core.errors import EdrpError
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.run_metrics import accounts
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
-from edrp.validation.papers.enactment.printed_tables import PATTERNS, UNITS, Column
+from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
+from edrp.validation.report.runs import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.simulation.enactment.billing import billed
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import timeline
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 BLIND = ("threshold", "static-peak")
-"""Policies that do not look at the billing time unit: they are run once and billed by each."""
+"""Policies that do not look at the billing time unit: they are run once and billed by each unit."""
 
 MINUTE = 60.0
 LATE = (60.0 * MINUTE, 120.0 * MINUTE)
 """The second hour, of which the paper speaks for the second random walk (s)."""
 
 COLUMNS = ("id", "method", "outcome", "error_message", "solution")
+"""Columns of the result rows that reports read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all runs share; whatever is not given is as documented.
+    """Constants that all runs share; those not given are as documented.
 
     Attributes
     ----------
@@ -98,6 +93,29 @@ class Enacted:
 Samples = Mapping[tuple[str, Column], Mapping[str, Floats]]
 """By pattern and column each metric over the seeds, in the order of the seeds."""
 
+VARIANTS: Mapping[str, Setting] = {
+    DOCUMENTED: Setting(),
+    "occupancy 0.15": Setting(occupancy=0.15),
+    "occupancy 0.25": Setting(occupancy=0.25),
+    "variation 0.2": Setting({"variation": 0.2}),
+    "variation 0.6": Setting({"variation": 0.6}),
+    "exponential service": Setting({"service": "exponential"}),
+    "1 burst a tick": Setting({"bursts": 1}),
+    "16 bursts a tick": Setting({"bursts": 16}),
+    "Poisson arrivals": Setting({"arrivals": "poisson"}),
+    "1 initial instance": Setting({"initial_instances": 1}),
+    "4 initial instances": Setting({"initial_instances": 4}),
+    "no stalls": Setting({"stall_interval": 0.0}),
+    "stalls of 5 s every 2 min": Setting({"stall_interval": 120.0, "stall_duration": 5.0}),
+    "BTU: no cooldown": Setting(arguments={"btu": {"cooldown": 0}}),
+    "BTU: cooldown for each operator": Setting(arguments={"btu": {"shared_cooldown": False}}),
+    "threshold: no cooldown": Setting(arguments={"threshold": {"cooldown": 0}}),
+    "BTU: cooldown 6 min": Setting(arguments={"btu": {"cooldown": 360}}),
+    "BTU: never two at once": Setting(arguments={"btu": {"second_threshold": "null"}}),
+    "BTU: release any share": Setting(arguments={"btu": {"release_share": 1}}),
+}
+"""Settings by the constant that is changed; the paper prints none of them."""
+
 
 def enact(
     policies: Sequence[str],
@@ -107,9 +125,7 @@ def enact(
     patterns: Sequence[str] = PATTERNS,
     units: Sequence[int] = UNITS,
     out: Path | None = None,
-    spark: SparkSession | None = None,
-    n_jobs: int | None = None,
-    progress: Report | None = None,
+    **how: Any,
 ) -> list[Enacted]:
     """Run policies under all patterns and units, once for each seed.
 
@@ -124,11 +140,9 @@ def enact(
     patterns, units
         Which of them; units in minutes.
     out
-        Folder for the rows; the same call again runs only what is missing. None to keep nothing.
-    spark
-        Session to run on; without it `n_jobs` processes.
-    progress
-        As of `solve_batch`.
+        Folder for the rows; the same call again runs only what is missing. None keeps nothing.
+    how
+        Where to run, and progress, as in `batch_rows`.
 
     Raises
     ------
@@ -138,27 +152,40 @@ def enact(
         Before any run: unknown policies or parameters, a folder of other runs.
     """
     chosen = Setting() if setting is None else setting
-    how: dict[str, Any] = {"n_jobs": n_jobs} if spark is None else {"spark": spark}
-    found: list[Enacted] = []
+    enacted: list[Enacted] = []
     for folder, blind in (("by-unit", False), ("any-unit", True)):
         methods = {chosen.method(policy): policy for policy in policies if (policy in BLIND) == blind}
         if not methods:
             continue
-        scenarios = _scenarios(chosen, patterns, units[:1] if blind else units, seeds)
+        scenarios = {
+            f"{pattern}/{unit}/{seed}": chosen.scenario(pattern, unit, seed)
+            for pattern in patterns
+            for unit in (units[:1] if blind else units)
+            for seed in seeds
+        }
         where = None if out is None else out / folder
-        rows = solve_batch(scenarios, list(methods), out=where, progress=progress, **how)
-        if where is not None:
-            rows = read_rows(where, COLUMNS)
-        elif spark is not None:
-            rows = rows.toArrow()
-        for pattern, unit, seed, policy, run in _runs(rows.select(COLUMNS), methods):
-            billing = [Column(policy, each) for each in (units if blind else (unit,))]
-            found += [settled(chosen.scenario(pattern, column.unit, seed), pattern, column, seed, run) for column in billing]
+        for row in map(require_solved, batch_rows(scenarios, list(methods), COLUMNS, out=where, **how)):
+            pattern, unit, seed = row["id"].split("/")
+            run = EnactmentScenarioSolution.model_validate_json(row["solution"]).run
+            assert run is not None  # solved
+            for billing_unit in units if blind else (int(unit),):
+                column = Column(methods[row["method"]], billing_unit)
+                enacted.append(settled(chosen.scenario(pattern, billing_unit, int(seed)), pattern, column, int(seed), run))
     order = {pattern: index for index, pattern in enumerate(patterns)}
-    return sorted(found, key=lambda each: (order[each.pattern], policies.index(each.column.policy), each.column.unit, each.seed))
+    return sorted(enacted, key=lambda run: (order[run.pattern], policies.index(run.column.policy), run.column.unit, run.seed))
 
 
-def samples_of(enacted: Iterable[Enacted]) -> Samples:
+def row_count(policies: Sequence[str], seeds: Sequence[int]) -> int:
+    """Rows of the batches behind all patterns and units.
+
+    >>> row_count(["btu", "threshold"], [1, 2])
+    32
+    """
+    blind = sum(policy in BLIND for policy in policies)
+    return len(PATTERNS) * len(seeds) * (blind + len(UNITS) * (len(policies) - blind))
+
+
+def samples_by_cell(enacted: Iterable[Enacted]) -> Samples:
     """Each metric over the seeds, by pattern and column.
 
     Raises
@@ -167,8 +194,8 @@ def samples_of(enacted: Iterable[Enacted]) -> Samples:
         When a seed is missing somewhere: differences are taken seed by seed.
     """
     grouped: dict[tuple[str, Column], dict[int, Mapping[str, float]]] = {}
-    for each in enacted:
-        grouped.setdefault((each.pattern, each.column), {})[each.seed] = each.metrics
+    for run in enacted:
+        grouped.setdefault((run.pattern, run.column), {})[run.seed] = run.metrics
     seeds = {tuple(sorted(own)) for own in grouped.values()}
     if len(seeds) > 1:
         raise ValueError(f"seeds differ between the cells: {sorted(seeds)}")
@@ -179,7 +206,7 @@ def samples_of(enacted: Iterable[Enacted]) -> Samples:
 
 
 def activity(run: EnactmentRun, scenario: EnactmentScenario) -> dict[str, float]:
-    """What the paper says of its figures, as numbers.
+    """The activity that the paper describes of its figures, as numbers.
 
     Returns
     -------
@@ -188,43 +215,13 @@ def activity(run: EnactmentRun, scenario: EnactmentScenario) -> dict[str, float]
         whole run and in its second hour. `following`: correlation over time of instances with machines, 0 where either
         stays the same.
     """
-    times = [each.placed for each in run.instances if each.cause == "placed"]
-    times += [each.ended for each in run.instances if each.ended_by == "removed" and each.ended is not None]
+    times = [instance.placed for instance in run.instances if instance.cause == "placed"]
+    times += [instance.ended for instance in run.instances if instance.ended_by == "removed" and instance.ended is not None]
     late = sum(LATE[0] <= time <= LATE[1] for time in times)
     line = timeline(scenario, run)
     level = np.ptp(line.machines) == 0 or np.ptp(line.instances) == 0
     following = 0.0 if level else float(np.corrcoef(line.machines, line.instances)[0, 1])
     return {"scalings": float(len(times)), "late_scalings": float(late), "following": following}
-
-
-def _scenarios(
-    setting: Setting, patterns: Sequence[str], units: Sequence[int], seeds: Sequence[int]
-) -> dict[str, EnactmentScenario]:
-    return {
-        f"{pattern}/{unit}/{seed}": setting.scenario(pattern, unit, seed)
-        for pattern in patterns
-        for unit in units
-        for seed in seeds
-    }
-
-
-def _runs(rows: pa.Table, methods: Mapping[str, str]) -> Iterator[tuple[str, int, int, str, EnactmentRun]]:
-    """Pattern, unit, seed, policy and run of the rows of these methods, by which policies are named.
-
-    Raises
-    ------
-    EdrpError
-        At the first row without a run.
-    """
-    for row in rows.to_pylist():
-        if row["method"] not in methods:
-            continue
-        if row["outcome"] != "solved":
-            raise EdrpError(f"{row['method']} on {row['id']}: {row['outcome']}: {row['error_message']}")
-        pattern, unit, seed = row["id"].split("/")
-        run = EnactmentScenarioSolution.model_validate_json(row["solution"]).run
-        assert run is not None  # solved
-        yield pattern, int(unit), int(seed), methods[row["method"]], run
 
 
 def settled(scenario: EnactmentScenario, pattern: str, column: Column, seed: int, run: EnactmentRun) -> Enacted:

@@ -9,15 +9,14 @@ from typing import Any
 from edrp.core.parameters import read_parameters
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.benchmark.table import Table
-from edrp.validation.papers.enactment.printed_tables import PATTERNS, UNITS
+from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS
 from edrp.validation.papers.enactment.runs import Setting
-from edrp.validation.report.constants import unit_of, value_in_words
+from edrp.validation.report.setting import COLUMNS, OURS, PAPER, constant_rows, value_text
+from edrp.validation.report.tables import Table
 
 FITTED_ON = ("stepwise", "two-level")
 FITTED = f"fitted on {' and '.join(FITTED_ON)}"
 FITTED_ON_ALL = "fitted on all four, seeds 1 to 3"
-PAPER, OURS = "paper", "ours"
 
 ORIGINS = {
     "emission_interval": PAPER,
@@ -49,20 +48,14 @@ def setting_tables(setting: Setting, policies: Sequence[str]) -> tuple[Table, ..
 
 
 def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
-    described = EnactmentScenario.model_fields
-    rows = [
-        (name, value_in_words(getattr(scenario, name)), unit_of(described[name]), str(described[name].description), origin)
-        for name, origin in ORIGINS.items()
-    ]
-    rows.insert(
-        0,
-        ("occupancy", value_in_words(setting.occupancy), "", "share of a processing duration that occupies an instance", FITTED),
-    )
+    share = "share of a processing duration that occupies an instance"
+    rows: list[tuple[str, ...]] = [("occupancy", value_text(setting.occupancy), "", share, FITTED)]
+    rows += constant_rows(EnactmentScenario, ORIGINS, scenario)
     host = scenario.host_types[0]
     size = ", ".join(f"{name} {amount:g}" for name, amount in host.capacity.items())
     rows += [
         ("host", size, "shares, bytes", "four cores and 7 GB", PAPER),
-        ("host start-up", value_in_words(host.start_up), "s", "least and most time from lease to readiness", PAPER),
+        ("host start-up", value_text(host.start_up), "s", "least and most time from lease to readiness", PAPER),
         (
             "units and prices",
             ", ".join(f"{unit} min: {unit / 10:g}" for unit in UNITS),
@@ -71,7 +64,7 @@ def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
             PAPER,
         ),
     ]
-    return Table("The world", ("constant", "value", "unit", "meaning", "from"), tuple(rows), open=True)
+    return Table("The world", COLUMNS, tuple(rows), open=True)
 
 
 def _operators(scenario: EnactmentScenario) -> Table:
@@ -93,5 +86,5 @@ def _policy(setting: Setting, policy: str) -> Table:
     """The constants of a policy, those that are not given at their defaults."""
     described: Any = POLICIES[policy][1]
     parameters = read_parameters(described, setting.arguments.get(policy, {}), policy)
-    rows = tuple((each.name, value_in_words(getattr(parameters, each.name))) for each in fields(described))
+    rows = tuple((each.name, value_text(getattr(parameters, each.name))) for each in fields(described))
     return Table(f"Policy {policy}", ("constant", "value"), rows, open=True)

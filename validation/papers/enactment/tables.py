@@ -1,22 +1,20 @@
-"""Tables of the report of enactment: one description each, printed on a terminal, in a page and in Markdown."""
+"""Tables of the report of enactment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from edrp.validation.benchmark.table import Table
 from edrp.validation.oracles.enactment.queueing_check import QueueingCheck
 from edrp.validation.papers.enactment.bounds import Bounds
 from edrp.validation.papers.enactment.cells import Cell, SettingError
-from edrp.validation.papers.enactment.printed_tables import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
+from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
 from edrp.validation.papers.enactment.runs import Samples
-from edrp.validation.papers.enactment.verdicts import Comparison, Statement
-from edrp.validation.report.intervals import GRAVITY, Interval, interval
-
-NONE = "–"
+from edrp.validation.report.estimates import estimate_mean
+from edrp.validation.report.formatting import NONE, PERCENT_SAVED, signed
+from edrp.validation.report.tables import Table
 
 ROWS = {
     "real_time_compliance": "real-time\n%",
@@ -46,7 +44,7 @@ def paper_table(pattern: str, cells: Iterable[Cell]) -> Table:
     """
     own = {(cell.quantity, cell.column): cell for cell in cells if cell.pattern == pattern}
     columns = [column for column in COLUMNS if any(column == there for _, there in own)]
-    rows = tuple((ROWS[quantity], *(_cell_words(own[quantity, column]) for column in columns)) for quantity in QUANTITIES)
+    rows = tuple((ROWS[quantity], *(_cell_text(own[quantity, column]) for column in columns)) for quantity in QUANTITIES)
     headings = ("", *map(_heading, columns))
     title = f"Table {TABLE_NUMBERS[pattern]}, {pattern}: ours ± deviation, the paper's, the difference"
     return Table(title, headings, rows, headings[1:], open=True)
@@ -56,7 +54,7 @@ def _heading(column: Column) -> str:
     return f"BTU{column.unit}" if column.policy == BTU else f"{column.policy}\nBTU{column.unit}"
 
 
-def _cell_words(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     share = cell.quantity in COMPLIANCES
     scale = 100 if share else 1
     difference = signed(100 * cell.difference, 1) if share else f"{signed(100 * cell.difference / cell.paper.mean, 0)} %"
@@ -68,104 +66,18 @@ def _printed(value: Printed, scale: float, digits: int) -> str:
     return f"{scale * value.mean:.{digits}f}{deviation}"
 
 
-def signed(value: float, digits: int) -> str:
-    """A number with its sign, which zero has none of.
-
-    >>> signed(1.26, 1), signed(-3.0, 0), signed(-0.04, 1)
-    ('+1.3', '−3', '0.0')
-    """
-    text = f"{value:+.{digits}f}"
-    return text.replace("-", "−") if float(text) else text[1:]
-
-
 def error_table(errors: Mapping[str, SettingError]) -> Table:
-    """How far settings are from the paper, by their names."""
-    rows = tuple(
-        (
-            name,
-            f"{100 * error.compliance:.1f}",
-            f"{100 * error.worst_btu:.1f}",
-            f"{100 * error.worst_threshold:.1f}",
-            f"{100 * error.resource_cost:.1f}",
-            f"{100 * error.totals:.1f}",
-        )
-        for name, error in errors.items()
-    )
+    """The distance of settings from the paper, by their names."""
+    rows = tuple((name, *(f"{100 * value:.1f}" for value in error)) for name, error in errors.items())
     columns = ("setting", "compliance\nmean", "BTU\nworst", "threshold\nworst", "resources\nmean", "totals\nmean")
     caption = "Errors against Tables 3 to 6: compliances in points, costs in %"
     return Table(caption, columns, rows, columns[1:], open=True)
 
 
-def statement_table(found: Sequence[Statement]) -> Table:
-    """One row for each sentence of the paper."""
-    rows = tuple(
-        (
-            each.sentence,
-            each.section,
-            each.verdict,
-            *(str(each.count(verdict)) for verdict in ("holds", "does not hold", "undecided")),
-            _agreement(each),
-            margin_words(_closest(each).ours),
-        )
-        for each in found
-    )
-    columns = (
-        "what the paper says", "where", "verdict", "hold", "do not", "undecided", "paper's tables\nagree",
-        "decided by\n[%] (95 %)",
-    )  # fmt: skip
-    return Table("What the paper says, comparison by comparison", columns, rows, columns[3:], open=True)
-
-
-def statement_in_words(statement: Statement) -> str:
-    """A sentence with its verdict, in rich markup."""
-    marks = {
-        "holds": "[green]holds[/green]",
-        "does not hold": "[red]does not hold[/red]",
-        "undecided": "[yellow]undecided[/yellow]",
-    }
-    held = f"{statement.count('holds')} of {len(statement.comparisons)}"
-    agreement = _agreement(statement)
-    paper = "" if agreement == NONE else f"; the paper's tables {agreement}"
-    least = margin_words(_closest(statement).ours)
-    return f"{marks[statement.verdict]}: {statement.sentence} [dim]({held}{paper}; decided by {least})[/dim]"
-
-
-def comparison_table(statement: Statement) -> Table:
-    """Every comparison of a statement."""
-    rows = tuple(
-        (each.where, NONE if each.paper is None else signed(100 * each.paper, 1), margin_words(each.ours), each.verdict)
-        for each in statement.comparisons
-    )
-    columns = ("comparison", "paper [%]", "ours [%] (95 %)", "verdict")
-    return Table(statement.sentence, columns, rows, columns[1:3])
-
-
-def _agreement(statement: Statement) -> str:
-    agreeing, known = statement.paper_agrees
-    return f"{agreeing} of {known}" if known else NONE
-
-
-def _closest(statement: Statement) -> Comparison:
-    """The comparison that decides: of those with the gravest verdict the one that is least on the side of the paper."""
-    return min(statement.comparisons, key=lambda each: (GRAVITY.index(each.verdict), each.ours.mean))
-
-
-def margin_words(margin: Interval) -> str:
-    """A margin in per cent or points with its interval.
-
-    >>> margin_words(Interval(0.12, 0.1, 0.14)), margin_words(Interval(-0.031, None, None))
-    ('+12.0 (10.0 to 14.0)', '−3.1')
-    """
-    if margin.low is None or margin.high is None:
-        return signed(100 * margin.mean, 1)
-    low, high = (f"{100 * end:.1f}".replace("-", "−") for end in (margin.low, margin.high))
-    return f"{signed(100 * margin.mean, 1)} ({low} to {high})"
-
-
 def activity_table(pattern: str, samples: Samples) -> Table:
-    """What policies did under a pattern, in the mean over the seeds."""
+    """The activity of policies under a pattern, in the mean over the seeds."""
     own = {column: metrics for (there, column), metrics in samples.items() if there == pattern}
-    rows = tuple((words, *(f"{metrics[name].mean():.1f}" for metrics in own.values())) for name, words in ACTIVITY.items())
+    rows = tuple((title, *(f"{metrics[name].mean():.1f}" for metrics in own.values())) for name, title in ACTIVITY.items())
     headings = ("", *map(_heading, own))
     return Table(f"Activity under {pattern}", headings, rows, headings[1:])
 
@@ -177,8 +89,8 @@ def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> 
     rows = tuple(
         (
             f"{pattern}\nBTU{unit}",
-            *(_policy_words(samples[pattern, Column(policy, unit)]) for policy in policies),
-            *([_bound_words(bounds.get((pattern, unit)))] if bounds else []),
+            *(_policy_text(samples[pattern, Column(policy, unit)]) for policy in policies),
+            *([_bound_text(bounds.get((pattern, unit)))] if bounds else []),
         )
         for pattern, unit in cells
     )
@@ -189,11 +101,11 @@ def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> 
     return Table(title, columns, rows, columns[1:], open=True)
 
 
-def _bound_words(bounds: Bounds | None) -> str:
+def _bound_text(bounds: Bounds | None) -> str:
     return NONE if bounds is None else f"{bounds.least:.1f}\n{bounds.in_time:.1f}"
 
 
-def _policy_words(metrics: Mapping[str, Any]) -> str:
+def _policy_text(metrics: Mapping[str, Any]) -> str:
     total = metrics["near_real_time_total"]
     spread = float(np.std(total, ddof=1)) if total.size > 1 else None
     deviation = "" if spread is None else f"±{spread:.{0 if spread >= 10 else 1}f}"
@@ -202,14 +114,14 @@ def _policy_words(metrics: Mapping[str, Any]) -> str:
 
 
 def against_btu(samples: Samples) -> Table:
-    """What the other policies save of the BTU policy's near-real-time total, run by run under all patterns and units."""
+    """Savings of the other policies against the BTU policy's near-real-time total, run by run under all patterns and units."""
     cells = list(dict.fromkeys((pattern, column.unit) for pattern, column in samples))
     rows = []
     for policy in dict.fromkeys(column.policy for _, column in samples if column.policy != BTU):
         pairs = [(samples[pattern, Column(policy, unit)], samples[pattern, Column(BTU, unit)]) for pattern, unit in cells]
         savings = np.array([1 - own["near_real_time_total"] / btu["near_real_time_total"] for own, btu in pairs])
         as_good = np.array([_as_compliant(own, btu) for own, btu in pairs])
-        mean = margin_words(interval(savings.mean(axis=0)))
+        mean = PERCENT_SAVED.with_interval(estimate_mean(savings.mean(axis=0)))
         rows.append((policy, mean, f"{100 * (savings >= 0).mean():.0f}", f"{100 * ((savings >= 0) & as_good).mean():.0f}"))
     columns = ("policy", "saving, mean\n[%] (95 %)", "runs as cheap\n[%]", "as cheap and\nas compliant [%]")
     return Table("Near-real-time totals against the BTU policy's", columns, tuple(rows), columns[1:], open=True)

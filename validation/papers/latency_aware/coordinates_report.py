@@ -1,21 +1,19 @@
-"""How near latency coordinates come to latencies that were not given to them, round by round."""
+"""Errors of latency coordinates against latencies that were not given to them, round by round."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from edrp.core.arrays import Floats
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.aws import aws_delays
 from edrp.datasets.placement.coordinates.latencies import estimation_rounds
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
-from edrp.validation.papers.edrp.claims import Claim
-from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.report.statements import Statement, claim, print_statements
+from edrp.validation.report.tables import Table, print_tables
 
 NETWORK_NODES, NETWORK_SEED = 100, 7
 UNITS = {"seconds": 1.0, "milliseconds": 1e3}
@@ -42,9 +40,8 @@ def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[
     for name, (names, truth, parameters) in _subjects(data).items():
         for unit, scale in UNITS.items():
             found[f"{name}, {unit}"] = round_errors(names, truth * scale, parameters, seeds)
-    console.print(_table(found))
-    for claim in coordinate_claims(found):
-        console.print(claim_in_words(claim))
+    print_tables(console, error_table(found))
+    print_statements(console, coordinate_statements(found))
     return found
 
 
@@ -59,19 +56,23 @@ def round_errors(names: list[str], truth: Floats, parameters: SpringParameters, 
     return np.array([[error(estimate.distance) for estimate in rounds] for rounds in runs])
 
 
-def coordinate_claims(found: dict[str, Floats]) -> tuple[Claim, ...]:
+def coordinate_statements(found: dict[str, Floats]) -> tuple[Statement, ...]:
     """Whether errors are as small as they should be, in any unit."""
-    claims = []
-    for subject, most in (("AWS", 0.10), ("plane", 0.05)):
+    statements = []
+    for subject, maximum in (("AWS", 0.10), ("plane", 0.05)):
         rows = {name: errors for name, errors in found.items() if name.startswith(subject)}
         if not rows:
             continue
         worst = max(float(np.median(errors[:, -1])) for errors in rows.values())
         first, second = rows.values()
         same = float(np.abs(first - second).max())
-        claims.append(Claim(f"{subject}: median error at most {most:.0%} after the last round", worst <= most, f"{worst:.1%}"))
-        claims.append(Claim(f"{subject}: the same in milliseconds and seconds", same < 1e-6, f"largest difference {same:.0e}"))
-    return tuple(claims)
+        statements.append(
+            claim(f"{subject}: median error at most {maximum:.0%} after the last round", worst <= maximum, f"{worst:.1%}")
+        )
+        statements.append(
+            claim(f"{subject}: the same in milliseconds and seconds", same < 1e-6, f"largest difference {same:.0e}")
+        )
+    return tuple(statements)
 
 
 def _subjects(data: Path | None) -> dict[str, tuple[list[str], Floats, SpringParameters]]:
@@ -85,11 +86,12 @@ def _subjects(data: Path | None) -> dict[str, tuple[list[str], Floats, SpringPar
     return subjects
 
 
-def _table(found: dict[str, Floats]) -> Table:
+def error_table(found: dict[str, Floats]) -> Table:
+    """Median error by round, and that of the worst seed after the last."""
     rounds = max(errors.shape[1] for errors in found.values())
-    columns = [str(each + 1) for each in range(rounds)]
-    table = Table("median error in % after round", *columns, "worst seed", box=SIMPLE_HEAD)
+    rows = []
     for name, errors in found.items():
         cells = [f"{100 * value:.2g}" for value in np.median(errors, axis=0)]
-        table.add_row(name, *cells, *[""] * (rounds - len(cells)), f"{100 * errors[:, -1].max():.2g}")
-    return table
+        rows.append((name, *cells, *[""] * (rounds - len(cells)), f"{100 * errors[:, -1].max():.2g}"))
+    columns = (*map(str, range(1, rounds + 1)), "worst seed")
+    return Table("Median error in % after each round", ("", *columns), tuple(rows), columns)

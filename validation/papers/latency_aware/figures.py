@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from edrp.validation.papers.latency_aware.schedulers import EVEN, METHODS, Placed
-from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.report.figures import blank_figure, unclutter
 
 COLOURS = {
     "hill-climbing": "#1b9e77",
@@ -21,32 +21,33 @@ COLOURS = {
 MARKERS = {"hill-climbing": "o", "ant-system": "^", "hybrid": "s", "resource-aware": "D", "iterated-local-search": "*", EVEN: "x"}
 
 
-def draw_scatter(
-    found: Sequence[Placed], topology: str, value: Callable[[Placed], float | None], title: str, unit: str, path: Path
-) -> None:
-    """One dot per placement of a topology, with a trend line per scheduler, written as PNG.
+AXES = {"throughput": ("throughput", "tuples/s of the source", 1.0), "least": ("least latency end to end", "ms", 1e3)}
+"""Name, unit and scale of each quantity of a placement."""
+
+
+def draw_scatter(found: Sequence[Placed], topology: str, quantity: str, path: Path) -> None:
+    """Draw one dot per placement of a topology over its cores, with a trend line per scheduler.
 
     Parameters
     ----------
     found
         Placements.
     topology
-        Which of them.
-    value
-        What is drawn over the cores; dots without are left out.
-    title, unit
-        What is written beside the axes.
+        Those to draw.
+    quantity
+        Attribute of a placement; dots without it are left out.
     path
         PNG file.
     """
+    name, unit, scale = AXES[quantity]
     figure = blank_figure(6.4, 4.2)
     axes = figure.add_subplot()
     for method in (*METHODS, EVEN):
-        dots = [(each.reserved * 100, value(each)) for each in found if each.topology == topology and each.method == method]
-        drawn = [(cores, reached) for cores, reached in dots if reached is not None]
-        if not drawn:
+        own = [placed for placed in found if placed.topology == topology and placed.method == method]
+        dots = [(100 * placed.reserved, scale * value) for placed in own if (value := getattr(placed, quantity)) is not None]
+        if not dots:
             continue
-        taken, reached = np.array(drawn).T
+        taken, reached = np.array(dots).T
         axes.scatter(taken, reached, s=22, marker=MARKERS[method], color=COLOURS[method], label=method, alpha=0.75, linewidths=1)
         if np.unique(taken).size > 1:
             slope, start = np.polyfit(taken, reached, 1)
@@ -54,9 +55,9 @@ def draw_scatter(
             axes.plot(ends, start + slope * ends, color=COLOURS[method], linewidth=1)
     axes.set_xlabel("vCPU of the supervisors in use (100 = a core)", fontsize=9)
     axes.set_ylabel(unit, fontsize=9)
-    axes.set_title(title, fontsize=10)
+    axes.set_title(f"{topology}: {name}", fontsize=10)
     axes.set_ylim(bottom=0)
-    quiet(axes)
+    unclutter(axes)
     axes.legend(fontsize=7, frameon=False)
     figure.tight_layout()
     figure.savefig(path, dpi=150)

@@ -10,9 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
@@ -21,8 +19,10 @@ from edrp.datasets.placement.production import production_instances
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.production_bounds import fewest_nodes, least_cut
-from edrp.validation.papers.edrp.claims import Claim
-from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.report.console import working
+from edrp.validation.report.formatting import NONE
+from edrp.validation.report.statements import Statement, claim, print_statements
+from edrp.validation.report.tables import Table, print_tables
 
 TIME_LIMIT = 0.5
 """Seconds for each method and topology."""
@@ -47,7 +47,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a method makes of a topology; without nodes where it holds nothing, and then why."""
+    """The placement of a topology by a method; without nodes where it finds none, and then why."""
 
     nodes: int | None
     cut: float | None
@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A topology with what nothing can beat, and what each contender makes of it.
+    """A topology with its bounds, and the outcome of each contender.
 
     Attributes
     ----------
@@ -101,19 +101,18 @@ def run(
         All rows, those of topologies that fit on one node and those that are refused among them.
     """
     rows: list[Row] = []
-    with console.status("placing") as status:
+    with working(console, "placing") as tell:
         for row in production_rows(data, time_limit=time_limit, contenders=contenders):
-            status.update(f"placing {row.name}")
+            tell(row.name)
             rows.append(row)
-    console.print(production_table(rows))
+    print_tables(console, production_table(rows))
     for row in rows:
         if row.refused:
             console.print(f"{row.name} is refused: {row.refused}")
         for name, outcome in (row.outcomes or {}).items():
             if outcome.why:
                 console.print(f"[dim]{row.name}: {name} holds nothing: {outcome.why}[/dim]")
-    for claim in production_claims(rows):
-        console.print(claim_in_words(claim))
+    print_statements(console, production_statements(rows))
     return rows
 
 
@@ -158,25 +157,24 @@ def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) ->
 
 def production_table(rows: Sequence[Row]) -> Table:
     """Topologies that need several nodes: per contender the nodes in use and the share of tuples between nodes."""
-    table = Table(title="Production topologies on several nodes", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    table.caption = (
-        "Nodes in use, and share of tuples between nodes in %; ∗ where nothing can do better; – where it holds nothing"
+    contenders = next((tuple(row.outcomes) for row in rows if row.outcomes), ())
+    made = tuple(
+        (
+            row.name.removeprefix("largeCluster"),
+            str(row.instances),
+            str(row.bound),
+            *(_cell(row, outcome) for outcome in (row.outcomes or {}).values()),
+        )
+        for row in several(rows)
     )
-    contenders = next((list(row.outcomes) for row in rows if row.outcomes), [])
-    table.add_column("Topology", no_wrap=True)
-    for heading in ("Executors", "Bound"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for contender in contenders:
-        table.add_column(contender, justify="right")
-    for row in several(rows):
-        cells = [_cell(row, outcome) for outcome in (row.outcomes or {}).values()]
-        table.add_row(row.name.removeprefix("largeCluster"), str(row.instances), str(row.bound), *cells)
-    return table
+    note = "Nodes in use, and share of tuples between nodes in %; ∗ where nothing can do better; – where it holds nothing"
+    columns = ("Topology", "Executors", "Bound", *contenders)
+    return Table("Production topologies on several nodes", columns, made, columns[1:], note=note)
 
 
 def _cell(row: Row, outcome: Outcome) -> str:
     if outcome.nodes is None or outcome.cut is None:
-        return "–"
+        return NONE
     mark = "∗" if outcome.cut <= row.least + SAME else ""
     return f"{outcome.nodes} {100 * outcome.cut:.1f}{mark}"
 
@@ -187,8 +185,8 @@ def several(rows: Sequence[Row]) -> list[Row]:
     return [row for row, nodes in placed if nodes and min(nodes) > 1]
 
 
-def production_claims(rows: Sequence[Row]) -> list[Claim]:
-    """What the searches are to show on these topologies, and whether they do."""
+def production_statements(rows: Sequence[Row]) -> list[Statement]:
+    """The sentences that searches have to bear out on these topologies, judged."""
     placed = [row for row in rows if row.outcomes]
     if not placed or not {FIRST, RECOMMENDED, SCHEDULER} <= set(placed[0].outcomes or {}):
         return []
@@ -196,27 +194,27 @@ def production_claims(rows: Sequence[Row]) -> list[Claim]:
     return [_quick(placed), _all_in_time(placed), _few_nodes(placed), *([_less_cut(compared)] if compared else [])]
 
 
-def _quick(rows: Sequence[Row]) -> Claim:
+def _quick(rows: Sequence[Row]) -> Statement:
     largest = max(rows, key=lambda row: row.instances)
     seconds = _of(largest, FIRST).seconds
     found = f"{seconds:.3f} s for {largest.instances} executors, of which {largest.compiling:.3f} s to make arrays"
-    return Claim("the largest topology has an answer in 0.1 s", seconds <= 0.1, found)
+    return claim("the largest topology has an answer in 0.1 s", seconds <= 0.1, found)
 
 
-def _all_in_time(rows: Sequence[Row]) -> Claim:
+def _all_in_time(rows: Sequence[Row]) -> Statement:
     seconds = [_of(row, FIRST).seconds for row in rows]
     placed = sum(_of(row, name).nodes is not None for row in rows for name in (FIRST, RECOMMENDED))
     found = f"{sum(seconds):.2f} s for {len(rows)}, the slowest {max(seconds):.3f} s; {2 * len(rows) - placed} without answer"
-    return Claim("all topologies have an answer in 5 s", sum(seconds) <= 5 and placed == 2 * len(rows), found)
+    return claim("all topologies have an answer in 5 s", sum(seconds) <= 5 and placed == 2 * len(rows), found)
 
 
-def _few_nodes(rows: Sequence[Row]) -> Claim:
+def _few_nodes(rows: Sequence[Row]) -> Statement:
     ratio = sorted((_of(row, RECOMMENDED).nodes or np.inf) / row.bound for row in rows)
     share = ratio[math.ceil(0.9 * len(ratio)) - 1]
-    return Claim("at most 1.05 times the fewest nodes, of nine in ten", share <= 1.05, f"{share:.3f}; at worst {ratio[-1]:.3f}")
+    return claim("at most 1.05 times the fewest nodes, of nine in ten", share <= 1.05, f"{share:.3f}; at worst {ratio[-1]:.3f}")
 
 
-def _less_cut(rows: Sequence[Row]) -> Claim:
+def _less_cut(rows: Sequence[Row]) -> Statement:
     cuts = [(_of(row, RECOMMENDED).cut, _of(row, SCHEDULER).cut, row.least) for row in rows]
     known = [(1.0 if ours is None else ours, 1.0 if theirs is None else theirs, least) for ours, theirs, least in cuts]
     below = sum(ours < theirs - SAME for ours, theirs, _ in known)
@@ -228,7 +226,7 @@ def _less_cut(rows: Sequence[Row]) -> Claim:
         f"{np.mean([theirs for _, theirs, _ in known]):.3f}"
     )
     sentence = "less between nodes than the resource-aware scheduler, on nine in ten of those where it leaves any to gain"
-    return Claim(sentence, below >= 0.9 * (len(rows) - least), found)
+    return claim(sentence, below >= 0.9 * (len(rows) - least), found)
 
 
 def _of(row: Row, contender: str) -> Outcome:

@@ -1,17 +1,15 @@
-"""Print a day under the four ways to plan again, and what follows from it."""
+"""A day under four strategies to plan again: printed and judged."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from edrp.replanning.replanner import ReplanningPolicy
-from edrp.validation.papers.edrp.claims import Claim
-from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.report.statements import Statement, claim, print_statements
+from edrp.validation.report.tables import Table, print_tables
 from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
 from edrp.validation.simulation.placement.replanning_world import (
     AWAY,
@@ -67,25 +65,15 @@ def run(
     for name, strategy in strategies(policy, seed).items():
         with console.status(f"{name}: {len(day)} steps"):
             found[name] = run_day(day, strategy, policy)
-    console.print(outcome_table(found, policy))
-    for claim in replanning_claims(found):
-        console.print(claim_in_words(claim))
+    print_tables(console, outcome_table(found, policy))
+    print_statements(console, replanning_statements(found))
     return found
 
 
 def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> Table:
     """One row per strategy: total, score, downtime, moves, and how long what ran did not work."""
-    table = Table(title="A day, by when it is planned again", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    table.caption = (
-        f"Total: mean score, and {policy.downtime_worth:g} on top for time without processing; "
-        f"a gain is expected to last {policy.horizon:g} s"
-    )
-    table.caption_justify = "left"
-    table.add_column("Planned again", no_wrap=True)
-    for quantity in ("Total", "Score", "Downtime\ns", "Changes", "Instances\nmoved", "Broken\nh"):
-        table.add_column(quantity, justify="right", no_wrap=True)
-    for name, outcome in found.items():
-        table.add_row(
+    rows = tuple(
+        (
             name,
             f"{outcome.total:.3f}",
             f"{outcome.score:.3f}",
@@ -94,24 +82,31 @@ def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> 
             str(outcome.moved),
             f"{outcome.broken * MINUTES / 60:.1f}",
         )
-    return table
+        for name, outcome in found.items()
+    )
+    columns = ("Planned again", "Total", "Score", "Downtime\ns", "Changes", "Instances\nmoved", "Broken\nh")
+    note = (
+        f"Total: mean score, and {policy.downtime_worth:g} on top for time without processing; "
+        f"a gain is expected to last {policy.horizon:g} s"
+    )
+    return Table("A day, by when it is planned again", columns, rows, columns[1:], note=note)
 
 
-def replanning_claims(found: Mapping[str, DayOutcome]) -> tuple[Claim, ...]:
-    """What moves are worth: sentences about the four strategies."""
+def replanning_statements(found: Mapping[str, DayOutcome]) -> tuple[Statement, ...]:
+    """Sentences on the worth of moves under the four strategies, judged."""
     paying, every, broken, never = (found[name] for name in (PAYING, EVERY, BROKEN, NEVER))
     return (
-        Claim(
+        claim(
             "planning when it pays costs less in total than at every step, than only when broken, and than never",
             paying.total < min(every.total, broken.total, never.total),
             f"{paying.total:.3f} against {every.total:.3f}, {broken.total:.3f} and {never.total:.3f}",
         ),
-        Claim(
+        claim(
             "with at most half of the downtime of planning at every step, and fewer moves",
             2 * paying.downtime <= every.downtime and paying.moved < every.moved,
             f"{paying.downtime:.0f} s and {paying.moved} instances against {every.downtime:.0f} s and {every.moved}",
         ),
-        Claim(
+        claim(
             "and what runs always has its nodes and resources",
             paying.broken == 0,
             f"without it, {never.broken * MINUTES / 60:.1f} h of the day it has not",

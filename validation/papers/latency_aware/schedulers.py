@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from edrp.heuristics.placement.simple_rules import Even, EvenParameters
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.report.console import Tell
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
 from edrp.validation.simulation.placement.throughput import TRANSFER, carried
 
@@ -61,7 +62,7 @@ def placements(
     seeds: int = 5,
     transfer: float = TRANSFER,
     simulated: Sequence[str] = (),
-    told: Callable[[str], None] | None = None,
+    tell: Tell = str,
 ) -> list[Placed]:
     """Place every topology with every scheduler.
 
@@ -78,13 +79,12 @@ def placements(
         h of the throughput model.
     simulated
         Topologies of which end-to-end latencies are simulated.
-    told
+    tell
         Called with the name of each topology.
     """
     found: list[Placed] = []
     for topology in topologies:
-        if told is not None:
-            told(topology)
+        tell(topology)
         latencies = topology in simulated
         lowest = paper_problem(topology, min(loads))
         found += [_placed(lowest, topology, 0.0, EVEN, workers, each, transfer, latencies) for workers, each in _even(lowest)]

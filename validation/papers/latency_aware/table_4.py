@@ -1,4 +1,4 @@
-"""Table 4 of latency-aware placement: how long its heuristics take, and, what the paper could not give, how good they are."""
+"""Table 4 of latency-aware placement: times of its heuristics, and their gaps to the optimum, which the paper does not have."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from statistics import median
 from time import process_time
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 import edrp
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
-from edrp.validation.papers.edrp.claims import Claim
-from edrp.validation.papers.edrp.printed_tables import claim_in_words
+from edrp.validation.report.console import Tell, working
+from edrp.validation.report.formatting import NONE
+from edrp.validation.report.statements import Statement, claim, print_statements
+from edrp.validation.report.tables import Table, print_tables
 
 HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE = "hill-climbing", "ant-system", "hybrid", "resource-aware"
 RECOMMENDED = "iterated-local-search"
@@ -64,11 +64,11 @@ class Cell:
     Attributes
     ----------
     topology, operators, load, method
-        What was placed, how many instances it has, the share of the cluster's cores that it needs, and who placed it.
+        The topology, its number of instances, the share of the cluster's cores that it needs, and the method that placed it.
     milliseconds
-        Of processor time of each run, from the problem to the checked answer; on an idle machine that is how long it takes.
+        Processor time of each run, from the problem to the checked answer; on an idle machine that is the time it takes.
     gaps
-        Of each run to the proven optimum (or the best proven bound); infinite where nothing feasible was found.
+        Gap of each run to the proven optimum (or the best proven bound); infinite where nothing feasible was found.
     """
 
     topology: str
@@ -109,7 +109,7 @@ def cells(
     loads: Sequence[float] = LOADS,
     seeds: int = SEEDS,
     methods: Sequence[str] = METHODS,
-    told: Callable[[str], object] = str,
+    tell: Tell = str,
 ) -> list[Cell]:
     """Every method with every seed on topologies of Table 1; the optimum is proven by column generation.
 
@@ -121,7 +121,7 @@ def cells(
     found = []
     for topology in topologies:
         for load in loads:
-            told(f"{topology} at load {load:g}")
+            tell(f"{topology} at load {load:g}")
             problem = paper_problem(topology, load)
             optimum = proven(problem)
             for method in methods:
@@ -136,14 +136,14 @@ def fresh_cells(
     loads: Sequence[float] = LOADS,
     methods: Sequence[str] = METHODS,
     operations: int = FRESH_OPERATIONS,
-    told: Callable[[str], object] = str,
+    tell: Tell = str,
 ) -> list[Cell]:
     """Every method once on each of many generated topologies."""
     found = []
     for load in loads:
         runs: dict[str, list[tuple[float, float]]] = {method: [] for method in methods}
         for seed in seeds:
-            told(f"generated topology {seed} at load {load:g}")
+            tell(f"generated topology {seed} at load {load:g}")
             problem = random_problem(seed, operations=operations, load=load)
             optimum = proven(problem)
             for method in methods:
@@ -160,7 +160,7 @@ def proven(problem: LatencyAwareProblem) -> float:
     ValueError
         When there is no bound either.
     """
-    known = [each.optimum for each in latency_aware_optima() if each.problem == problem]
+    known = [reference.optimum for reference in latency_aware_optima() if reference.problem == problem]
     if known:
         return known[0]
     bound = edrp.solve(problem, "column-generation", time_limit=60.0).bound
@@ -196,44 +196,45 @@ def gap_table(found: Sequence[Cell]) -> Table:
 
 
 def _table(found: Sequence[Cell], title: str, text: Callable[[Cell], str]) -> Table:
-    methods = [method for method in METHODS if any(cell.method == method for cell in found)]
-    table = Table("topology", "operators", "load", *methods, title=title, box=SIMPLE_HEAD)
+    methods = tuple(method for method in METHODS if any(cell.method == method for cell in found))
     by_row: dict[tuple[str, int, float], dict[str, Cell]] = {}
     for cell in found:
         by_row.setdefault((cell.topology, cell.operators, cell.load), {})[cell.method] = cell
-    for (topology, operators, load), row in by_row.items():
-        table.add_row(topology, str(operators), f"{load:g}", *(text(row[m]) if m in row else "–" for m in methods))
-    return table
+    rows = tuple(
+        (topology, str(operators), f"{load:g}", *(text(row[method]) if method in row else NONE for method in methods))
+        for (topology, operators, load), row in by_row.items()
+    )
+    return Table(title, ("topology", "operators", "load", *methods), rows)
 
 
-def claims_4(found: Sequence[Cell]) -> tuple[Claim, ...]:
-    """What is asked of the heuristics, at the largest topology and over all that can be proven.
+def statements_4(found: Sequence[Cell]) -> tuple[Statement, ...]:
+    """The sentences on the heuristics at the largest topology and over all that can be proven, judged.
 
     Returns
     -------
     tuple
-        A claim for everything that the cells can tell of.
+        Those on which the cells have something to say.
     """
     made = []
     for name, largest in ((LARGEST, _of(found, (LARGEST,))), ("generated topologies", _of(found, (FRESH,)))):
         climbs, hybrids, ours = (_of(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
         if climbs:
             slowest = max(median(cell.milliseconds) for cell in climbs)
-            made.append(Claim(f"hill climbing takes under 5 ms on {name}", slowest < 5, f"{slowest:.1f} ms"))
+            made.append(claim(f"hill climbing takes under 5 ms on {name}", slowest < 5, f"{slowest:.1f} ms"))
         if hybrids:
             gap, slow = median(_gaps(hybrids)), max(median(cell.milliseconds) for cell in hybrids)
             text = f"{100 * gap:.1f} % in {slow:.0f} ms"
-            made.append(Claim(f"the hybrid's median gap on {name} is at most 10 % in 50 ms", gap <= 0.1 and slow <= 50, text))
+            made.append(claim(f"the hybrid's median gap on {name} is at most 10 % in 50 ms", gap <= 0.1 and slow <= 50, text))
         if ours:
             gap, worst = median(_gaps(ours)), max(_gaps(ours))
             text = f"{100 * gap:.2f} %, {100 * worst:.2f} %"
-            made.append(Claim(f"{RECOMMENDED} on {name}: median gap ≤ 1 %, worst ≤ 5 %", gap <= 0.01 and worst <= 0.05, text))
+            made.append(claim(f"{RECOMMENDED} on {name}: median gap ≤ 1 %, worst ≤ 5 %", gap <= 0.01 and worst <= 0.05, text))
     infeasible = sum(cell.infeasible for cell in _of(found, method=HILL_CLIMBING))
-    made.append(Claim("hill climbing always ends feasible", infeasible == 0, f"{infeasible} runs do not"))
+    made.append(claim("hill climbing always ends feasible", infeasible == 0, f"{infeasible} runs do not"))
     for name, topologies in (("T-R1 to T-R7", ACYCLIC), ("generated topologies", (FRESH,))):
         if ours := _of(found, topologies, RECOMMENDED):
             share = sum(gap <= OPTIMAL for gap in _gaps(ours)) / len(_gaps(ours))
-            made.append(Claim(f"{RECOMMENDED} is optimal in 80 % of runs on {name}", share >= 0.8, f"{100 * share:.0f} %"))
+            made.append(claim(f"{RECOMMENDED} is optimal in 80 % of runs on {name}", share >= 0.8, f"{100 * share:.0f} %"))
     return tuple(made)
 
 
@@ -253,7 +254,7 @@ def run(
     seeds: int = SEEDS,
     fresh: int = 0,
 ) -> list[Cell]:
-    """Print Table 4 beside ours, and what of it holds.
+    """Print Table 4 beside ours, and the statements on it.
 
     Parameters
     ----------
@@ -273,15 +274,10 @@ def run(
     """
     for method in METHODS:
         edrp.solve(paper_problem("T-M3"), method)  # compiles or loads the kernels
-    with console.status("placing") as status:
-
-        def told(text: str) -> None:
-            status.update(f"placing {text}")
-
-        found = cells(topologies, loads=loads, seeds=seeds, told=told)
+    with working(console, "placing") as tell:
+        found = cells(topologies, loads=loads, seeds=seeds, tell=tell)
         if fresh:
-            found += fresh_cells(FRESH_SEEDS[:fresh], loads=loads, told=told)
-    console.print(time_table(found), gap_table(found))
-    for claim in claims_4(found):
-        console.print(claim_in_words(claim))
+            found += fresh_cells(FRESH_SEEDS[:fresh], loads=loads, tell=tell)
+    print_tables(console, time_table(found), gap_table(found))
+    print_statements(console, statements_4(found))
     return found

@@ -1,15 +1,15 @@
-"""Tables 2 and 3 of latency-aware placement beside the paper, and what of them holds."""
+"""Tables 2 and 3 of latency-aware placement beside the paper, and the sentences on them, judged."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from edrp.validation.papers.edrp.claims import Claim
 from edrp.validation.papers.latency_aware.schedulers import EVEN, METHODS, RESOURCE_AWARE, SEARCHES, TOPOLOGIES, Placed, factors
+from edrp.validation.report.formatting import NONE
+from edrp.validation.report.statements import Statement, claim
+from edrp.validation.report.tables import Table
 
 Factors = dict[str, dict[str, float | None]]
 """Of throughput, by topology and method."""
@@ -69,29 +69,32 @@ def table_3(found: Sequence[Placed]) -> Table:
 
 
 def _table(title: str, found: Sequence[Placed], reference: str, methods: Sequence[str], printed: Factors) -> Table:
-    table = Table("topology", *methods, title=f"{title}, ours (paper)", box=SIMPLE_HEAD)
-    present = [name for name in TOPOLOGIES if any(each.topology == name for each in found)]
+    present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in found)]
+    rows = []
     for topology in present:
         cells = []
         for method in methods:
-            ours, paper = factors(found, topology, method, reference), printed[topology].get(method)
-            own = f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else "–"
-            cells.append(own + ("" if paper is None else f" ({paper:.2f})"))
-        table.add_row(topology, *cells)
+            ours = factors(found, topology, method, reference)
+            cells.append(
+                (f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else NONE) + _beside(printed[topology].get(method))
+            )
+        rows.append((topology, *cells))
     random = [name for name in present if name.startswith("T-R")]
-    means = [mean_factor(found, random, method, reference) for method in methods]
     paper_means = [_mean([printed[name].get(method) for name in random]) for method in methods]
-    cells = [
-        f"{ours:.2f}" + ("" if paper is None else f" ({paper:.2f})") for ours, paper in zip(means, paper_means, strict=True)
-    ]
-    table.add_row("mean of T-R", *cells, style="bold")
-    return table
+    means = [f"{mean_factor(found, random, method, reference):.2f}" for method in methods]
+    rows.append(("mean of T-R", *(ours + _beside(paper) for ours, paper in zip(means, paper_means, strict=True))))
+    return Table(f"{title}, ours (paper)", ("topology", *methods), tuple(rows))
+
+
+def _beside(printed: float | None) -> str:
+    """The paper's value in brackets."""
+    return "" if printed is None else f" ({printed:.2f})"
 
 
 def mean_factor(found: Sequence[Placed], topologies: Sequence[str], method: str, reference: str) -> float:
     """Mean over topologies of the mean factor; not a number where there is none."""
-    each = [values.mean() for name in topologies if (values := factors(found, name, method, reference)).size]
-    return float(np.mean(each)) if each else float("nan")
+    means = [values.mean() for name in topologies if (values := factors(found, name, method, reference)).size]
+    return float(np.mean(means)) if means else float("nan")
 
 
 def _listed(values: Sequence[float]) -> str:
@@ -99,12 +102,12 @@ def _listed(values: Sequence[float]) -> str:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    given = [value for value in values if value is not None]
-    return sum(given) / len(given) if given else None
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
-def throughput_claims(found: Sequence[Placed]) -> tuple[Claim, ...]:
-    """What the paper says of throughput, and whether it holds of the model."""
+def throughput_statements(found: Sequence[Placed]) -> tuple[Statement, ...]:
+    """Sentences of the paper on throughput, judged by the model."""
     random = [name for name in TOPOLOGIES if name.startswith("T-R")]
     over_even = {method: mean_factor(found, random, method, EVEN) for method in METHODS}
     over_aware = {method: mean_factor(found, random, method, RESOURCE_AWARE) for method in SEARCHES}
@@ -119,21 +122,21 @@ def throughput_claims(found: Sequence[Placed]) -> tuple[Claim, ...]:
     drop = [mean_factor(found, ["T-R7"], method, RESOURCE_AWARE) for method in SEARCHES]
     manual = [mean_factor(found, [name], "hybrid", EVEN) for name in ("T-M1", "T-M2", "T-M3")]
     return (
-        Claim(f"every scheduler that knows resources carries {BAND[0]} to {BAND[1]} times the even one", within, shown),
-        Claim(
+        claim(f"every scheduler that knows resources carries {BAND[0]} to {BAND[1]} times the even one", within, shown),
+        claim(
             "the searches gain on the resource-aware scheduler on the topologies with more operators",
             bool(gain["large"] > gain["small"]),
             f"{gain['large']:.2f} of it on {', '.join(LARGE)}, {gain['small']:.2f} on {', '.join(SMALL)}",
         ),
-        Claim("on average the resource-aware scheduler is ahead of the searches (Table 2)", aware_first, shown),
-        Claim("the ant system is the last of the searches (Tables 2 and 3)", last == "ant-system", f"last: {last}"),
-        Claim(
+        claim("on average the resource-aware scheduler is ahead of the searches (Table 2)", aware_first, shown),
+        claim("the ant system is the last of the searches (Tables 2 and 3)", last == "ant-system", f"last: {last}"),
+        claim(
             "hill climbing carries more than the resource-aware scheduler, the ant system less (Table 3)",
             over_aware["hill-climbing"] > 1 > over_aware["ant-system"],
             ", ".join(f"{method} {value:.2f}" for method, value in over_aware.items()),
         ),
-        Claim("the resource-aware scheduler falls behind on T-R7 (Fig. 8)", min(drop) > 1, _listed(drop)),
-        Claim(
+        claim("the resource-aware scheduler falls behind on T-R7 (Fig. 8)", min(drop) > 1, _listed(drop)),
+        claim(
             "the manual topologies gain more than the random ones (Table 2)",
             float(np.mean(manual)) > float(np.mean(list(over_even.values()))),
             _listed(manual),

@@ -2,162 +2,105 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from edrp.validation.papers.state_migration.experiments import Row
-from edrp.validation.report.canvas import blank_figure, quiet
+from edrp.validation.report.estimates import Estimate
+from edrp.validation.report.figures import Curve, Panel, Style, draw_panels
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
-from edrp.validation.simulation.migration.runs import Estimate
 
 STYLES = {
-    "even split": ("#8a8a8a", "-", "s"),
-    "even split, matched": ("#8a8a8a", "--", "s"),
-    "consistent hashing": ("#c55a11", "-", "^"),
-    "sticky": ("#b58900", "-", "v"),
-    "sticky by work": ("#b58900", "--", "v"),
-    "balanced packing": ("#6a8f3c", "-", "D"),
-    SINGLE_STEP: ("#1f4e79", "-", "o"),
-    MTM: ("#7b2d8b", "-", "o"),
-    OMS: ("#b00020", "-", "o"),
+    "even split": Style("#8a8a8a", "-", "s"),
+    "even split, matched": Style("#8a8a8a", "--", "s"),
+    "consistent hashing": Style("#c55a11", "-", "^"),
+    "sticky": Style("#b58900", "-", "v"),
+    "sticky by work": Style("#b58900", "--", "v"),
+    "balanced packing": Style("#6a8f3c", "-", "D"),
+    SINGLE_STEP: Style("#1f4e79"),
+    MTM: Style("#7b2d8b"),
+    OMS: Style("#b00020"),
 }
 """Colour, line and marker of each policy."""
 
-COST_TICKS = (1, 2, 5, 10, 20, 50, 100)
-SERIES_MARKERS = ("o", "s", "^", "D", "v")
+COST_TICKS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+MOVED, TIME = "state moved per migration [%]", "time of SSM [µs]"
+
+Quantity = Callable[[Row], Estimate | None]
 
 
 def draw_costs_against_tolerance(rows: Sequence[Row], path: Path) -> None:
     """Fig. 9, one column per series, against τ: cost of every policy, savings of those that plan ahead, broken limits."""
-    names = _unique(row.series for row in rows)
-    figure = blank_figure(4.2 * len(names) + 0.6, 8.2)
-    axes = figure.subplots(3, len(names), sharex=True, sharey="row", squeeze=False, gridspec_kw={"height_ratios": (2.4, 1.2, 1)})
-    floor = 0.8 * min(_percent(row) for row in rows if row.policy in (SINGLE_STEP, MTM, OMS))
-    for column, name in enumerate(names):
-        cost, saved, broken = axes[:, column]
-        of_series = [row for row in rows if row.series == name]
-        _draw_policies(cost, of_series, lambda row: _percent(row) or math.nan)  # a logarithm knows no 0
-        _draw_savings(saved, of_series)
-        breaking = {row.policy for row in of_series if row.followed.broken.any()}
-        _draw_policies(broken, [row for row in of_series if row.policy in breaking], lambda row: 100 * row.followed.broken_share)
-        cost.set_title(f"({'abcdefgh'[column]}) {name}", fontsize=10, loc="left")
-        broken.set_xlabel("τ", fontsize=9)
-    axes[0, 0].set_yscale("log")
-    axes[0, 0].set_yticks(COST_TICKS, [f"{tick:g}" for tick in COST_TICKS])
-    axes[0, 0].minorticks_off()
-    axes[0, 0].set_ylim(floor, 100)
-    axes[2, 0].set_ylim(-4, 104)
-    for ax, label in zip(axes[:, 0], ("state moved per migration [%]", "saved of SSM [%]", "limit broken [%]"), strict=True):
-        ax.set_ylabel(label, fontsize=8.5)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.05, 0.965), ncols=5, frameon=False, fontsize=8.5)
-    figure.suptitle("Load balancing against migration cost (state migration, Fig. 9)", fontsize=12, x=0.06, ha="left", y=0.99)
-    figure.subplots_adjust(left=0.07, right=0.985, top=0.865, bottom=0.06, hspace=0.1, wspace=0.08)
-    figure.savefig(path, dpi=130)
+    names = list(dict.fromkeys(row.series for row in rows))
+    floor = 0.8 * min(100 * row.followed.mean for row in rows if row.policy in (SINGLE_STEP, MTM, OMS))
+    breaking = {row.policy for row in rows if row.followed.broken.any()}
+    costs, savings, broken = [], [], []
+    for letter, name in zip("abcdefgh", names, strict=False):
+        own = [row for row in rows if row.series == name]
+        curves = partial(_curves, key=lambda row: row.policy, x=lambda row: row.tolerance)
+        moved = curves([row for row in own if row.followed.mean > 0], y=_moved)  # a logarithm knows no 0
+        scales = ("linear", "log")
+        costs.append(Panel(f"({letter}) {name}", "τ", MOVED, moved, scales, floor, 100.0, COST_TICKS))
+        savings.append(Panel("", "τ", "saved of SSM [%]", curves(own, y=lambda row: _percent(row.saving)), floor=None))
+        shares = curves([row for row in own if row.policy in breaking], y=lambda row: _exactly(100 * row.followed.broken_share))
+        broken.append(Panel("", "τ", "limit broken [%]", shares, floor=-4.0, ceiling=104.0))
+    title = "Load balancing against migration cost (state migration, Fig. 9)"
+    draw_panels([*costs, *savings, *broken], path, columns=len(names), title=title, styles=STYLES)
 
 
 def draw_times_against_tolerance(rows: Sequence[Row], path: Path) -> None:
     """Fig. 10: time of a decision by SSM against τ."""
-    figure = blank_figure(5.2, 3.6)
-    ax = figure.add_subplot()
-    _draw_series(ax, rows, lambda row: row.tolerance, _microseconds)
-    ax.set_ylim(0, None)
-    _finish(figure, ax, "τ", "time of SSM [µs]", "Load balancing against time (state migration, Fig. 10)", path)
+    curves = _by_series(rows, lambda row: row.tolerance, _microseconds)
+    draw_panels([Panel("Load balancing against time (state migration, Fig. 10)", "τ", TIME, curves)], path, columns=1)
 
 
 def draw_task_numbers(rows: Sequence[Row], path: Path) -> None:
     """Fig. 12: cost and time of SSM against the number of tasks."""
-    figure = blank_figure(9.6, 3.6)
-    cost, time = figure.subplots(1, 2)
-    _draw_series(cost, rows, lambda row: row.tasks, _percent)
-    _draw_series(time, rows, lambda row: row.tasks, _microseconds)
-    for ax in (cost, time):
-        ax.set_xscale("log", base=2)
-        ax.set_xlabel("tasks", fontsize=9)
-        ax.xaxis.set_major_formatter("{x:g}")
-    time.set_yscale("log")
-    cost.set_ylim(0, None)
-    cost.set_ylabel("state moved per migration [%]", fontsize=8.5)
-    _finish(figure, time, "tasks", "time of SSM [µs]", "Number of tasks (state migration, Fig. 12)", path)
+    panels = [
+        Panel("Cost", "tasks", MOVED, _by_series(rows, lambda row: row.tasks, _moved), ("log", "linear")),
+        Panel("Time", "tasks", TIME, _by_series(rows, lambda row: row.tasks, _microseconds), ("log", "log")),
+    ]
+    draw_panels(panels, path, columns=2, title="Number of tasks (state migration, Fig. 12)")
 
 
 def draw_discounts(rows: Sequence[Row], path: Path) -> None:
     """Fig. 14: cost, saving and preparation of MTM-aware migration against γ; SSM stands at γ = 0."""
-    figure = blank_figure(12.6, 3.6)
-    cost, saved, time = figure.subplots(1, 3)
-    _draw_series(cost, rows, lambda row: row.discount or 0.0, _percent)
-    for marker, name in zip(SERIES_MARKERS, _unique(row.series for row in rows), strict=False):
-        points = [(row.discount or 0.0, row.long_saving) for row in rows if row.series == name]
-        _draw_estimates(saved, points, marker=marker, label=name)
-    _draw_series(time, rows, lambda row: row.discount or 0.0, lambda row: row.prepare_seconds)
-    for ax, label in ((cost, "state moved per migration [%]"), (saved, "saved of SSM, all migrations [%]")):
-        ax.set_xlabel("γ", fontsize=9)
-        ax.set_ylabel(label, fontsize=8.5)
-    time.set_ylim(0, None)
-    _finish(figure, time, "γ", "preparation [s]", "Discount factor (state migration, Fig. 14)", path)
+    against_discount = partial(_by_series, rows, lambda row: row.discount or 0.0)
+    saved = against_discount(lambda row: _percent(row.long_saving))
+    panels = [
+        Panel("Cost", "γ", MOVED, against_discount(_moved), floor=None),
+        Panel("Saving, all migrations", "γ", "saved of SSM [%]", saved, floor=None),
+        Panel("Preparation", "γ", "time [s]", against_discount(lambda row: _exactly(row.prepare_seconds))),
+    ]
+    draw_panels(panels, path, columns=3, title="Discount factor (state migration, Fig. 14)")
 
 
-def _draw_policies(ax: Any, rows: Sequence[Row], quantity: Callable[[Row], float]) -> None:
-    for policy in _unique(row.policy for row in rows):
-        points = sorted((row.tolerance, quantity(row)) for row in rows if row.policy == policy)
-        colour, line, marker = STYLES[policy]
-        ax.plot(
-            *zip(*points, strict=True), color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.4, label=policy
-        )
-    _frame(ax)
+def _by_series(rows: Sequence[Row], x: Callable[[Row], float], y: Quantity) -> dict[str, Curve]:
+    return _curves(rows, lambda row: row.series, x, y)
 
 
-def _draw_savings(ax: Any, rows: Sequence[Row]) -> None:
-    for policy in (MTM, OMS):
-        colour, line, marker = STYLES[policy]
-        points = [(row.tolerance, row.saving) for row in rows if row.policy == policy]
-        _draw_estimates(ax, points, color=colour, linestyle=line, marker=marker)
-    ax.axhline(0, color="#8a8a8a", linewidth=0.8)
-    _frame(ax)
+def _curves(rows: Sequence[Row], key: Callable[[Row], str], x: Callable[[Row], float], y: Quantity) -> dict[str, Curve]:
+    """A curve for each key, of the rows that have the quantity."""
+    curves: dict[str, dict[float, Estimate]] = {}
+    for row in rows:
+        estimate = y(row)
+        if estimate is not None:
+            curves.setdefault(key(row), {})[x(row)] = estimate
+    return dict(curves)
 
 
-def _draw_estimates(ax: Any, points: Sequence[tuple[float, Estimate | None]], **style: Any) -> None:
-    """Estimates in percent with their confidence intervals."""
-    known = sorted((place, estimate) for place, estimate in points if estimate is not None)
-    if not known:
-        return
-    values = [100 * estimate.value for _, estimate in known]
-    below = [100 * (estimate.value - estimate.low) for _, estimate in known]
-    above = [100 * (estimate.high - estimate.value) for _, estimate in known]
-    ax.errorbar([place for place, _ in known], values, (below, above), markersize=4, linewidth=1.4, capsize=2, **style)
-    _frame(ax)
+def _exactly(value: float) -> Estimate:
+    return Estimate(value, None, None)
 
 
-def _draw_series(ax: Any, rows: Sequence[Row], horizontal: Callable[[Row], float], vertical: Callable[[Row], float]) -> None:
-    for marker, name in zip(SERIES_MARKERS, _unique(row.series for row in rows), strict=False):
-        points = sorted((horizontal(row), vertical(row)) for row in rows if row.series == name)
-        ax.plot(*zip(*points, strict=True), marker=marker, markersize=4, linewidth=1.4, label=name)
-    _frame(ax)
+def _percent(estimate: Estimate | None) -> Estimate | None:
+    return None if estimate is None else estimate.transformed(lambda share: 100 * share)
 
 
-def _percent(row: Row) -> float:
-    return 100 * row.followed.mean
+def _moved(row: Row) -> Estimate:
+    return _exactly(100 * row.followed.mean)
 
 
-def _microseconds(row: Row) -> float:
-    return 1e6 * row.followed.median_seconds
-
-
-def _finish(figure: Any, ax: Any, horizontal: str, vertical: str, title: str, path: Path) -> None:
-    ax.set_xlabel(horizontal, fontsize=9)
-    ax.set_ylabel(vertical, fontsize=8.5)
-    ax.legend(frameon=False, fontsize=8.5)
-    figure.suptitle(title, fontsize=11, x=0.02, ha="left")
-    figure.tight_layout()
-    figure.savefig(path, dpi=130)
-
-
-def _frame(ax: Any) -> None:
-    quiet(ax)
-    ax.spines["right"].set_visible(False)
-
-
-def _unique(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
+def _microseconds(row: Row) -> Estimate:
+    return _exactly(1e6 * row.followed.median_seconds)

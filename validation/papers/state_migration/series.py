@@ -29,7 +29,7 @@ STATE_BYTES = 100.0
 """State of a key."""
 
 KEYS = 10_000
-"""Of the series that come as counts only."""
+"""Number of keys of the series that come as counts only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class MigrationSeries:
     key_work : shape (keys,)
         Work of each key: its events, or a made-up frequency.
     origin
-        In words, of counts and of keys.
+        Source of the counts and of the keys.
     seed
-        Of the hash that gives keys to tasks.
+        Seed of the hash that gives keys to tasks.
     """
 
     name: str
@@ -58,11 +58,11 @@ class MigrationSeries:
 
     @property
     def learnt(self) -> Ints:
-        """Counts of the month that the transition matrix may be estimated from, shape (720,)."""
+        """Ints of the month that the transition matrix may be estimated from, shape (720,)."""
         return self.node_counts[:MONTH]
 
-    def migrations(self, most: int = 100) -> Ints:
-        """Node counts before and after each of the first migrations that follow that month, shape (at most `most` + 1,).
+    def migrations(self, count: int = 100) -> Ints:
+        """Node counts before and after each of the first migrations that follow that month, shape (at most `count` + 1,).
 
         Examples
         --------
@@ -72,7 +72,7 @@ class MigrationSeries:
         """
         followed = self.node_counts[MONTH - 1 :]
         changed = np.concatenate([[True], np.diff(followed) != 0])
-        return followed[changed][: most + 1]
+        return followed[changed][: count + 1]
 
     def transition_matrix(self) -> TransitionMatrix:
         """Maximum likelihood over the month, for all counts from the least to the greatest that ever occur."""

@@ -12,8 +12,8 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.report.canvas import blank_figure, quiet
-from edrp.validation.report.timelines import count_at, save_columns, time_unit
+from edrp.validation.report.figures import blank_figure, unclutter
+from edrp.validation.simulation.timelines import count_at, save_columns, time_unit
 
 MACHINES, HOSTS, INSTANCES = "#8a8a8a", "#c55a11", "#1f4e79"
 MANY = 5000
@@ -115,7 +115,7 @@ def _draw(ax: Any, line: Timeline, left: float, right: float) -> None:
     ax.set_xlim(0, time[-1])
     ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
     ax.set_ylabel("machines, hosts", fontsize=8.5)
-    quiet(ax)
+    unclutter(ax)
     other = ax.twinx()
     other.step(time, line.instances, where="post", color=INSTANCES, linewidth=width)
     other.set_ylim(0, right or 1)

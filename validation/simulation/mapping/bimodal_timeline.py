@@ -14,8 +14,8 @@ from edrp.core.arrays import Floats, Ints
 from edrp.mapping.bimodal_metrics import spans_of
 from edrp.mapping.bimodal_run import BimodalRun
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.report.canvas import blank_figure, quiet
-from edrp.validation.report.timelines import amount_at, count_at, save_columns, time_unit
+from edrp.validation.report.figures import blank_figure, unclutter
+from edrp.validation.simulation.timelines import amount_at, count_at, save_columns, time_unit
 
 STEPS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
 MOST_SAMPLES = 2000
@@ -133,7 +133,7 @@ def _draw(ax: Any, time: Floats, curves: dict[str, tuple[NDArray[Any], str]]) ->
         ax.step(time, values, where="post", color=colour, linewidth=1.1, label=name)
     ax.set_ylim(bottom=0)
     ax.legend(frameon=False, fontsize=8.5, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-    quiet(ax)
+    unclutter(ax)
 
 
 def _samples(end: float) -> Floats:

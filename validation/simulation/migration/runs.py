@@ -19,12 +19,6 @@ from edrp.migration.intervals import load_limit
 Reply = Callable[[Boundaries, int], Boundaries]
 """From a partition and the number of nodes to come, the partition to take."""
 
-RESAMPLES = 2000
-BLOCK = 10
-"""Neighbouring migrations that are drawn together, since the cost of one depends on those before it."""
-
-CONFIDENCE = 0.95
-
 
 class Course(NamedTuple):
     """Node counts to go through.
@@ -142,37 +136,3 @@ def judge_path(name: str, path: Sequence[Boundaries], course: Course, seconds: F
         for after in path[1:]
     ]
     return Followed(name, 1 - np.array(gains) / total, np.array(broken), seconds, tuple(path))
-
-
-class Estimate(NamedTuple):
-    """An estimate and the ends of its 95 % confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
-
-
-def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
-    """Share of another policy's cost that a policy saves on the same course, by a circular block bootstrap.
-
-    Examples
-    --------
-    >>> def cost(value):
-    ...     return Followed("", np.full(50, value), np.zeros(50), np.zeros(50))
-    >>> str(saving(cost(0.09), cost(0.1)))
-    '10.0 % (10.0 to 10.0)'
-    """
-    costs = np.stack([policy.moved_share, against.moved_share])
-    migrations = costs.shape[1]
-    block = min(BLOCK, migrations)
-    generator = np.random.default_rng(seed)
-    begins = generator.integers(0, migrations, (RESAMPLES, -(-migrations // block)))
-    drawn = (begins[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :migrations] % migrations
-    ours, theirs = costs[:, drawn].sum(axis=2)
-    resampled = 1 - ours / np.where(theirs > 0, theirs, np.inf)
-    low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    base = costs[1].sum()
-    return Estimate(float(1 - costs[0].sum() / base) if base > 0 else 0.0, float(low), float(high))

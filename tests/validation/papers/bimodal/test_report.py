@@ -6,7 +6,6 @@ import csv
 import json
 import math
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -19,13 +18,7 @@ from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.validation.papers.bimodal import report
-from edrp.validation.papers.bimodal import runs as report_runs
-from edrp.validation.papers.bimodal.claims import STATEMENTS, statements
-from edrp.validation.papers.bimodal.findings import LINKS, NUMBER, SHARE, Finding
-from edrp.validation.papers.bimodal.mapping import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped, map_all
-from edrp.validation.papers.bimodal.mapping_claims import STATEMENTS as MAPPING_STATEMENTS
-from edrp.validation.papers.bimodal.mapping_claims import mapping_statements
-from edrp.validation.papers.bimodal.plan import (
+from edrp.validation.papers.bimodal.extent import (
     CHOSEN,
     FIXED,
     FURTHER,
@@ -41,10 +34,15 @@ from edrp.validation.papers.bimodal.plan import (
     groups,
     quick_look,
 )
-from edrp.validation.papers.bimodal.runs import run_group
-from edrp.validation.papers.bimodal.sensitivity import VARIANTS, sensitivity, varied_scenario
-from edrp.validation.papers.bimodal.statistics import crossing, crossing_interval, crossing_ratio, growth_exponent, share_interval
-from edrp.validation.report.intervals import Interval, interval
+from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped, map_all
+from edrp.validation.papers.bimodal.mapping_statements import RULES as MAPPING_RULES
+from edrp.validation.papers.bimodal.mapping_statements import mapping_statements
+from edrp.validation.papers.bimodal.runs import VARIANTS, run_group, sensitivity, varied_scenario
+from edrp.validation.papers.bimodal.statements import RULES, statements
+from edrp.validation.papers.bimodal.statistics import crossing, estimate_crossing, estimate_crossing_ratio, estimate_exponent
+from edrp.validation.report import runs as batches
+from edrp.validation.report.estimates import Estimate
+from edrp.validation.report.publication import MARKDOWN, PAGE
 
 pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker
 
@@ -121,7 +119,7 @@ def test_intervals_of_crossings_cover_where_the_expected_curve_crosses():
     for _ in range(40):
         level = generator.normal(0, 0.1, 30)  # of each network, at all numbers of links
         curves = {at: 0.4 + 0.004 * (at - 75) + level for at in x}
-        found = crossing_interval(curves, 0.5)
+        found = estimate_crossing(curves, 0.5)
         covered += found.low <= 100 <= found.high
     assert 33 <= covered < 40
 
@@ -131,61 +129,32 @@ def test_a_ratio_of_crossings_is_that_of_the_same_networks():
     level = generator.normal(0, 0.1, 30)
     slow = {at: at / 200 * (1 + level) for at in (50, 100, 150, 200)}
     fast = {at: 2 * at / 200 * (1 + level) for at in (50, 100, 150, 200)}
-    ratio = crossing_ratio(fast, slow, 0.6)
+    ratio = estimate_crossing_ratio(fast, slow, 0.6)
     assert ratio.mean == pytest.approx(0.5)
     assert ratio.low == pytest.approx(0.5) == ratio.high  # whatever networks are drawn, both curves move alike
     never = {at: np.full(30, 0.1) for at in slow}
-    assert crossing_ratio(fast, never, 0.6).mean == 0
-    assert crossing_ratio(never, never, 0.6).mean == math.inf
+    assert estimate_crossing_ratio(fast, never, 0.6).mean == 0
+    assert estimate_crossing_ratio(never, never, 0.6).mean == math.inf
 
 
 def test_few_networks_give_no_interval_of_a_crossing():
     for count in (1, 3):
         curves = {50: np.full(count, 0.2), 100: np.full(count, 0.8)}
-        assert crossing_interval(curves, 0.5) == Interval(75.0, None, None)
+        assert estimate_crossing(curves, 0.5) == Estimate(75.0, None, None)
 
 
 def test_the_growth_exponent_is_found_in_noise():
     generator = np.random.default_rng(2)
     x = np.repeat([30.0, 60.0, 90.0, 120.0], 50)
-    found = growth_exponent(x, 40 * x**1.1 * generator.lognormal(0, 0.3, x.size))
+    found = estimate_exponent(x, 40 * x**1.1 * generator.lognormal(0, 0.3, x.size))
     assert found.low < 1.1 < found.high
     assert found.high - found.low < 0.2
-
-
-def test_a_share_of_all_is_not_certain():
-    assert share_interval(30, 30).low < 0.9 < share_interval(700, 700).low
-    assert share_interval(0, 0).low is None
-
-
-@pytest.mark.parametrize(
-    ("values", "limits", "verdict", "asked"),
-    [
-        ([0.10, 0.12, 0.11], {"most": 0.2}, "holds", "at most 20.0 %"),
-        ([0.30, 0.32, 0.31], {"most": 0.2}, "does not hold", "at most 20.0 %"),
-        ([0.10, 0.32, 0.21], {"most": 0.2}, "undecided", "at most 20.0 %"),
-        ([0.10], {"most": 0.2}, "undecided", "at most 20.0 %"),
-        ([0.12, 0.13, 0.14], {"least": 0.1, "most": 0.2}, "holds", "10.0 % to 20.0 %"),
-        ([0.05, 0.06, 0.04], {"least": 0.1, "most": 0.2}, "does not hold", "10.0 % to 20.0 %"),
-        ([0.0, 0.0], {"least": 0.0, "beyond": True}, "does not hold", "above 0.0 %"),
-        ([0.0, 0.0], {"least": 0.0}, "holds", "at least 0.0 %"),
-    ],
-)
-def test_a_finding_is_decided_by_its_whole_interval(values, limits, verdict, asked):
-    finding = Finding("", interval(np.array(values)), SHARE, **limits)
-    assert (finding.verdict, finding.asked) == (verdict, asked)
-
-
-def test_what_is_never_reached_is_more_than_any_number():
-    never = Finding("", Interval(math.inf, 180.0, math.inf), LINKS, least=120.0, beyond=True)
-    assert (never.verdict, never.words) == ("holds", "never (180 to never)")
-    assert Finding("", Interval(1.0, 0.9, 1.1), NUMBER, most=1.0).words == "1 (0.9 to 1.1)"
 
 
 @pytest.mark.parametrize("extent", [Extent(), replace(quick_look(Extent()), networks=30)], ids=["all", "quick"])
 def test_every_sentence_is_judged_on_what_is_run_and_can_hold(extent):
     found = statements(supporting_samples(extent))
-    assert [each.sentence for each in found] == [sentence for sentence, _, _ in STATEMENTS]
+    assert [each.sentence for each in found] == [sentence for sentence, _, _ in RULES]
     assert {each.sentence: each.verdict for each in found if each.verdict != "holds"} == {}
 
 
@@ -239,7 +208,7 @@ def test_a_sentence_does_not_hold_where_samples_contradict_it(sentence, where, m
 def test_sentences_on_heuristics_hold_and_fail_by_their_numbers():
     found = mapped_as_the_paper_says(Extent())
     judged = {each.sentence: each.verdict for each in mapping_statements(found)}
-    assert list(judged) == [sentence for sentence, _, _ in MAPPING_STATEMENTS]
+    assert list(judged) == [sentence for sentence, _, _ in MAPPING_RULES]
     assert set(judged.values()) == {"holds"}
     dear = {size: mapped._replace(optimum=mapped.optimum / 1.1, bound=mapped.bound / 2) for size, mapped in found.items()}
     for mapped in dear.values():
@@ -280,13 +249,13 @@ def test_a_run_that_fails_is_named(monkeypatch):
         texts = {name: json.dumps({**problem.model_dump(mode="json"), "tasks": []}) for name, problem in instances.items()}
         return in_this_process(texts, method)
 
-    monkeypatch.setattr(report_runs, "solve_batch", broken)
+    monkeypatch.setattr(batches, "solve_batch", broken)
     with pytest.raises(EdrpError, match=r"public-hops-mapping on dedicated/1: failed: .*tasks"):
         run_group(Group("one", ("dedicated",), 60.0, SPANNING, (CHOSEN,)), TINY)
 
 
 def test_tasks_are_mapped_by_every_heuristic_and_none_beats_the_optimum(monkeypatch):
-    monkeypatch.setattr(report_runs, "solve_batch", in_this_process)
+    monkeypatch.setattr(batches, "solve_batch", in_this_process)
     ((size, mapped),) = map_all(TINY, n_jobs=1).items()
     assert size == 30
     assert 0 < mapped.optimum.size <= TINY.instances
@@ -304,7 +273,7 @@ def test_sensitivity_changes_the_constant_that_it_names(monkeypatch):
         seen.extend(instances.values())
         return in_this_process(instances, method)
 
-    monkeypatch.setattr(report_runs, "solve_batch", solved)
+    monkeypatch.setattr(batches, "solve_batch", solved)
     found = sensitivity(TINY, {name: VARIANTS[name] for name in ("k = 1", "window: 60 s")})
     assert list(found) == ["k = 1", "window: 60 s"]
     assert set(found["k = 1"]) == {Cell(networks) for networks in NETWORKS}
@@ -322,22 +291,7 @@ def test_every_variant_is_a_scenario(name):
     assert (scenario == bimodal_scenario(servers=5, links=4, tasks=1)) == (name == "as documented")
 
 
-class Links(HTMLParser):
-    """What a page would fetch, and its images."""
-
-    def __init__(self):
-        super().__init__()
-        self.fetched, self.images = [], 0
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        for name in ("src", "href"):
-            if given.get(name, "").startswith(("http", "//", "file")):
-                self.fetched.append(given[name])
-        self.images += tag == "img" and given["src"].startswith("data:image/svg+xml") and bool(given["alt"])
-
-
-def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(tmp_path, monkeypatch, capsys, links_of):
     from edrp.cli import main
 
     asked = {}
@@ -358,9 +312,8 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
     printed = capsys.readouterr().out
     assert "holds: re-allocation raises throughput" in printed
     assert "…" not in printed  # every table fits the terminal
-    page = (tmp_path / report.REPORT).read_text(encoding="utf-8")
-    links = Links()
-    links.feed(page)
+    page = (tmp_path / PAGE).read_text(encoding="utf-8")
+    links = links_of(page)
     assert (links.fetched, links.images) == ([], 3)
     command = (
         f"edrp validate bimodal --networks 4 --instances 100 --tasks 500 --flow drawn --out {tmp_path} --quick --sensitivity"
@@ -390,4 +343,4 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
         and each["metric"] == "deviation"
     ]
     assert record["mean"] == own.mean()
-    assert "| as printed: load first | public hops, load |" in (tmp_path / report.TABLES).read_text(encoding="utf-8")
+    assert "| as printed: load first | public hops, load |" in (tmp_path / MARKDOWN).read_text(encoding="utf-8")

@@ -10,19 +10,19 @@ from rich.console import Console
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets import ramp
-from edrp.validation.papers.edrp import demo, scenario_report
+from edrp.validation.papers.edrp import report
 
 
 @pytest.fixture
 def short(monkeypatch):
     """Six minutes instead of sixty, and a step every six hours of the day."""
-    monkeypatch.setattr(scenario_report, "ramp", lambda: ramp(minutes=6))
-    monkeypatch.setattr(demo, "STEP_MINUTES", 360)
+    monkeypatch.setattr(report, "ramp", lambda: ramp(minutes=6))
+    monkeypatch.setattr(report, "DAY_MINUTES", 360)
 
 
 def test_the_demo_prints_tables_events_and_claims_and_draws_both_figures(short, tmp_path):
     text = io.StringIO()
-    demo.run(Console(file=text, width=160), None, tmp_path / "figures", method="greedy", jobs=1)
+    report.run_demo(Console(file=text, width=160), None, tmp_path / "figures", method="greedy", jobs=1)
     printed = text.getvalue()
     for expected in (
         "Table III",
@@ -42,7 +42,7 @@ def test_progress_is_shown_on_a_terminal_only(short, tmp_path):
     shown = {}
     for terminal in (True, False):
         text = io.StringIO()
-        scenario_report.run(Console(file=text, width=160, force_terminal=terminal), restricted=False, method="greedy", jobs=1)
+        report.run_scenario(Console(file=text, width=160, force_terminal=terminal), restricted=False, method="greedy", jobs=1)
         shown[terminal] = text.getvalue()
     assert "hour: Balanced" in shown[True]
     assert "6/6" in shown[True]
@@ -52,7 +52,7 @@ def test_progress_is_shown_on_a_terminal_only(short, tmp_path):
 
 def test_objectives_in_processes_of_their_own_find_the_same(short):
     console = Console(file=io.StringIO())
-    together, alone = (scenario_report.run(console, restricted=False, method="greedy", jobs=jobs) for jobs in (2, 1))
+    together, alone = (report.run_scenario(console, restricted=False, method="greedy", jobs=jobs) for jobs in (2, 1))
     assert list(together) == list(alone)
     for name, hour in together.items():
         assert [step.deployment for step in hour.steps] == [step.deployment for step in alone[name].steps]
@@ -62,12 +62,12 @@ def test_a_wrong_data_folder_is_said_before_any_work(monkeypatch, tmp_path):
     def refuse(*_, **__):
         raise AssertionError("work began")
 
-    monkeypatch.setattr(scenario_report, "run", refuse)
+    monkeypatch.setattr(report, "run_scenario", refuse)
     with pytest.raises(InvalidInstanceError, match="there is no such file"):
-        demo.run(Console(file=io.StringIO()), tmp_path, tmp_path / "figures")
+        report.run_demo(Console(file=io.StringIO()), tmp_path, tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
 
 
 @pytest.mark.parametrize(("minutes", "words"), [(8, "8 min"), (60, "60 min"), (380, "6 h 20 min"), (1140, "19 h")])
 def test_moments_are_put_into_words(minutes, words):
-    assert scenario_report.moment(minutes) == words
+    assert report.moment(minutes) == words

@@ -11,7 +11,6 @@ import pytest
 from edrp import datasets
 from edrp.core.errors import EdrpError
 from edrp.placement.deployment import Deployment
-from edrp.validation.papers.edrp.claims import claims
 from edrp.validation.papers.edrp.figures import draw_hours, draw_replicas, draw_response
 from edrp.validation.papers.edrp.scenario import (
     TABLE_III,
@@ -23,6 +22,7 @@ from edrp.validation.papers.edrp.scenario import (
     restricted_gaps,
     run_hour,
 )
+from edrp.validation.papers.edrp.statements import hour_statements
 from edrp.validation.simulation.placement.replay import in_words, place_first, replay, solver
 
 pytestmark = pytest.mark.xdist_group("hour")  # computed once, not once per worker
@@ -46,7 +46,7 @@ def hours():
 
 
 def test_the_hour_is_what_the_paper_says(hours):
-    assert [claim.sentence for claim in claims(hours) if not claim.holds] == []
+    assert [statement.sentence for statement in hour_statements(hours) if not statement.holds] == []
 
 
 def test_balanced_weights_reconfigure_three_times_partial_rank_first_and_in_place(hours):

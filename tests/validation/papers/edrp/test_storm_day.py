@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from edrp import datasets
-from edrp.validation.papers.edrp import storm_report
+from edrp.validation.papers.edrp import report
 from edrp.validation.papers.edrp.scenario import WEIGHTINGS
 from edrp.validation.papers.edrp.storm_day import ROUND, run_storm_day, storm_outcome
 
@@ -64,10 +64,10 @@ def test_the_report_prints_table_v_beside_the_paper(monkeypatch, tmp_path, round
         assert steps == 24
         return rounds
 
-    monkeypatch.setattr(storm_report, "in_all_objectives", shortened)
+    monkeypatch.setattr(report, "in_all_objectives", shortened)
     text = io.StringIO()
-    storm_report.run(Console(file=text, width=80), out=tmp_path / "new")
+    report.run_storm(Console(file=text, width=80), out=tmp_path / "new")
     row = next(line for line in text.getvalue().splitlines() if "Baseline" in line)
     assert re.findall(r"\d+\.\d+", row)[1::2] == ["103.6", "9.3", "10.18"]
     assert "holds: the cost objective is the cheapest (Cost)" in text.getvalue()
-    assert (tmp_path / "new" / storm_report.FIGURE).read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "new" / report.STORM_FIGURE).read_bytes()[:4] == b"\x89PNG"

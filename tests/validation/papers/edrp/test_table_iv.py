@@ -12,10 +12,11 @@ from edrp.validation.papers.edrp.table_iv import (
     Timing,
     application_of_table_iv,
     count_columns,
-    render,
     run,
+    size_table,
     table_iv,
 )
+from edrp.validation.report.tables import console_table
 
 EXACT = {
     (8, 2): 9470,
@@ -54,7 +55,7 @@ def test_a_cell_is_counted_and_timed():
 def test_the_table_shows_what_is_not_known_as_such():
     cells = [Cell(24, 4, 1_678_807_252, 14_738, {"compact": Timing(60.2, False)}), Cell(8, 2, 9_480, 1_714)]
     out = io.StringIO()
-    Console(file=out, width=200).print(render(cells))
+    Console(file=out, width=200).print(console_table(size_table(cells)))
     assert "1,678,807,252" in out.getvalue()
     assert ">60" in out.getvalue()
     assert "yes" in out.getvalue()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from functools import cache
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,11 +14,9 @@ from edrp.heuristics.enactment import POLICIES
 from edrp.validation.oracles.enactment.queueing_check import QueueingCheck
 from edrp.validation.papers.enactment import bounds as report_bounds
 from edrp.validation.papers.enactment import report
-from edrp.validation.papers.enactment import sensitivity as report_sensitivity
 from edrp.validation.papers.enactment.bounds import Bounds
-from edrp.validation.papers.enactment.cells import cells_of, error_of, paper_samples, setting_error
-from edrp.validation.papers.enactment.claims import statements
-from edrp.validation.papers.enactment.printed_tables import (
+from edrp.validation.papers.enactment.cells import measured_cells, paper_samples, setting_error
+from edrp.validation.papers.enactment.printed_values import (
     BTU,
     COLUMNS,
     COMPLIANCES,
@@ -32,11 +29,14 @@ from edrp.validation.papers.enactment.printed_tables import (
     UNITS,
     Column,
 )
-from edrp.validation.papers.enactment.printed_tables import POLICIES as POLICIES_OF_PAPER
-from edrp.validation.papers.enactment.runs import Setting, enact, samples_of, settled
+from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES_OF_PAPER
+from edrp.validation.papers.enactment.runs import Setting, enact, samples_by_cell, settled
+from edrp.validation.papers.enactment.statements import statements
 from edrp.validation.papers.enactment.tables import against_btu, side_by_side
-from edrp.validation.papers.enactment.verdicts import Comparison
-from edrp.validation.report.intervals import interval
+from edrp.validation.report.estimates import estimate_mean
+from edrp.validation.report.formatting import SHARE
+from edrp.validation.report.publication import PAGE
+from edrp.validation.report.statements import Finding
 from edrp.validation.simulation.enactment.billing import billed
 from edrp.validation.simulation.enactment.simulator import simulate
 
@@ -93,10 +93,10 @@ def test_late_items_that_the_papers_tables_imply_agree_between_its_levels():
 
 def test_the_paper_has_no_error_against_itself_and_one_changed_cell_counts_as_such():
     samples = {cell: dict(values) for cell, values in paper_samples().items()}
-    assert error_of(samples)[:5] == (0, 0, 0, 0, 0)
+    assert setting_error(samples)[:5] == (0, 0, 0, 0, 0)
     samples["stepwise", Column(BTU, 30)]["relaxed_compliance"] = np.array([0.93 - 0.048])
     samples["two-level", Column(THRESHOLD, 60)]["resource_cost"] = np.array([122.0 * 1.24])
-    error = error_of(samples)
+    error = setting_error(samples)
     assert error.compliance == pytest.approx(0.001)  # of 48 cells
     assert error.worst_btu == pytest.approx(0.048)
     assert error.worst_threshold == 0
@@ -121,12 +121,12 @@ def test_statements_hold_where_the_papers_own_tables_say_so():
         "the real-time total of BTU10 is higher": (3, 4),
     }
     for each in with_figures:
-        clear = [one for one in each.comparisons if abs(one.paper) > 1e-3]
-        assert all(one.verdict == ("holds" if one.paper > 0 else "does not hold") for one in clear), each.sentence
+        clear = [one for one in each.findings if abs(one.printed) > 1e-3]
+        assert all(one.verdict == ("holds" if one.printed > 0 else "does not hold") for one in clear), each.sentence
     assert by_sentence["BTU has the higher compliance in all configurations and at all levels"].verdict == "holds"
     assert by_sentence["the real-time total of BTU10 is higher"].verdict == "does not hold"
-    assert len(by_sentence["BTU has the higher compliance in all configurations and at all levels"].comparisons) == 36
-    assert len(by_sentence["near-real-time and relaxed totals of BTU are lower"].comparisons) == 24
+    assert len(by_sentence["BTU has the higher compliance in all configurations and at all levels"].findings) == 36
+    assert len(by_sentence["near-real-time and relaxed totals of BTU are lower"].findings) == 24
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,8 @@ def test_statements_hold_where_the_papers_own_tables_say_so():
     ],
 )
 def test_a_comparison_is_decided_by_the_interval_of_its_differences(margins, verdict):
-    assert Comparison("", None, interval(np.array(margins))).verdict == verdict
+    finding = Finding("", estimate_mean(np.array(margins)), SHARE, minimum=0.0, strict=True)
+    assert finding.verdict == verdict
 
 
 def test_one_threshold_run_is_billed_by_every_unit_as_if_it_had_been_made_with_it():
@@ -154,7 +155,7 @@ def test_cells_are_means_over_the_seeds_of_what_the_scenario_evaluates(enacted):
     own = [each for each in enacted if each.pattern == "two-level" and each.column == Column(BTU, 30)]
     evaluations = [SHORT.scenario("two-level", 30, each.seed).evaluate(each.run) for each in own]
     assert all(evaluation.feasible for evaluation in evaluations)
-    for cell in cells_of(samples_of(enacted)):
+    for cell in measured_cells(samples_by_cell(enacted)):
         if (cell.pattern, cell.column) == ("two-level", Column(BTU, 30)):
             values = [evaluation.metrics[cell.quantity] for evaluation in evaluations]
             assert cell.ours == pytest.approx((np.mean(values), np.std(values, ddof=1)))
@@ -162,39 +163,22 @@ def test_cells_are_means_over_the_seeds_of_what_the_scenario_evaluates(enacted):
 
 def test_samples_with_a_seed_missing_are_refused(enacted):
     with pytest.raises(ValueError, match="seeds differ"):
-        samples_of(enacted[1:])
+        samples_by_cell(enacted[1:])
 
 
-class Links(HTMLParser):
-    """What a page would fetch, and its headings."""
-
-    def __init__(self):
-        super().__init__()
-        self.fetched, self.images = [], 0
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        for name in ("src", "href"):
-            if given.get(name, "").startswith(("http", "//", "file")):
-                self.fetched.append(given[name])
-        self.images += tag == "img" and given["src"].startswith("data:image/svg+xml") and bool(given["alt"])
-
-
-def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(enacted, tmp_path, monkeypatch, capsys):
+def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(enacted, tmp_path, monkeypatch, capsys, links_of):
     from edrp.cli import main
 
     monkeypatch.setattr(report, "enact", lambda *arguments, **how: enacted)
-    monkeypatch.setattr(report_sensitivity, "enact", lambda *arguments, **how: enacted)
-    monkeypatch.setattr(report, "bounds_of", lambda *arguments, **how: {("stepwise", 10): Bounds(35.0, 41.25)})
+    monkeypatch.setattr(report, "mean_bounds", lambda *arguments, **how: {("stepwise", 10): Bounds(35.0, 41.25)})
     monkeypatch.setattr(report, "queueing_check", lambda: (QueueingCheck("M/M/1", 2.0, 2.01),))
     with pytest.raises(SystemExit) as ended:
         main(["validate", "enactment", "--seeds", "2", "--quick", "--sensitivity", "--out", str(tmp_path)])
     assert not ended.value.code
     printed = capsys.readouterr().out
     assert all(words in printed for words in ("Table 3, stepwise", "undecided: ", "Compliance is off by", "report: "))
-    page = (tmp_path / report.REPORT).read_text(encoding="utf-8")
-    links = Links()
-    links.feed(page)
+    page = (tmp_path / PAGE).read_text(encoding="utf-8")
+    links = links_of(page)
     assert links.fetched == []
     assert links.images == 4
     command = f"edrp validate enactment --seeds 2 --out {tmp_path} --quick --sensitivity"
@@ -214,7 +198,7 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
     document = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
     assert float(rows[0]["mean"]) == document["tables"][0]["mean"]
     assert document["bounds"] == [{"pattern": "stepwise", "unit_minutes": 10, "least": 35.0, "in_time": 41.25}]
-    assert document["error"] == setting_error(enacted)._asdict()
+    assert document["error"] == setting_error(samples_by_cell(enacted))._asdict()
     assert "| real-time % |" in (tmp_path / "tables.md").read_text(encoding="utf-8")
 
 
@@ -226,7 +210,7 @@ def test_bounds_are_means_over_different_walks(monkeypatch):
         return SimpleNamespace(total=scenario.load[1] + 10 * all_in_time)
 
     monkeypatch.setattr(report_bounds, "clairvoyant_bound", bound)
-    found = report_bounds.bounds_of(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
+    found = report_bounds.mean_bounds(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
     walks = [SHORT.scenario("random-walk-1", 30, seed) for seed in (1, 2, 3)]
     assert len(asked) == 2 * (1 + len(walks))  # of all policies, and of those that are in time
     assert found["two-level", 30].least == SHORT.scenario("two-level", 30, 1).load[1]

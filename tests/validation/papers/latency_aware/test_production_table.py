@@ -21,8 +21,8 @@ from edrp.validation.papers.latency_aware.production_table import (
     CONTENDERS,
     Outcome,
     Row,
-    production_claims,
     production_rows,
+    production_statements,
     run,
     several,
 )
@@ -123,10 +123,10 @@ def test_claims_count_what_could_be_less() -> None:
         return Row("x", bound=2, least=least, outcomes={name: Outcome(2, cut, 0.01) for name, cut in cuts.items()})
 
     rows = [row(0.2, 0.4, 0.1), row(0.5, 0.5, 0.5), row(0.7, 0.6, 0.1)]
-    claim = production_claims(rows)[-1]
-    assert not claim.holds
-    assert claim.found.startswith("below on 1 of 3, the same on 1 (on 1 of them nothing can be below), above on 1")
-    assert production_claims(rows[:2])[-1].holds
+    statement = production_statements(rows)[-1]
+    assert not statement.holds
+    assert statement.reason.startswith("below on 1 of 3, the same on 1 (on 1 of them nothing can be below), above on 1")
+    assert production_statements(rows[:2])[-1].holds
 
 
 @settings(max_examples=60, deadline=None)

@@ -12,11 +12,11 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import series as migration_series
-from edrp.validation.papers.state_migration.claims import ORDER, discount_claims, task_claims, tolerance_claims
-from edrp.validation.papers.state_migration.experiments import Row, discount_grid, task_grid, tolerance_grid
+from edrp.validation.papers.state_migration.experiments import Row, discount_grid, saving, task_grid, tolerance_grid
 from edrp.validation.papers.state_migration.series import MigrationSeries, departures, real_series, zipf_work
+from edrp.validation.papers.state_migration.statements import ORDER, discount_statements, task_statements, tolerance_statements
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
-from edrp.validation.simulation.migration.runs import Course, Followed, follow_hashing, follow_replies, follow_rule, saving
+from edrp.validation.simulation.migration.runs import Course, Followed, follow_hashing, follow_replies, follow_rule
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_more_tasks_cost_less(series: MigrationSeries) -> None:
     """Fig. 12: finer tasks leave more room."""
     grid = list(task_grid([series], (32, 128), migrations=40))
     assert grid[1].followed.mean < grid[0].followed.mean
-    assert all(claim.holds for claim in task_claims(grid))
+    assert all(claim.holds for claim in task_statements(grid))
 
 
 def test_rules_move_nothing_when_nothing_changes() -> None:
@@ -151,30 +151,30 @@ def test_rules_move_nothing_when_nothing_changes() -> None:
     course = Course(Tasks.of(np.ones(16), np.ones(16)), np.array([4, 4, 4]), 0.2)
     for run in (follow_rule(EvenSplit(), course), follow_rule(Sticky(), course), follow_hashing(course, 3)):
         assert run.mean == 0
-    assert saving(cost(0.0), cost(0.0)).value == 0
+    assert saving(cost(0.0), cost(0.0)).mean == 0
 
 
 def test_savings_come_with_an_interval_that_holds_them() -> None:
     """Noise widens it; equal costs make it a point."""
     flat = saving(cost(0.05), cost(0.1))
-    assert (flat.value, flat.low, flat.high) == pytest.approx((0.5, 0.5, 0.5))
+    assert (flat.mean, flat.low, flat.high) == pytest.approx((0.5, 0.5, 0.5))
     generator = np.random.default_rng(0)
     noise = generator.random(100) * 0.1
     noisy = Followed("noisy", 0.05 + noise, np.zeros(100), np.zeros(100))
     base = Followed("base", 0.1 + generator.random(100) * 0.1, np.zeros(100), np.zeros(100))
     estimate = saving(noisy, base)
-    assert estimate.low < estimate.value < estimate.high
+    assert estimate.low < estimate.mean < estimate.high
     assert saving(noisy, base) == estimate
 
 
 def test_claims_tell_what_does_not_hold(rows: list[Row]) -> None:
     """With figures; a planner that breaks the limit is caught."""
-    claims = {claim.sentence: claim for claim in tolerance_claims(rows)}
+    claims = {claim.sentence: claim for claim in tolerance_statements(rows)}
     assert claims["SSM, MTM-aware migration and OMS never break the load limit"].holds
     spoiled = Followed(MTM, np.full(60, 0.9), np.ones(60), np.zeros(60))
     base = next(row.followed for row in rows if row.policy == SINGLE_STEP)
     bad = [*rows, Row("toy", 0.3, 16, 0.8, spoiled, saving(spoiled, base))]
-    caught = {claim.sentence: claim for claim in tolerance_claims(bad)}
+    caught = {claim.sentence: claim for claim in tolerance_statements(bad)}
     assert not caught["SSM, MTM-aware migration and OMS never break the load limit"].holds
     assert not caught["MTM-aware migration is nowhere worse than SSM beyond noise"].holds
 
@@ -184,7 +184,7 @@ def test_figures_and_tables_are_made_of_the_rows(
 ) -> None:
     """Everything that `edrp validate migration` prints and draws, on the small series."""
     discounts = list(discount_grid([series], (0.5, 0.8), tasks=16, migrations=30))
-    assert len(list(discount_claims(discounts))) == 1
+    assert len(list(discount_statements(discounts))) == 1
     monkeypatch.setattr(migration_report, "real_series", lambda data: (series,))
     monkeypatch.setattr(migration_report, "tolerance_grid", lambda *_, **__: iter(rows))
     monkeypatch.setattr(migration_report, "discount_grid", lambda *_, **__: iter(discounts))

@@ -13,7 +13,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.papers.latency_aware.report import FIGURES, run
 from edrp.validation.papers.latency_aware.schedulers import EVEN, Placed, factors, placements
-from edrp.validation.papers.latency_aware.throughput_tables import table_2, throughput_claims
+from edrp.validation.papers.latency_aware.throughput_tables import table_2, throughput_statements
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
 from edrp.validation.simulation.placement.throughput import carried, cores_needed
 
@@ -104,9 +104,9 @@ def test_tables_and_verdicts_of_a_small_run():
     assert {each.least is not None for each in found if each.topology == "T-R2"} == {True}
     assert {each.least for each in found if each.topology == "T-R7"} == {None}
     table = table_2(found)
-    assert [column.header for column in table.columns][1:4] == ["hill-climbing", "ant-system", "hybrid"]
-    assert table.row_count == 3
-    held = {claim.sentence: claim.holds for claim in throughput_claims(found)}
+    assert list(table.columns[1:4]) == ["hill-climbing", "ant-system", "hybrid"]
+    assert len(table.rows) == 3
+    held = {statement.sentence: statement.holds for statement in throughput_statements(found)}
     assert next(holds for sentence, holds in held.items() if sentence.startswith("every scheduler that knows resources"))
 
 

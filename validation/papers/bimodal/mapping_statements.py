@@ -1,4 +1,4 @@
-"""What the paper says of its heuristics for mapping (§4.2, Fig. 7), with verdicts."""
+"""Sentences of the paper on its heuristics for mapping (§4.2, Fig. 7), judged on mapped tasks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from itertools import product
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.validation.papers.bimodal.findings import FACTOR, NUMBER, POINTS, SHARE, Finding, Statement
-from edrp.validation.papers.bimodal.mapping import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
-from edrp.validation.papers.bimodal.statistics import growth_exponent, share_interval
-from edrp.validation.report.intervals import Interval, interval
+from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
+from edrp.validation.papers.bimodal.statistics import estimate_exponent
+from edrp.validation.report.estimates import Estimate, estimate_mean, estimate_share
+from edrp.validation.report.formatting import FACTOR, NUMBER, POINTS, SHARE
+from edrp.validation.report.statements import Finding, Rule, Statement, judged
 
 CLOSE, FAIRLY_CLOSE = 1.03, 1.5
 """Factors of the optimum and of the bound that are "very close" and "fairly close"; the paper has no numbers."""
@@ -22,14 +23,13 @@ ALIKE = 0.01
 MUCH = 1.5
 """Times as many messages, or as high a cost: "much higher", "not good"."""
 
-MOST_GROWTH, LEAST_FOUND = 1.3, 0.98
+MAX_GROWTH, MIN_FOUND = 1.3, 0.98
 """Aims for LeastCostMap: exponent of its messages in the number of servers, share of the tasks that it maps."""
 
 
 def mapping_statements(found: MappedBySize) -> tuple[Statement, ...]:
     """Every sentence of §4.2 on the heuristics, and our own aims, judged; those without numbers are left out."""
-    made = (Statement(sentence, section, tuple(judge(found))) for sentence, section, judge in STATEMENTS)
-    return tuple(each for each in made if each.findings)
+    return judged(RULES, found)
 
 
 Findings = Iterator[Finding]
@@ -41,16 +41,16 @@ def messages_per_server(found: MappedBySize, name: str) -> tuple[Floats, Floats]
     return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in found.values()])
 
 
-def _above(name: str, most: float, to_bound: bool) -> Callable[[MappedBySize], Findings]:
+def _above(name: str, maximum: float, to_bound: bool) -> Callable[[MappedBySize], Findings]:
     """The cost of a heuristic over the optimum, or over the paper's bound, where it finds a map."""
 
-    def found(by_size: MappedBySize) -> Findings:
+    def findings(by_size: MappedBySize) -> Findings:
         for servers, mapped in by_size.items():
             ratio = mapped.ratio(name, mapped.bound if to_bound else mapped.optimum)
             if ratio.size:
-                yield Finding(f"{name}, {servers} servers", interval(ratio), FACTOR, most=most)
+                yield Finding(f"{name}, {servers} servers", estimate_mean(ratio), FACTOR, maximum=maximum)
 
-    return found
+    return findings
 
 
 def _gain(mapped: Mapped) -> Floats:
@@ -62,59 +62,60 @@ def _gain(mapped: Mapped) -> Floats:
 
 def _equally_close(by_size: MappedBySize) -> Findings:
     for servers, mapped in by_size.items():
-        yield Finding(f"{servers} servers", interval(_gain(mapped)), POINTS, -ALIKE, ALIKE)
+        yield Finding(f"{servers} servers", estimate_mean(_gain(mapped)), POINTS, -ALIKE, ALIKE)
 
 
 def _no_gain(by_size: MappedBySize) -> Findings:
     for servers, mapped in by_size.items():
-        yield Finding(f"{servers} servers: gain", interval(_gain(mapped)), POINTS, most=ALIKE)
+        yield Finding(f"{servers} servers: gain", estimate_mean(_gain(mapped)), POINTS, maximum=ALIKE)
     yield from _more_messages(LEAST)(by_size)
 
 
 def _more_messages(*others: str) -> Callable[[MappedBySize], Findings]:
     """Messages of annealing as multiples of those of other heuristics."""
 
-    def found(by_size: MappedBySize) -> Findings:
+    def findings(by_size: MappedBySize) -> Findings:
         for (servers, mapped), other in product(by_size.items(), others):
-            yield Finding(f"{servers} servers: messages over {other}", _multiple(mapped, ANNEALED, other), NUMBER, least=MUCH)
+            yield Finding(f"{servers} servers: messages over {other}", _multiple(mapped, ANNEALED, other), NUMBER, minimum=MUCH)
 
-    return found
+    return findings
 
 
-def _multiple(mapped: Mapped, name: str, other: str) -> Interval:
-    """Messages of a heuristic as a multiple of those of another for the same task, geometric mean: a few tasks take very many."""
-    found = interval(np.log(mapped.messages[name] / mapped.messages[other]))
-    low, high = (None if end is None else float(np.exp(end)) for end in (found.low, found.high))
-    return Interval(float(np.exp(found.mean)), low, high)
+def _multiple(mapped: Mapped, name: str, other: str) -> Estimate:
+    """Messages of a heuristic over those of another for the same task, as a geometric mean: a few tasks take very many."""
+    logarithm = estimate_mean(np.log(mapped.messages[name] / mapped.messages[other]))
+    return logarithm.transformed(lambda value: float(np.exp(value)))
 
 
 def _not_good(by_size: MappedBySize) -> Findings:
     for servers, mapped in by_size.items():
         missed = mapped.found(LEAST).astype(np.float64) - mapped.found(RANDOM_1)
-        yield Finding(f"{servers} servers: mapped less than LeastCostMap", interval(missed), POINTS, least=0.0, beyond=True)
+        yield Finding(
+            f"{servers} servers: mapped less than LeastCostMap", estimate_mean(missed), POINTS, minimum=0.0, strict=True
+        )
         ratio = mapped.ratio(RANDOM_1, mapped.optimum)
         if ratio.size:
-            yield Finding(f"{servers} servers: cost over the optimum", interval(ratio), FACTOR, least=MUCH)
+            yield Finding(f"{servers} servers: cost over the optimum", estimate_mean(ratio), FACTOR, minimum=MUCH)
 
 
 def _few_messages(by_size: MappedBySize) -> Findings:
     for servers, mapped in by_size.items():
-        yield Finding(f"{servers} servers", _multiple(mapped, RANDOM_1, LEAST), NUMBER, most=0.5)
+        yield Finding(f"{servers} servers", _multiple(mapped, RANDOM_1, LEAST), NUMBER, maximum=0.5)
 
 
 def _maps_nearly_all(by_size: MappedBySize) -> Findings:
     counts = [(int(mapped.found(LEAST).sum()), mapped.optimum.size) for mapped in by_size.values()]
-    count, of = (sum(each) for each in zip(*counts, strict=True))
-    yield Finding(f"{count} of {of} tasks that can be mapped", share_interval(count, of), SHARE, least=LEAST_FOUND)
+    count, total = (sum(column) for column in zip(*counts, strict=True))
+    yield Finding(f"{count} of {total} tasks that can be mapped", estimate_share(count, total), SHARE, minimum=MIN_FOUND)
 
 
 def _grows_little(by_size: MappedBySize) -> Findings:
     if len(by_size) > 1:
-        exponent = growth_exponent(*messages_per_server(by_size, LEAST))
-        yield Finding("exponent of messages in the number of servers", exponent, NUMBER, most=MOST_GROWTH)
+        exponent = estimate_exponent(*messages_per_server(by_size, LEAST))
+        yield Finding("exponent of messages in the number of servers", exponent, NUMBER, maximum=MAX_GROWTH)
 
 
-STATEMENTS: tuple[tuple[str, str, Callable[[MappedBySize], Findings]], ...] = (
+RULES: tuple[Rule, ...] = (
     ("LeastCostMap is very close to the optimum: at most 1.03 of it in the mean", "§4.2, Fig. 7a", _above(LEAST, CLOSE, False)),
     ("AnnealedLeastCostMap is as close to the optimum: at most 1.03 of it", "§4.2, Fig. 7a", _above(ANNEALED, CLOSE, False)),
     ("LeastCostMap and AnnealedLeastCostMap are equally close, within 1 % of the optimum", "§4.2, Fig. 7a", _equally_close),
@@ -134,4 +135,4 @@ STATEMENTS: tuple[tuple[str, str, Callable[[MappedBySize], Findings]], ...] = (
     ("LeastCostMap maps at least 98 % of what can be mapped", "aim", _maps_nearly_all),
     ("messages of LeastCostMap grow with an exponent of at most 1.3", "aim", _grows_little),
 )
-"""What is said, where, and what is found of it; "aim" marks what we ask for beyond the paper."""
+"""Sentence, section and findings; the section "aim" marks a goal of our own."""

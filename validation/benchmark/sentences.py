@@ -1,4 +1,4 @@
-"""Numbers and findings in words."""
+"""Findings of a benchmark as sentences."""
 
 from __future__ import annotations
 
@@ -9,96 +9,15 @@ import numpy as np
 import pandas as pd
 
 from edrp.validation.benchmark.curves import Curve
+from edrp.validation.benchmark.formatting import GLUE, counted, duration, listed, number, percent
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM
 from edrp.validation.benchmark.statistics import TIE, PairedTest
-
-NONE = "–"
-"""Where there is no number."""
-
-GLUE = "\N{NO-BREAK SPACE}"
-"""Between a number and its unit."""
 
 SIGNIFICANT = 0.05
 
 
-def percent(fraction: float | None) -> str:
-    """A fraction as a percentage of three digits.
-
-    >>> [percent(each).replace(GLUE, " ") for each in (0.01234, 0.0, 1e-9, 0.99999, -0.5, float("nan"))]
-    ['1.23 %', '0 %', '< 0.001 %', '99.999 %', '−50 %', '–']
-    """
-    if fraction is None or not np.isfinite(fraction):
-        return NONE
-    value = 100 * float(fraction)
-    if 0 < abs(value) < 1e-3:
-        return f"<{GLUE}0.001{GLUE}%"
-    text = f"{value:.3g}"
-    return (text if float(text) < 100 or value >= 100 else f"{value:.3f}").replace("-", "−") + f"{GLUE}%"
-
-
-def duration(seconds: float | None) -> str:
-    """A time with the unit that suits it.
-
-    >>> [duration(each).replace(GLUE, " ") for each in (0.0, 4e-7, 0.00042, 0.0512, 3.21, 125.0, 7300.0)]
-    ['0 s', '0.4 µs', '420 µs', '51 ms', '3.2 s', '2 min 5 s', '2 h 2 min']
-    """
-    if seconds is None or not np.isfinite(seconds):
-        return NONE
-    for size, unit in ((1e-6, "µs"), (1e-3, "ms")):
-        if 0 < seconds < 999.5 * size:
-            return f"{seconds / size:.2g}{GLUE}{unit}" if seconds < 99.5 * size else f"{seconds / size:.0f}{GLUE}{unit}"
-    if seconds < 59.95:
-        return f"{seconds:.1f}{GLUE}s" if seconds else f"0{GLUE}s"
-    minutes, left = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}{GLUE}min {left}{GLUE}s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours}{GLUE}h {minutes}{GLUE}min"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A plain number of so many digits.
-
-    >>> number(1234.5), number(412.3, 2), number(0.25), number(None)
-    ('1,234', '412', '0.25', '–')
-    """
-    if value is None or not np.isfinite(value):
-        return NONE
-    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """A count with its noun.
-
-    >>> counted(1, "instance"), counted(3, "instance"), counted(2, "refusal"), counted(0, "copy", "copies")
-    ('1 instance', '3 instances', '2 refusals', '0 copies')
-    """
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def p_value(value: float | None) -> str:
-    """A p value as it is usually printed.
-
-    >>> p_value(0.0321), p_value(1e-7), p_value(None)
-    ('0.032', '< 0.001', '–')
-    """
-    if value is None:
-        return NONE
-    return "< 0.001" if value < 0.001 else f"{value:.2g}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('`a`', '`a`, `b` and `c`')
-    """
-    quoted = [f"`{name}`" for name in names]
-    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
-
-
-def reference_words(runs: pd.DataFrame) -> str:
-    """What the answers of a kind are compared with."""
+def reference_sentence(runs: pd.DataFrame) -> str:
+    """The sentence on what the answers of a kind are compared with."""
     usable = runs[~runs["infeasible"].astype(bool)].groupby("id")[["reference_is", "reference"]].first()
     usable = usable[usable["reference"].notna()]
     total = len(usable)
@@ -118,15 +37,15 @@ def reference_words(runs: pd.DataFrame) -> str:
 
 
 def reference_name(runs: pd.DataFrame) -> str:
-    """What gaps are to, in a few words."""
+    """The name of what gaps are measured to."""
     kinds = set(runs.loc[runs["gap"].notna(), "reference_is"])
     return {(OPTIMUM,): "the proven optimum", (BOUND,): "the best bound", (BEST,): "the best answer"}.get(
         tuple(kinds), "the reference"
     )
 
 
-def gap_words(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """What the chart of gaps shows."""
+def gap_sentence(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """The sentence on the chart of gaps."""
     answered = summary[summary["answered"] > 0]
     if answered.empty:
         return "No method found an answer."
@@ -143,8 +62,8 @@ def gap_words(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
     return f"{sentence}; where it answers, `{farthest}` is farthest, {percent(answered.loc[farthest, 'mean_gap'])} on average."
 
 
-def time_words(summary: pd.DataFrame) -> str:
-    """What the chart of times shows."""
+def time_sentence(summary: pd.DataFrame) -> str:
+    """The sentence on the chart of times."""
     timed = summary.dropna(subset=["median_seconds"])
     if timed.empty:
         return "No run came to an end, so there are no times."
@@ -159,17 +78,17 @@ def time_words(summary: pd.DataFrame) -> str:
     )
 
 
-def profile_words(curves: Mapping[str, Curve], factor: float, what: tuple[str, str]) -> str:
-    """What a performance profile shows at factor 1, and of the methods that do most within a factor.
+def profile_sentence(curves: Mapping[str, Curve], factor: float, predicate: tuple[str, str]) -> str:
+    """The sentence on a performance profile at factor 1, and on the methods that do most within a factor.
 
-    `what` says it of one method and of several: ("has the best answer", "have the best answer").
+    `predicate` is said of one method and of several: ("has the best answer", "have the best answer").
     """
     if not curves:
         return "Objectives below 0 have no ratios, so this profile is not drawn."
     often, share = _highest({name: curve.at(1.0) for name, curve in curves.items()})
     sturdy, within = _highest({name: curve.at(factor) for name, curve in curves.items()})
-    each = " each" if len(often) > 1 else ""
-    first = f"{listed(often)} {what[len(often) > 1]} on {percent(share)} of the instances{each}"
+    apiece = " each" if len(often) > 1 else ""
+    first = f"{listed(often)} {predicate[len(often) > 1]} on {percent(share)} of the instances{apiece}"
     if sturdy == often:
         return f"{first}, and {_is(often)} within a factor of {factor:g} of the best on {percent(within)}."
     return f"{first}; {listed(sturdy)} {_is(sturdy)} within a factor of {factor:g} of the best on {percent(within)}."
@@ -185,8 +104,8 @@ def _is(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def over_time_words(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float, float]]) -> str:
-    """What the chart of gaps over time shows."""
+def over_time_sentence(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float, float]]) -> str:
+    """The sentence on the chart of gaps over time."""
     if not ends:
         return "No run came to an end, so nothing is drawn."
     if not curves:
@@ -202,8 +121,8 @@ def over_time_words(curves: Mapping[str, Curve], ends: Mapping[str, tuple[float,
     return f"{'; '.join(sentences)} ({notes}). Methods that report nothing on their way are points."
 
 
-def test_words(tests: Sequence[PairedTest]) -> str:
-    """What the paired tests show."""
+def test_sentence(tests: Sequence[PairedTest]) -> str:
+    """The sentence on the paired tests."""
     tested = [test for test in tests if test.p_value is not None]
     if not tests:
         return "There is one method only, so nothing is compared."
@@ -213,17 +132,18 @@ def test_words(tests: Sequence[PairedTest]) -> str:
     if not differing:
         return f"Of {counted(len(tested), 'pair')} not one differs significantly: too few instances, or too little difference."
     wins = Counter(test.first if (test.effect or 0) > 0 else test.second for test in differing)
-    most = max(wins.values())
-    best = [name for name, count in wins.items() if count == most]
+    highest = max(wins.values())
+    best = [name for name, count in wins.items() if count == highest]
     differ = "differs" if len(differing) == 1 else "differ"
+    apiece = " each" if len(best) > 1 else ""
     return (
         f"{len(differing)} of {counted(len(tested), 'pair')} {differ} at the 5{GLUE}% level; "
-        f"{listed(best)} {_is(best)} significantly closer than {counted(most, 'other method')}{' each' if len(best) > 1 else ''}."
+        f"{listed(best)} {_is(best)} significantly closer than {counted(highest, 'other method')}{apiece}."
     )
 
 
-def verdict(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str]:
-    """Which method wins on a kind of problem, by how much, and at what price."""
+def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str]:
+    """Sentences on which method wins on a kind of problem, by how much, and at what price."""
     answered = summary[summary["answered"] > 0]
     if answered.empty:
         return [f"Kind {kind}: no method found an answer."]

@@ -1,4 +1,4 @@
-"""State migration, Tables 3 and 4: what the paper prints, and what is optimal."""
+"""Tables 3 and 4 of state migration: costs as printed, and the optimal ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from edrp.core.arrays import AnyInts
 from edrp.core.solve import solve
@@ -16,6 +14,7 @@ from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
 from edrp.migration.projected_costs import migration_costs
 from edrp.migration.sequence import MigrationSequence
+from edrp.validation.report.tables import Table, print_tables
 
 TASKS, START, STEPS, TOLERANCE = 20, (0, 13, 20), (3, 4), 0.4
 
@@ -32,7 +31,7 @@ class TableThree:
     second_after_printed : least cost of the second step after the printed first one (9, 2 and 9 tasks).
     greedy : least and greatest total of two steps that are optimal one by one.
     sequence : least total.
-    method : what `edrp.solve` finds for the sequence.
+    method : cost of the sequence that `edrp.solve` finds.
     """
 
     first: float
@@ -53,7 +52,7 @@ def table_three() -> TableThree:
     sizes = np.ones(TASKS).tolist()
     thirds, quarters = (_partitions(nodes) for nodes in STEPS)
     first = migration_costs(START, thirds, sizes)
-    second = np.array([migration_costs(tuple(each), quarters, sizes).min() for each in thirds])
+    second = np.array([migration_costs(tuple(boundaries), quarters, sizes).min() for boundaries in thirds])
     best_first = first == first.min()
     printed = (thirds == np.array([0, 9, 11, 20])).all(axis=1)
     problem = MigrationSequence(
@@ -72,15 +71,16 @@ def table_three() -> TableThree:
 
 
 def run(console: Console) -> None:
-    """Print both tables beside the paper's, with what explains the difference."""
+    """Print both tables beside the paper's, and explain the difference."""
     found = table_three()
-    table = Table("Table 3: 20 equal tasks, τ = 0.4, tasks moved", "Paper", "Counted", box=SIMPLE_HEAD)
     low, high = found.greedy
-    table.add_row("least cost of the first step, 2 → 3 nodes", "4", f"{found.first:g}")
-    table.add_row("least cost of the second, 3 → 4 nodes, after 9, 2 and 9 tasks", "6", f"{found.second_after_printed:g}")
-    table.add_row("two steps, optimal one by one", "10", f"{low:g} to {high:g}, by which of equal first steps is taken")
-    table.add_row("both together: the alternative, the optimum", "9", f"{found.sequence:g}; method oms finds {found.method:g}")
-    console.print(table)
+    rows = (
+        ("least cost of the first step, 2 → 3 nodes", "4", f"{found.first:g}"),
+        ("least cost of the second, 3 → 4 nodes, after 9, 2 and 9 tasks", "6", f"{found.second_after_printed:g}"),
+        ("two steps, optimal one by one", "10", f"{low:g} to {high:g}, by which of equal first steps is taken"),
+        ("both together: the alternative, the optimum", "9", f"{found.sequence:g}; method oms finds {found.method:g}"),
+    )
+    print_tables(console, Table("Table 3", ("20 equal tasks, τ = 0.4, tasks moved", "Paper", "Counted"), rows))
     console.print("The paper's single-step costs are not optimal: every partition was listed here, and every way between them.")
     chance = TABLE_4.sequence_probability([2, 3, 4])
     lasting = ", ".join(f"{count}: {share:.3f}" for count, share in zip(TABLE_4.node_counts, TABLE_4.stationary(), strict=True))

@@ -1,4 +1,4 @@
-"""Run something in the four objectives at once, with live progress on a terminal and none elsewhere."""
+"""Runs in the four objectives at once, with live progress on a terminal and none elsewhere."""
 
 from __future__ import annotations
 

@@ -14,19 +14,20 @@ from edrp.core.errors import EdrpError
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.formulations.mapping.relaxed import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
-from edrp.validation.papers.bimodal.plan import Extent
-from edrp.validation.papers.bimodal.runs import batch_rows
+from edrp.validation.papers.bimodal.extent import Extent
+from edrp.validation.papers.bimodal.runs import COLUMNS
+from edrp.validation.report.runs import batch_rows
 
 EXACT = "label-setting"
 LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"
-MOST_MESSAGES = 50_000
+MAX_MESSAGES = 50_000
 """Of RandomNeighbor with k = 2, which without a limit doubles its maps at every server."""
 
 HEURISTICS: Mapping[str, str] = {
     LEAST: "least-cost-map",
     ANNEALED: "annealed-least-cost-map",
     RANDOM_1: "random-neighbor:neighbours=1",
-    RANDOM_2: f"random-neighbor:neighbours=2,most_messages={MOST_MESSAGES}",
+    RANDOM_2: f"random-neighbor:neighbours=2,most_messages={MAX_MESSAGES}",
 }
 """The paper's names, and ours with parameters."""
 
@@ -88,15 +89,14 @@ def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int,
     for servers in extent.sizes:
         problems = {str(seed): mapping_problem(servers, seed=seed) for seed in range(1, extent.instances + 1)}
         where = None if out is None else out / f"{extent.instances}-tasks-to-map" / f"{servers}-servers"
-        rows = {(row["id"], row["method"]): row for row in batch_rows(problems, _methods(), out=where, **how)}
+        rows = {
+            (row["id"], row["method"]): row
+            for row in batch_rows(problems, [EXACT, *HEURISTICS.values()], COLUMNS, out=where, **how)
+        }
         for row in rows.values():
             _check(row)
         found[servers] = _mapped(problems, rows, how.get("n_jobs"))
     return found
-
-
-def _methods() -> list[str]:
-    return [EXACT, *HEURISTICS.values()]
 
 
 def _check(row: Mapping[str, Any]) -> None:

@@ -1,37 +1,28 @@
-"""What the paper says of its hour, as sentences that hold or do not."""
+"""Sentences of the paper on its hour and its day under Storm, judged on ours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from edrp.validation.papers.edrp.scenario import outcome
 from edrp.validation.papers.edrp.storm_day import TABLE_V, storm_outcome
+from edrp.validation.report.statements import Statement, claim
 from edrp.validation.simulation.placement.replay import Replay
 
 PAPER_MINUTES = (8, 27, 46)
-"""When the balanced objective reconfigures (section 7.2)."""
+"""Minutes in which the balanced objective reconfigures (section 7.2)."""
 
 TOLERANCE = 2
 """Minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence, whether it holds of ours, and what we found."""
-
-    sentence: str
-    holds: bool
-    found: str
-
-
-def claims(hours: Mapping[str, Replay]) -> tuple[Claim, ...]:
+def hour_statements(hours: Mapping[str, Replay]) -> tuple[Statement, ...]:
     """Check the hour of section 7.2 in its four objectives.
 
     Parameters
     ----------
     hours
-        By the names of `edrp.validation.papers.edrp.scenario.WEIGHTINGS`.
+        Replays by the names of `WEIGHTINGS`.
     """
     balanced = hours["Balanced"]
     minutes = tuple(step.number for step in balanced.reconfigurations)
@@ -44,22 +35,22 @@ def claims(hours: Mapping[str, Replay]) -> tuple[Claim, ...]:
     slowest = max(outcomes, key=lambda name: outcomes[name].response_time)
     first = balanced.reconfigurations[0].words if minutes else "nothing"
     return (
-        Claim("balanced weights make exactly 3 reconfigurations", len(minutes) == 3, str(len(minutes))),
-        Claim("the first scales partialRank out on the node where it runs", scales_in_place(balanced, "partialRank"), first),
-        Claim(f"they come within {TOLERANCE} min of the paper's {_list(PAPER_MINUTES)}", near, _list(minutes)),
-        Claim("the baseline's downtime is at least 3 times the balanced one", ratio >= 3, f"{ratio:.1f} times"),
-        Claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
-        Claim("the cost objective is the slowest", slowest == "Cost", slowest),
+        claim("balanced weights make exactly 3 reconfigurations", len(minutes) == 3, str(len(minutes))),
+        claim("the first scales partialRank out on the node where it runs", scales_in_place(balanced, "partialRank"), first),
+        claim(f"they come within {TOLERANCE} min of the paper's {_list(PAPER_MINUTES)}", near, _list(minutes)),
+        claim("the baseline's downtime is at least 3 times the balanced one", ratio >= 3, f"{ratio:.1f} times"),
+        claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
+        claim("the cost objective is the slowest", slowest == "Cost", slowest),
     )
 
 
-def storm_claims(days: Mapping[str, Replay]) -> tuple[Claim, ...]:
+def storm_statements(days: Mapping[str, Replay]) -> tuple[Statement, ...]:
     """Check days of section 7.3 in their four objectives.
 
     Parameters
     ----------
     days
-        By the names of `edrp.validation.papers.edrp.scenario.WEIGHTINGS`.
+        Replays by the names of `WEIGHTINGS`.
     """
     share = {name: storm_outcome(day).downtime_share for name, day in days.items()}
     theirs = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime_share)
@@ -67,9 +58,9 @@ def storm_claims(days: Mapping[str, Replay]) -> tuple[Claim, ...]:
     ratio = share["Baseline"] / max(share["Balanced"], 1e-12)
     cheapest = min(days, key=lambda name: days[name].mean("cost"))
     return (
-        Claim(f"downtime falls in the order {', '.join(theirs)}", ours == theirs, ", ".join(ours)),
-        Claim("balanced weights save three quarters of the baseline's downtime", ratio >= 4, f"1/{ratio:.1f} remains"),
-        Claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
+        claim(f"downtime falls in the order {', '.join(theirs)}", ours == theirs, ", ".join(ours)),
+        claim("balanced weights save three quarters of the baseline's downtime", ratio >= 4, f"1/{ratio:.1f} remains"),
+        claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the text of cost-efficient enactment says of its Tables 3 to 6, comparison by comparison, with verdicts.
+"""Sentences of cost-efficient enactment on its Tables 3 to 6, comparison by comparison, judged on samples.
 
 A comparison is a margin: by how much ours is on the side that the paper names, in the mean over the seeds, with a
 confidence interval of the differences seed by seed. BTU is the billing time unit by which hosts are leased.
@@ -6,14 +6,14 @@ confidence interval of the differences seed by seed. BTU is the billing time uni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise, product
 
 import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.validation.papers.enactment.cells import paper_samples
-from edrp.validation.papers.enactment.printed_tables import (
+from edrp.validation.papers.enactment.printed_values import (
     BTU,
     COMPLIANCES,
     PATTERNS,
@@ -25,17 +25,18 @@ from edrp.validation.papers.enactment.printed_tables import (
     Column,
 )
 from edrp.validation.papers.enactment.runs import Samples
-from edrp.validation.papers.enactment.verdicts import Comparison, Statement
-from edrp.validation.report.intervals import interval
+from edrp.validation.report.estimates import estimate_mean
+from edrp.validation.report.formatting import PERCENT_SAVED
+from edrp.validation.report.statements import Finding, Statement, judged
 
-MOST_DEVIATION = 0.03
-"""Between patterns: "a maximum deviation of 3%"."""
+MAX_DEVIATION = 0.03
+"""Between patterns, "a maximum deviation of 3%"."""
 
-LEAST_COMPLIANCE = 0.84
+MIN_COMPLIANCE = 0.84
 """Near real-time and relaxed: "ranges from 84% to 95%"."""
 
-LARGEST_GAIN, LARGEST_SAVING, MEAN_SAVING = 0.25, 0.36, 0.12
-"""Of compliance and of total cost: "up to 25%", "up to 36%", "about 12%"."""
+MAX_GAIN, MAX_SAVING, MEAN_SAVING = 0.25, 0.36, 0.12
+"""Gains of compliance and savings of total cost: "up to 25%", "up to 36%", "about 12%"."""
 
 
 def statements(samples: Samples) -> tuple[Statement, ...]:
@@ -46,25 +47,27 @@ def statements(samples: Samples) -> tuple[Statement, ...]:
     samples
         Of both policies under all patterns and units, with the metrics that `enact` adds.
     """
-    paper = paper_samples()
-    return tuple(
-        Statement(sentence, section, tuple(_compared(paper, samples, where, margin) for where, margin in margins()))
-        for sentence, section, margins in STATEMENTS
-    )
+    return judged(((sentence, section, _findings(margins)) for sentence, section, margins in STATEMENTS), samples)
 
 
 Margin = Callable[[Samples], Floats]
 Margins = Iterable[tuple[str, Margin]]
-"""Where, and by how much samples are on the side that the paper names, over the seeds."""
+"""Places with the margin by which samples are on the side that the paper names, over the seeds."""
 
 
-def _compared(paper: Samples, samples: Samples, where: str, margin: Margin) -> Comparison:
-    """A margin of ours beside that of the paper's tables, where they have the figures."""
-    try:
-        printed = float(margin(paper)[0])
-    except KeyError:
-        printed = None
-    return Comparison(where, printed, interval(margin(samples)))
+def _findings(margins: Callable[[], Margins]) -> Callable[[Samples], Iterator[Finding]]:
+    """Margins of ours that must be positive, beside those of the paper's tables where they have the figures."""
+
+    def findings(samples: Samples) -> Iterator[Finding]:
+        paper = paper_samples()
+        for where, margin in margins():
+            try:
+                printed = float(margin(paper)[0])
+            except KeyError:
+                printed = None
+            yield Finding(where, estimate_mean(margin(samples)), PERCENT_SAVED, minimum=0.0, strict=True, printed=printed)
+
+    return findings
 
 
 def _btu(unit: int) -> Column:
@@ -76,20 +79,20 @@ def _threshold(unit: int) -> Column:
 
 
 def _more(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
-    """By how many points one column is above another."""
-    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} above {column_words(than)}"
+    """The points by which one column is above another."""
+    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_text(this)} above {column_text(than)}"
     return where, lambda samples: samples[pattern, this][quantity] - samples[pattern, than][quantity]
 
 
 def _less(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
-    """By what share of the other's mean one column is below another."""
-    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} below {column_words(than)}"
+    """The share of the other's mean by which one column is below another."""
+    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_text(this)} below {column_text(than)}"
     return where, lambda samples: _saved(samples, pattern, quantity, this, than)
 
 
-def _dearer(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
-    """By what share of the other's mean one column is above another."""
-    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_words(this)} above {column_words(than)}"
+def _costlier(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
+    """The share of the other's mean by which one column is above another."""
+    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_text(this)} above {column_text(than)}"
     return where, lambda samples: -_saved(samples, pattern, quantity, this, than)
 
 
@@ -99,10 +102,10 @@ def _saved(samples: Samples, pattern: str, quantity: str, this: Column, than: Co
     return (other - samples[pattern, this][quantity]) / (other.mean() or 1.0)
 
 
-def column_words(column: Column) -> str:
-    """A column of the tables in words.
+def column_text(column: Column) -> str:
+    """A column of the tables as text.
 
-    >>> column_words(Column("btu", 10)), column_words(Column("threshold", 60))
+    >>> column_text(Column("btu", 10)), column_text(Column("threshold", 60))
     ('BTU10', 'threshold at BTU60')
     """
     return f"BTU{column.unit}" if column.policy == BTU else f"{column.policy} at BTU{column.unit}"
@@ -123,16 +126,16 @@ def _alike_between_patterns() -> Margins:
 
         def margin(samples: Samples, column: Column = column, level: str = level) -> Floats:
             ordered = sorted((samples[pattern, column][level] for pattern in PATTERNS), key=np.mean)
-            return MOST_DEVIATION - (ordered[-1] - ordered[0])
+            return MAX_DEVIATION - (ordered[-1] - ordered[0])
 
-        yield f"{column_words(column)}, {WORDS[level]}: widest difference between patterns below 3 points", margin
+        yield f"{column_text(column)}, {WORDS[level]}: widest difference between patterns below 3 points", margin
 
 
 def _compliance_enough() -> Margins:
     for pattern, unit, level in product(PATTERNS, UNITS, COMPLIANCES[1:]):
 
         def margin(samples: Samples, cell: tuple[str, Column] = (pattern, _btu(unit)), level: str = level) -> Floats:
-            return samples[cell][level] - LEAST_COMPLIANCE
+            return samples[cell][level] - MIN_COMPLIANCE
 
         yield f"{pattern}, {WORDS[level]}: BTU{unit} above 84 %", margin
 
@@ -142,7 +145,7 @@ def _largest_gain() -> Margins:
 
     def margin(samples: Samples) -> Floats:
         gains = (samples[p, _btu(unit)][level] - samples[p, _threshold(unit)][level] for p, unit, level in cells)
-        return max(gains, key=np.mean) - LARGEST_GAIN
+        return max(gains, key=np.mean) - MAX_GAIN
 
     yield "largest gain of a cell above 25 points", margin
 
@@ -153,15 +156,15 @@ def _savings(samples: Samples) -> list[Floats]:
 
 
 def _largest_saving() -> Margins:
-    yield "largest saving of a cell above 36 %", lambda samples: max(_savings(samples), key=np.mean) - LARGEST_SAVING
+    yield "largest saving of a cell above 36 %", lambda samples: max(_savings(samples), key=np.mean) - MAX_SAVING
 
 
 def _mean_saving() -> Margins:
     yield "mean saving of all 36 totals above 12 %", lambda samples: np.mean(_savings(samples), axis=0) - MEAN_SAVING
 
 
-def _resource_dearer(unit: int) -> Callable[[], Margins]:
-    return lambda: (_dearer(pattern, RESOURCE_COST, _btu(unit), _threshold(unit)) for pattern in PATTERNS)
+def _resource_costlier(unit: int) -> Callable[[], Margins]:
+    return lambda: (_costlier(pattern, RESOURCE_COST, _btu(unit), _threshold(unit)) for pattern in PATTERNS)
 
 
 def _resource_cheaper() -> Margins:
@@ -170,7 +173,7 @@ def _resource_cheaper() -> Margins:
 
 def _resource_rises() -> Margins:
     for pattern, (short, long) in product(PATTERNS, pairwise(UNITS)):
-        yield _dearer(pattern, RESOURCE_COST, _btu(long), _btu(short))
+        yield _costlier(pattern, RESOURCE_COST, _btu(long), _btu(short))
 
 
 def _totals_cheaper() -> Margins:
@@ -183,8 +186,8 @@ def _real_time_cheaper() -> Margins:
         yield _less(pattern, TOTALS[0], _btu(unit), _threshold(unit))
 
 
-def _real_time_dearer() -> Margins:
-    return (_dearer(pattern, TOTALS[0], _btu(10), _threshold(10)) for pattern in PATTERNS)
+def _real_time_costlier() -> Margins:
+    return (_costlier(pattern, TOTALS[0], _btu(10), _threshold(10)) for pattern in PATTERNS)
 
 
 def _scaling_falls() -> Margins:
@@ -220,13 +223,13 @@ STATEMENTS: tuple[tuple[str, str, Callable[[], Margins]], ...] = (
     ("compliance is about the same under all patterns, within 3 points", CONCLUSION, _alike_between_patterns),
     ("BTU's near-real-time and relaxed compliance is at least 84 %", CONCLUSION, _compliance_enough),
     ("BTU gains up to 25 points of compliance", ABSTRACT, _largest_gain),
-    ("BTU10 costs more in resources than threshold", STEPWISE, _resource_dearer(10)),
-    ("BTU30 costs more in resources than threshold", STEPWISE, _resource_dearer(30)),
+    ("BTU10 costs more in resources than threshold", STEPWISE, _resource_costlier(10)),
+    ("BTU30 costs more in resources than threshold", STEPWISE, _resource_costlier(30)),
     ("BTU60 costs less in resources than threshold", CONCLUSION, _resource_cheaper),
     ("BTU's resource cost rises with the unit", "Tables 3 to 6", _resource_rises),
     ("near-real-time and relaxed totals of BTU are lower", CONCLUSION, _totals_cheaper),
     ("real-time totals of BTU30 and BTU60 are lower", CONCLUSION, _real_time_cheaper),
-    ("the real-time total of BTU10 is higher", CONCLUSION, _real_time_dearer),
+    ("the real-time total of BTU10 is higher", CONCLUSION, _real_time_costlier),
     ("BTU saves up to 36 % of the total cost", ABSTRACT, _largest_saving),
     ("BTU saves about 12 % of the total cost, or more", INTRODUCTION, _mean_saving),
     ("BTU scales the less the longer the unit", STEPWISE, _scaling_falls),

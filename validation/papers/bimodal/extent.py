@@ -1,4 +1,4 @@
-"""What is run for Figs. 8 and 9 of bi-modal networks: points, the runs at each, and the folder each keeps its results in."""
+"""How much is run for the figures of bi-modal networks: points, the runs at each, and the folders of their results."""
 
 from __future__ import annotations
 

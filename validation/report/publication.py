@@ -1,0 +1,83 @@
+"""A finished report: printed on a terminal, written as a page, as Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from edrp.core.files import write_whole
+from edrp.validation.report.page import Page, Section, render
+from edrp.validation.report.records import Record, json_text, write_records
+from edrp.validation.report.statements import Statement, print_statements
+from edrp.validation.report.tables import Table, markdown_table, print_tables
+
+PAGE, JSON, MARKDOWN = "report.html", "tables.json", "tables.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that is said of a finished run.
+
+    Attributes
+    ----------
+    title, summary
+        What was run.
+    verdicts
+        The results, in sentences.
+    statements
+        Sentences of the paper, judged.
+    shown, documented
+        Tables for the terminal, and for a Markdown document.
+    sections
+        Gives the sections of the page; takes the folder that figures are drawn into and the command that repeats the run.
+    records
+        Rows of the CSV files by their names; the JSON file holds them too.
+    further
+        What the JSON file holds besides, before and after the records.
+    """
+
+    title: str
+    summary: str
+    verdicts: Sequence[str]
+    statements: Sequence[Statement]
+    shown: Sequence[Table]
+    documented: Sequence[Table]
+    sections: Callable[[Path, str], Iterable[Section]]
+    records: Mapping[str, Sequence[Record]]
+    further: tuple[Mapping[str, Any], Mapping[str, Any]] = field(default=({}, {}))
+
+    def print(self, console: Console) -> None:
+        """Print tables, statements and results."""
+        print_tables(console, *self.shown)
+        print_statements(console, self.statements)
+        for sentence in self.verdicts:
+            console.print(sentence, highlight=False, markup=False)
+
+    def write(self, out: Path, command: str) -> Path:
+        """Write the page, its figures and the tables into a folder, which is made if needed.
+
+        Parameters
+        ----------
+        out
+            Folder.
+        command
+            Repeats the run.
+
+        Returns
+        -------
+        Path
+            The page.
+        """
+        out.mkdir(parents=True, exist_ok=True)
+        sections = list(self.sections(out, command))
+        write_whole(out / PAGE, render(Page(self.title, self.summary, self.verdicts, sections, datetime.now(UTC))))
+        write_records(out, self.records)
+        before, after = self.further
+        write_whole(out / JSON, json_text({**before, **self.records, **after}))
+        write_whole(out / MARKDOWN, "\n".join([*self.verdicts, "", *map(markdown_table, self.documented)]))
+        return out / PAGE

@@ -1,0 +1,49 @@
+"""Records of a report as CSV and JSON files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from edrp.core.files import write_whole
+
+Record = Mapping[str, Any]
+
+
+def write_records(out: Path, records: Mapping[str, Sequence[Record]]) -> None:
+    """Write each list of records as a CSV file of its name; empty lists make no file."""
+    for name, rows in records.items():
+        if rows:
+            write_whole(out / f"{name}.csv", csv_text(rows))
+
+
+def csv_text(records: Sequence[Record]) -> str:
+    r"""Records as CSV; the first says which columns there are.
+
+    >>> csv_text([{"a": 1, "b": None}])
+    'a,b\n1,\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def json_text(document: Record) -> str:
+    """A document as JSON."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def finite(value: float | None) -> float | None:
+    """A number for a file; None where it is infinite.
+
+    >>> finite(1.0), finite(math.inf)
+    (1.0, None)
+    """
+    return None if value is None or math.isinf(value) else value
