@@ -3,13 +3,13 @@
 import pytest
 from registry import BenchSpec, Case, cases, load_specs, register
 
-from edrp.formulations.builders import PROGRAMS
+from edrp.core.kinds import kinds
 
 
 def test_every_program_of_every_kind_is_measured():
     specs = load_specs()
-    for programs in PROGRAMS.values():
-        for program in programs:
+    for kind in kinds().values():
+        for program in kind.formulations:
             assert {"formulate", "hand over"} <= specs[f"{program} program"].phases.keys()
 
 

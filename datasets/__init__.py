@@ -8,7 +8,7 @@ from edrp.datasets.families.mapping.platforms import bimodal_platform, bimodal_s
 from edrp.datasets.families.mapping.power_law_networks import mapping_network, mapping_problem
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
-from edrp.datasets.families.registry import FAMILIES, generate
+from edrp.datasets.families.registry import all_families, generate
 from edrp.datasets.placement.aws import aws_delays
 from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.latencies import estimate_latencies, estimation_rounds
@@ -22,11 +22,11 @@ from edrp.datasets.traces.flights import KeyedStream, flights
 from edrp.datasets.traces.rates import ramp, taxi_rates
 
 __all__ = [
-    "FAMILIES",
     "Family",
     "KeyedStream",
     "LatencyEstimate",
     "SpringParameters",
+    "all_families",
     "ansnet",
     "aws_delays",
     "bimodal_platform",

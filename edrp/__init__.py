@@ -6,6 +6,7 @@ from edrp import errors
 from edrp.auto import METHODS as _CHOOSING
 from edrp.batch.run import solve_batch
 from edrp.core.instances import load, load_solution, loads, save, schema
+from edrp.core.kinds import Kind, register_kind
 from edrp.core.methods import Method, Options, methods, register
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Solution
@@ -25,6 +26,7 @@ from edrp.formulations.placement.elimination.method import Eliminate as _Elimina
 from edrp.heuristics import METHODS as _SEARCHING
 from edrp.heuristics.placement.annealing import Annealing as _Annealing
 from edrp.heuristics.placement.search.methods import IteratedLocalSearch as _IteratedLocalSearch
+from edrp.kinds import KINDS as _KINDS
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalTask
 from edrp.mapping.documents import Component, DataLink, PathMap, PathTask, Server, ServerNetwork, Service
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
@@ -45,6 +47,9 @@ from edrp.placement.network import Link, LinkClass, Network, Node, Store
 from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 from edrp.validation.simulation.enactment.methods import METHODS as _SIMULATING
 from edrp.validation.simulation.mapping.methods import METHODS as _SERVING
+
+for _kind in _KINDS:
+    register_kind(_kind)
 
 # Proofs of placements begin with a short search.
 _PROVING = (_Eliminate(heuristic=_Annealing()), _ColumnGeneration(heuristic=_IteratedLocalSearch()))
@@ -83,6 +88,7 @@ __all__ = [
     "Host",
     "HostType",
     "InstancedOperator",
+    "Kind",
     "LatencyAwareProblem",
     "LeasingProblem",
     "Limits",
@@ -127,6 +133,7 @@ __all__ = [
     "loads",
     "methods",
     "register",
+    "register_kind",
     "save",
     "schema",
     "solve",

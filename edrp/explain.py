@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -10,8 +11,8 @@ from edrp.core.problem import Evaluation
 from edrp.core.wording import suggestion
 from edrp.formulations.placement.second_best import SecondBest, second_best
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.edrp import EdrpProblem, EdrpSolution
-from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
+from edrp.placement.edrp import EdrpSolution
+from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime, ResponseTime
 from edrp.placement.metrics.response_time import PathPart
 from edrp.placement.problem import PlacementProblem
@@ -128,6 +129,7 @@ def explain(
 
     Examples
     --------
+    >>> from edrp.placement.edrp import EdrpProblem
     >>> problem = EdrpProblem(
     ...     application={"operators": [{"name": "work", "cost": 3.0}, {"name": "sink", "cost": 1.0}]},
     ...     network={"nodes": [{"name": "a"}]},
@@ -151,8 +153,8 @@ def explain(
         evaluation,
         _shares(problem, evaluation),
         _critical_path(problem, deployment),
-        _cost_parts(problem, deployment) if isinstance(problem, EdrpProblem) else (),
-        _crossings(problem, deployment) if isinstance(problem, LatencyAwareProblem) else (),
+        _cost_parts(problem, deployment) if "cost" in problem.metrics else (),
+        _crossings(problem, deployment) if "events" in problem.metrics else (),
         _standstills(problem, deployment),
         (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment)),
         (),
@@ -189,7 +191,7 @@ def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[P
     return about.critical_path(problem, deployment)
 
 
-def _crossings(problem: LatencyAwareProblem, deployment: Deployment) -> tuple[Crossing, ...]:
+def _crossings(problem: PlacementProblem, deployment: Deployment) -> tuple[Crossing, ...]:
     found = []
     for stream in problem.application.streams:
         senders, receivers = deployment.replicas(stream.source), deployment.replicas(stream.target)
@@ -210,7 +212,7 @@ def _shares(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Share, .
     )
 
 
-def _cost_parts(problem: EdrpProblem, deployment: Deployment) -> tuple[CostPart, ...]:
+def _cost_parts(problem: Any, deployment: Deployment) -> tuple[CostPart, ...]:
     cost = Cost()
     operators = [
         CostPart(operator.name, cost.operator_cost(problem, deployment, operator.name), False)
@@ -223,12 +225,12 @@ def _cost_parts(problem: EdrpProblem, deployment: Deployment) -> tuple[CostPart,
     return (*operators, *streams)
 
 
-def _standstills(problem: PlacementProblem, deployment: Deployment) -> tuple[Standstill, ...]:
+def _standstills(problem: Any, deployment: Deployment) -> tuple[Standstill, ...]:
     if problem.current is None:
         return ()
     downtime = Downtime()
     actions = {action.operator: action for action in problem.current.actions_to(deployment)}
-    if not isinstance(problem, EdrpProblem):
+    if "downtime" not in problem.metrics:
         return tuple(Standstill(name, action, None) for name, action in actions.items())
     seconds = {name: downtime.operator_downtime(problem, deployment, name) for name in problem.application.by_name}
     return tuple(Standstill(name, actions.get(name), seconds[name]) for name in seconds if name in actions or seconds[name])

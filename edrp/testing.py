@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
+from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.solve import checked
-from edrp.validation.oracles.all_check_problems import CONTRACT_PROBLEMS
-from edrp.validation.oracles.check_problems import ContractProblems
+from edrp.validation.oracles.check_problems import CheckProblems
 
 TOLERANCE = 1e-9
 TIME_LIMIT = 0.5
@@ -48,22 +48,23 @@ def check_described(method: Method) -> None:
     assert method.summary, f"{method.name} needs a summary"
     assert method.kinds, f"{method.name} must list the kinds that it takes"
     for kind in method.kinds:
-        assert kind in CONTRACT_PROBLEMS, f"{method.name} takes problems of an unknown kind {kind!r}"
-        taken = [method.refusal(problem) is None for problem in CONTRACT_PROBLEMS[kind].feasible().values()]
-        assert any(taken), f"{method.name} refuses every ordinary problem of kind {kind!r}"
+        assert kind in kinds(), f"{method.name} takes problems of an unknown kind {kind!r}"
+    for problems in _check_problems(method):
+        taken = [method.refusal(problem) is None for problem in problems.feasible().values()]
+        assert any(taken), f"{method.name} refuses every ordinary problem of {type(problems).__name__}"
 
 
 def check_feasible_problems(method: Method) -> None:
     """Answers hold what they claim, are never better than brute force, and proven ones are optimal."""
-    for family in _families(method):
-        for label, problem in family.feasible().items():
-            _check_against_brute_force(method, family, problem, label)
+    for problems in _check_problems(method):
+        for label, problem in problems.feasible().items():
+            _check_against_brute_force(method, problems, problem, label)
 
 
 def check_infeasible_problems(method: Method) -> None:
     """Infeasibility is proven, or the method says honestly that it holds nothing."""
-    for family in _families(method):
-        for label, problem in family.infeasible().items():
+    for problems in _check_problems(method):
+        for label, problem in problems.infeasible().items():
             if method.refusal(problem) is None:
                 status = _run(method, problem).status
                 allowed = ("infeasible",) if method.exact else ("infeasible", "none")
@@ -72,17 +73,17 @@ def check_infeasible_problems(method: Method) -> None:
 
 def check_degenerate_problems(method: Method) -> None:
     """Problems at the edge of the model are ordinary problems."""
-    for family in _families(method):
-        for label, problem in family.degenerate().items():
-            _check_against_brute_force(method, family, problem, label)
+    for problems in _check_problems(method):
+        for label, problem in problems.degenerate().items():
+            _check_against_brute_force(method, problems, problem, label)
 
 
 def check_time_limit(method: Method) -> None:
     """It stops at its time limit with an honest answer."""
-    for family in _families(method):
-        problem = family.large()
+    for problems in _check_problems(method):
+        problem = problems.large()
         if method.refusal(problem) is None:
-            _run(method, next(iter(family.feasible().values())))  # compiles kernels, imports solvers
+            _run(method, next(iter(problems.feasible().values())))  # compiles kernels, imports solvers
             start = perf_counter()
             _run(method, problem, time_limit=TIME_LIMIT)
             seconds = perf_counter() - start
@@ -99,8 +100,8 @@ def check_repeatable(method: Method) -> None:
 
 def check_leaves_input_alone(method: Method) -> None:
     """Problem and starting decision are the same before and after."""
-    for family, problem in _some(method):
-        start = family.start(problem)
+    for problems, problem in _some(method):
+        start = problems.start(problem)
         before = pickle.dumps((problem, start))
         _run(method, problem, start=start)
         assert pickle.dumps((problem, start)) == before, f"{method.name} changes its input"
@@ -132,30 +133,32 @@ CHECKS: dict[str, Callable[[Method], None]] = {
 """Every clause of the contract by name."""
 
 
-def _families(method: Method) -> Iterator[ContractProblems]:
-    for kind in method.kinds:
-        yield CONTRACT_PROBLEMS[kind]
+def _check_problems(method: Method) -> Iterator[CheckProblems]:
+    for name in method.kinds:
+        problems = get_kind(name).check_problems
+        if problems is not None:
+            yield problems()
 
 
-def _some(method: Method) -> Iterator[tuple[ContractProblems, Any]]:
+def _some(method: Method) -> Iterator[tuple[CheckProblems, Any]]:
     """A few ordinary problems of each kind that the method takes."""
-    for family in _families(method):
-        taken = [problem for problem in family.feasible().values() if method.refusal(problem) is None]
-        yield from ((family, problem) for problem in taken[:CHANGING])
+    for problems in _check_problems(method):
+        taken = [problem for problem in problems.feasible().values() if method.refusal(problem) is None]
+        yield from ((problems, problem) for problem in taken[:CHANGING])
 
 
-def _check_against_brute_force(method: Method, family: ContractProblems, problem: Any, label: str) -> None:
+def _check_against_brute_force(method: Method, problems: CheckProblems, problem: Any, label: str) -> None:
     if method.refusal(problem) is not None:
         return
     answer = _run(method, problem)
-    optimum = family.optimum(problem)
+    optimum = problems.optimum(problem)
     assert optimum is not None
     slack = TOLERANCE * max(1.0, abs(optimum))
-    if method.exact and family.provable:
+    if method.exact and problems.provable:
         assert answer.status == "optimal", f"{method.name} says {answer.status!r} of the feasible problem {label!r}"
     assert answer.status in ("optimal", "feasible", "none"), f"{method.name} calls the feasible problem {label!r} {answer.status}"
     if answer.decision is not None and answer.status != "none":
-        value = family.value(problem, answer.decision)
+        value = problems.value(problem, answer.decision)
         assert value >= optimum - slack, f"{method.name} beats brute force on {label!r}: {value!r} < {optimum!r}"
         if answer.status == "optimal":
             assert value <= optimum + slack, f"{method.name} proves {value!r} on {label!r}, brute force finds {optimum!r}"

@@ -8,9 +8,10 @@ from typing import Any
 
 from edrp.backends import get_backend, solve_program
 from edrp.backends.base import ProgramResult
+from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
 from edrp.core.solution import Answer
-from edrp.formulations.builders import PROGRAMS, REFUSALS, formulate
+from edrp.formulations.builders import formulate
 from edrp.formulations.formulation import Formulation, answer_of
 
 TIE_SLACK = 1e-9
@@ -30,7 +31,6 @@ class ProgramParameters:
 class ProgramMethod(Method):
     """One backend on the program that `Options.program` names, for every kind that has programs."""
 
-    kinds = tuple(PROGRAMS)
     exact = True
     parameters = ProgramParameters
 
@@ -38,10 +38,15 @@ class ProgramMethod(Method):
         self.name = backend
         self.summary = summary
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds that have programs."""
+        return tuple(name for name, kind in kinds().items() if kind.formulations)
+
     def refusal(self, problem: Any) -> str | None:
-        """What no program of the kind can express."""
-        asked = REFUSALS.get(problem.kind)
-        return None if asked is None else asked(problem)
+        """Why no program of the kind can express the problem; None if one can."""
+        refuse = get_kind(problem.kind).refuse_formulation
+        return None if refuse is None else refuse(problem)
 
     def run(self, problem: Any, options: Options) -> Answer:
         """Formulate, start from the given or the current deployment where it is feasible, solve."""

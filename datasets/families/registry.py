@@ -8,59 +8,41 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.kinds import kinds
 from edrp.core.plugins import added
 from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
-from edrp.datasets.families.enactment.families import enactment_families
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.mapping.link_allocation import link_allocation_families
-from edrp.datasets.families.mapping.path_mapping import mapping_families
-from edrp.datasets.families.mapping.scenarios import scenario_families
-from edrp.datasets.families.migration.families import migration_families
-from edrp.datasets.families.placement.edrp import placement_families
-from edrp.datasets.families.placement.latency_aware import latency_aware_families
 
 
-def _by_kind(families: Sequence[Family]) -> dict[str, dict[str, Family]]:
-    found: dict[str, dict[str, Family]] = {}
-    for family in families:
-        found.setdefault(family.kind, {})[family.name] = family
-    return found
-
-
-FAMILIES: dict[str, dict[str, Family]] = _by_kind(
-    [
-        *placement_families(),
-        *migration_families(),
-        *latency_aware_families(),
-        *enactment_families(),
-        *mapping_families(),
-        *link_allocation_families(),
-        *scenario_families(),
-    ]
-)
-"""Our own families by kind and name."""
+def own_families() -> dict[str, dict[str, Family]]:
+    """Families that kinds of problems bring along, by kind and name."""
+    return {
+        name: families
+        for name, kind in kinds().items()
+        if (families := {family.name: family for family in kind.families if family.kind == name})
+    }
 
 
 def all_families() -> dict[str, dict[str, Family]]:
-    """Families by kind and name, those of other packages (entry point `edrp.families`) included.
+    """Families by kind and name, those that other packages add to them (entry point `edrp.families`) included.
 
     An entry point gives a `Family` or a list of them; one whose name is taken is left out.
 
     >>> list(all_families())[:2]
-    ['edrp', 'migration']
+    ['edrp', 'latency-aware']
     """
-    found = {kind: dict(families) for kind, families in FAMILIES.items()}
+    families = own_families()
     for family in added("edrp.families"):
-        found.setdefault(family.kind, {}).setdefault(family.name, family)
-    return found
+        families.setdefault(family.kind, {}).setdefault(family.name, family)
+    return families
 
 
 def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Family]:
     """Families of a kind by name or pattern ("diamond-*").
 
-    Without names: all of ours, so that what is made does not depend on what else is installed; for a kind of which we
-    have none, all there are.
+    Without names: all that the kind brings along, so that what is made does not depend on what else is installed; for a
+    kind without any, all there are.
 
     Raises
     ------
@@ -77,7 +59,7 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
         raise InvalidInstanceError([Fault("kind", kind, f"has no families{suggestion(kind, known)}")])
     of_kind = known[kind]
     if names is None:
-        return list(FAMILIES.get(kind, of_kind).values())
+        return list(own_families().get(kind, of_kind).values())
     chosen: dict[str, Family] = {}
     faults = []
     for pattern in names:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edrp.batch import COLUMNS
-from edrp.core.instances import KINDS, SOLUTION_KINDS, schema
+from edrp.core.instances import document_kinds, schema
 
 PAGE = Path(__file__).with_name("instances.md")
 RESULTS = Path(__file__).with_name("results.md")
@@ -18,7 +18,7 @@ def tables() -> str:
     """Render one table for each kind of document and for each of its parts."""
     parts: list[str] = []
     seen: set[str] = set()
-    for kind in (*KINDS, *SOLUTION_KINDS):
+    for kind in document_kinds():
         document = schema(kind)
         parts.append(_table(f"Document `{kind}`", document))
         for name, part in document.get("$defs", {}).items():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import cloudpickle
 
 from edrp.batch.tasks import Choice
-from edrp.core.instances import KINDS, SOLUTION_KINDS
+from edrp.core.kinds import kinds, register_kind
 from edrp.core.methods import methods, register
 
 
@@ -16,8 +16,7 @@ def packed_additions(choices: Iterable[Choice]) -> bytes:
     chosen = [methods()[choice.name] for choice in choices]
     added = {
         "methods": [method for method in chosen if not _ours(type(method))],
-        "kinds": {name: kind for name, kind in KINDS.items() if not _ours(kind)},
-        "solution_kinds": {name: kind for name, kind in SOLUTION_KINDS.items() if not _ours(kind)},
+        "kinds": [kind for kind in kinds().values() if not _ours(kind.problem)],
     }
     return bytes(cloudpickle.dumps(added))
 
@@ -29,8 +28,9 @@ def unpack_additions(packed: bytes) -> None:
     for method in added["methods"]:
         if method.name not in known:
             register(method)
-    KINDS.update({name: kind for name, kind in added["kinds"].items() if name not in KINDS})
-    SOLUTION_KINDS.update({name: kind for name, kind in added["solution_kinds"].items() if name not in SOLUTION_KINDS})
+    for kind in added["kinds"]:
+        if kind.name not in kinds():
+            register_kind(kind)
 
 
 def _ours(kind: type) -> bool:

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from edrp.cli.terminal import output, table
-from edrp.core.errors import EdrpError
-from edrp.core.instances import KINDS, add_kinds, schema
+from edrp.core.instances import schema
+from edrp.core.kinds import get_kind
 from edrp.core.methods import methods
 from edrp.core.solution import installed_versions
-from edrp.core.wording import suggestion
 
 
 def print_schema(kind: Annotated[str, typer.Argument(help="For example edrp or edrp-solution.", show_default=False)]) -> None:
@@ -22,9 +21,8 @@ def print_schema(kind: Annotated[str, typer.Argument(help="For example edrp or e
 
 def print_methods(kind: Annotated[str | None, typer.Argument(help="Only those for problems of this kind.")] = None) -> None:
     """List the methods."""
-    add_kinds()
-    if kind is not None and kind not in KINDS:
-        raise EdrpError(f"no problems of kind {kind!r}{suggestion(kind, KINDS)}")
+    if kind is not None:
+        get_kind(kind)  # refuses an unknown one
     rows = [
         (name, ", ".join(method.kinds), "proves" if method.exact else "searches", method.summary)
         for name, method in methods(kind).items()

@@ -13,15 +13,15 @@ from edrp.backends import BACKENDS
 from edrp.cli.display.solution import print_solution
 from edrp.cli.exit import ExitCode, code_of, gravest
 from edrp.cli.terminal import errors, output, progress, report, say
-from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.instances import load
-from edrp.core.methods import get_method
+from edrp.core.kinds import kinds
+from edrp.core.methods import Options, ResolvedMethod, resolve_method
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.core.solve import solve
-from edrp.formulations.builders import PROGRAMS
+from edrp.core.solve import solve_with
 
-PROGRAM_NAMES = tuple(dict.fromkeys(name for programs in PROGRAMS.values() for name in programs))
+PROGRAM_NAMES = tuple(dict.fromkeys(name for kind in kinds().values() for name in kind.formulations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Job:
 
     source: Path
     problem: Problem
+    method: ResolvedMethod
     target: Path | None
 
 
@@ -77,28 +78,27 @@ def solve_files(
     for file, target in zip(files, targets, strict=True):
         try:
             problem = load(file)
-            _refuse_unsolvable(problem, method)
-            jobs.append(Job(file, problem, target))
+            jobs.append(Job(file, problem, resolve_method(method, problem), target))
         except EdrpError as error:
             report(error, str(file))
             codes.append(code_of(error))
-    options = {"program": program, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
+    settings = {"program": program, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
     interrupted = False
     for job in jobs:
         if interrupted:
             say(errors(), f"{job.source}: not solved, interrupted")
             codes.append(ExitCode.INTERRUPTED)
             continue
-        code, interrupted = _run(job, method, options)
+        code, interrupted = _run(job, settings)
         codes.append(code)
     raise typer.Exit(gravest(codes))
 
 
-def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool]:
+def _run(job: Job, settings: dict[str, Any]) -> tuple[ExitCode, bool]:
     """Solve, write and print one instance; return its exit code and whether the user interrupted it."""
     try:
         with progress(f"solving {job.source}") as update:
-            solution = solve(job.problem, method, progress=update, **options)
+            solution = solve_with(job.method, job.problem, Options(progress=update, **settings))
         _write(solution, job.target)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")
@@ -107,7 +107,8 @@ def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool
         report(error, str(job.source))
         return code_of(error), False
     except MemoryError:
-        say(errors(), f"{job.source}: not enough memory for method {method!r} on this instance; try another method", "red")
+        why = f"not enough memory for method {job.method.name!r} on this instance; try another method"
+        say(errors(), f"{job.source}: {why}", "red")
         return ExitCode.BAD_INPUT, False
     print_solution(output(), str(job.source), job.problem, solution)
     return code_of(solution), solution.stopped_because == "interrupted"
@@ -121,12 +122,6 @@ def _method_for(method: str, program: str | None) -> str:
         why = f"goes with a solver backend ({', '.join(BACKENDS)}), not with method {method!r}"
         raise InvalidInstanceError([Fault("--program", program, why)])
     return method
-
-
-def _refuse_unsolvable(problem: Problem, method: str) -> None:
-    refusal = get_method(method, problem.kind).refusal(problem)
-    if refusal:
-        raise UnsupportedProblemError(refusal)
 
 
 def _targets(files: list[Path], out: Path | None) -> list[Path | None]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from edrp.core.errors import EdrpError, InvalidInstanceError
 
@@ -42,6 +43,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 def say(console: Console, text: str, style: str = "") -> None:
     """Print one text without reading markup into it."""
     console.print(escape(text), style=style, highlight=False)
+
+
+def show(console: Console, parts: Iterable[Table | Text | str]) -> None:
+    """Print tables and texts one after the other."""
+    for part in parts:
+        if isinstance(part, str):
+            say(console, part)
+        else:
+            console.print(part, highlight=False)
 
 
 def report(error: Exception, source: str = "") -> None:

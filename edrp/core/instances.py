@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,58 +13,17 @@ from edrp.core.document import Document
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole, write_whole
 from edrp.core.json_syntax import Scan
-from edrp.core.plugins import added
+from edrp.core.kinds import kinds
 from edrp.core.problem import Problem
-from edrp.core.solution import Solution
 from edrp.core.wording import invalid, shown, suggestion
-from edrp.enactment.leasing import LeasingProblem, LeasingSolution
-from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
-from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
-from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
-from edrp.mapping.link_allocation import LinkAllocationProblem, LinkAllocationSolution
-from edrp.mapping.path_mapping import MappingProblem, MappingSolution
-from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
-from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
-from edrp.migration.single_step import MigrationProblem, MigrationSolution
-from edrp.placement.edrp import EdrpProblem, EdrpSolution
-from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 
-KINDS: dict[str, type[Problem]] = {
-    "edrp": EdrpProblem,
-    "latency-aware": LatencyAwareProblem,
-    "migration": MigrationProblem,
-    "migration-sequence": MigrationSequence,
-    "migration-policy": MigrationPolicyProblem,
-    "enactment": EnactmentProblem,
-    "leasing": LeasingProblem,
-    "enactment-scenario": EnactmentScenario,
-    "mapping": MappingProblem,
-    "link-allocation": LinkAllocationProblem,
-    "bimodal-scenario": BimodalScenario,
-}
-"""Problems that a file can hold, by the `kind` it names. Further kinds are added here."""
-
-SOLUTION_KINDS: dict[str, type[Solution]] = {
-    "edrp-solution": EdrpSolution,
-    "latency-aware-solution": LatencyAwareSolution,
-    "migration-solution": MigrationSolution,
-    "migration-sequence-solution": MigrationSequenceSolution,
-    "migration-policy-solution": MigrationPolicySolution,
-    "enactment-solution": EnactmentSolution,
-    "leasing-solution": LeasingSolution,
-    "enactment-scenario-solution": EnactmentScenarioSolution,
-    "mapping-solution": MappingSolution,
-    "link-allocation-solution": LinkAllocationSolution,
-    "bimodal-scenario-solution": BimodalScenarioSolution,
-}
-"""Solution documents by `kind`."""
+SOLUTION = "-solution"
+"""After the name of a kind of problem in that of its solution documents."""
 
 
-def add_kinds() -> None:
-    """Add the kinds of other packages (entry point `edrp.kinds`); what is known already stays."""
-    for problem, solution in added("edrp.kinds"):
-        KINDS.setdefault(problem.model_fields["kind"].default, problem)
-        SOLUTION_KINDS.setdefault(solution.model_fields["kind"].default, solution)
+def document_kinds() -> list[str]:
+    """Kinds of documents that a file can hold: those of problems, then those of their solutions."""
+    return [*kinds(), *(name + SOLUTION for name in kinds())]
 
 
 def load(path: str | Path) -> Any:
@@ -89,11 +49,11 @@ def loads(text: str, source: str = "") -> Any:
     --------
     >>> loads('{"kind": "edrp", "network": {"nodes": [{"name": "a", "speed": 2}]}}')
     Traceback (most recent call last):
-    edrp.core.errors.InvalidInstanceError: 2 faults in the input
+    edrp.errors.InvalidInstanceError: 2 faults in the input
       application: missing; this field is required
       network.nodes[0].speed: unknown field; did you mean 'speedup'? (got 2)
     """
-    return _read(text, source, KINDS)
+    return _read(text, source, list(kinds()))
 
 
 def save(problem: Problem, path: str | Path) -> None:
@@ -109,7 +69,7 @@ def load_solution(path: str | Path) -> Any:
     InvalidInstanceError
         Every fault of the file.
     """
-    return _read(read_whole(path), str(path), SOLUTION_KINDS)
+    return _read(read_whole(path), str(path), [name + SOLUTION for name in kinds()])
 
 
 def schema(kind: str) -> dict[str, Any]:
@@ -125,11 +85,9 @@ def schema(kind: str) -> dict[str, Any]:
     >>> schema("edrp")["properties"]["synchronisation_time"]["unit"]
     's'
     """
-    add_kinds()
-    kinds = {**KINDS, **SOLUTION_KINDS}
-    if kind not in kinds:
-        raise InvalidInstanceError([_unknown_kind(kind, kinds)])
-    document = kinds[kind].model_json_schema()
+    if kind not in document_kinds():
+        raise InvalidInstanceError([_unknown_kind(kind, document_kinds())])
+    document = _document_class(kind).model_json_schema()
     for described in [document, *document.get("$defs", {}).values()]:
         # Of a class docstring the schema needs what the document is, not its Python examples.
         if "description" in described:
@@ -141,12 +99,16 @@ def schema(kind: str) -> dict[str, Any]:
     return {"$schema": GenerateJsonSchema.schema_dialect, **document}
 
 
-def _read(text: str, source: str, kinds: dict[str, Any]) -> Document:
-    add_kinds()
+def _read(text: str, source: str, known: Collection[str]) -> Document:
     scan = Scan(text)
     if scan.faults:
         raise InvalidInstanceError(scan.faults, source)
-    document = kinds[_kind(scan, source, kinds)]
+    if scan.top is None:
+        raise InvalidInstanceError([Fault("document", "", "must be a JSON object")], source)
+    kind = scan.top.get("kind")
+    if not isinstance(kind, str) or kind not in known:
+        raise InvalidInstanceError([_unknown_kind(kind, known)], source)
+    document = _document_class(kind)
     try:
         # Strict: a number in quotes is refused, not read as a number.
         read: Document = document.__pydantic_validator__.validate_json(text, strict=True)
@@ -155,20 +117,15 @@ def _read(text: str, source: str, kinds: dict[str, Any]) -> Document:
     return read
 
 
-def _kind(scan: Scan, source: str, kinds: dict[str, Any]) -> str:
-    if scan.top is None:
-        raise InvalidInstanceError([Fault("document", "", "must be a JSON object")], source)
-    kind = scan.top.get("kind")
-    if kind not in kinds:
-        raise InvalidInstanceError([_unknown_kind(kind, kinds)], source)
-    return str(kind)
+def _document_class(kind: str) -> type[Document]:
+    known = kinds()
+    return known[kind].problem if kind in known else known[kind.removesuffix(SOLUTION)].solution
 
 
-def _unknown_kind(kind: object, kinds: dict[str, Any]) -> Fault:
+def _unknown_kind(kind: object, known: Collection[str]) -> Fault:
     if kind is None:
-        return Fault("kind", "", f"missing; it must be one of {', '.join(map(repr, kinds))}")
-    if kind in SOLUTION_KINDS:
-        return Fault("kind", shown(kind), "is a solution; give the instance that it solves")
-    if kind in KINDS:
-        return Fault("kind", shown(kind), "is an instance; give the solution that a method wrote for it")
-    return Fault("kind", shown(kind), "is no kind of document" + suggestion(kind, kinds))
+        return Fault("kind", "", f"missing; it must be one of {', '.join(map(repr, known))}")
+    if kind in document_kinds():
+        why = "is an instance; give the solution that a method wrote for it"
+        return Fault("kind", shown(kind), why if kind in kinds() else "is a solution; give the instance that it solves")
+    return Fault("kind", shown(kind), "is no kind of document" + suggestion(kind, known))

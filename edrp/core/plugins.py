@@ -9,13 +9,13 @@ from typing import Any
 
 @cache
 def added(group: str) -> tuple[Any, ...]:
-    """Everything that installed packages offer under an entry point; a list counts as its elements.
+    """Everything that installed packages offer under an entry point; a list or tuple counts as its elements.
 
     Parameters
     ----------
     group
-        "edrp.methods": methods. "edrp.kinds": pairs of a problem's class and its solution's. "edrp.families" and
-        "edrp.suites": see `edrp.datasets.families` and `edrp.validation.benchmark`.
+        "edrp.methods": methods. "edrp.kinds": records of kinds of problems. "edrp.families" and "edrp.suites":
+        see `edrp.datasets.families` and `edrp.validation.benchmark`.
 
     Examples
     --------
@@ -25,5 +25,5 @@ def added(group: str) -> tuple[Any, ...]:
     found: list[Any] = []
     for point in entry_points(group=group):
         loaded = point.load()
-        found += loaded if isinstance(loaded, list) else [loaded]
+        found += loaded if isinstance(loaded, (list, tuple)) else [loaded]
     return tuple(found)

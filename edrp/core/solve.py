@@ -6,11 +6,13 @@ from time import perf_counter
 from typing import Any
 
 from edrp.core.errors import VerificationError
+from edrp.core.kinds import kinds
 from edrp.core.methods import Options, Progress, ResolvedMethod, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable
 from edrp.core.solution import Answer, installed_versions, relative_gap
-from edrp.placement.edrp import EdrpProblem
-from edrp.placement.infeasibility import TIME_LIMIT, explain_infeasibility
+
+MIN_EXPLANATION, MAX_EXPLANATION = 1.0, 20.0
+"""Seconds for finding out why a problem is infeasible."""
 
 
 def solve(
@@ -86,10 +88,12 @@ def solve_with(method: ResolvedMethod, problem: Solvable[SolutionType], options:
 
 
 def _clashes(problem: Solvable[SolutionType], time_limit: float | None) -> tuple[str, ...]:
-    """Why the problem is infeasible. For deployments that is work of its own: it gets as long again, within reason."""
-    if isinstance(problem, EdrpProblem):
-        return explain_infeasibility(problem, TIME_LIMIT if time_limit is None else min(TIME_LIMIT, max(1.0, time_limit)))
-    return problem.clashes()
+    """Why the problem is infeasible; where that has to be worked out, it gets as long again, within reason."""
+    kind = kinds().get(problem.kind)
+    explain = None if kind is None else kind.explain_infeasibility
+    if explain is None:
+        return problem.clashes()
+    return explain(problem, MAX_EXPLANATION if time_limit is None else min(MAX_EXPLANATION, max(MIN_EXPLANATION, time_limit)))
 
 
 def checked_solution(

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import edrp
+from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer
 from edrp.testing import CHECKS, check_method
-from edrp.validation.oracles.all_check_problems import CONTRACT_PROBLEMS
 
 
 # The clauses of one method in one worker, which compiles its kernels once.
@@ -50,7 +50,7 @@ def test_contract_catches_a_method_that_breaks_it(spoil, complaint):
 
 
 def test_degenerate_problems_are_what_they_are_called():
-    problems = CONTRACT_PROBLEMS["edrp"].degenerate()
+    problems = get_kind("edrp").check_problems().degenerate()
     assert len(problems["one node"].network.nodes) == 1
     assert len(problems["one operator"].application.operators) == 1
     assert problems["no traffic"].application.load("sink") == 0.0

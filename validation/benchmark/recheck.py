@@ -12,7 +12,9 @@ import pyarrow as pa
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import text_hash
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.core.instances import SOLUTION_KINDS, loads
+from edrp.core.instances import SOLUTION, loads
+from edrp.core.kinds import get_kind
+from edrp.core.kinds import kinds as all_kinds
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 
@@ -127,12 +129,14 @@ def unchecked_kinds(kinds: Iterable[str]) -> list[str]:
     >>> unchecked_kinds(["edrp", "migration"])
     []
     """
-    documents = {kind: SOLUTION_KINDS.get(f"{kind}-solution", Solution) for kind in kinds}
-    return [kind for kind, document in documents.items() if document.decision is Solution.decision]
+    known = all_kinds()
+    documents = {name: known[name].solution if name in known else Solution for name in kinds}
+    return [name for name, document in documents.items() if document.decision is Solution.decision]
 
 
 def _decision(document: str) -> Any:
-    return SOLUTION_KINDS[json.loads(document)["kind"]].model_validate_json(document).decision
+    kind = json.loads(document)["kind"].removesuffix(SOLUTION)
+    return get_kind(kind).solution.model_validate_json(document).decision
 
 
 def _beaten(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterable[Alarm]:

@@ -17,7 +17,7 @@ from edrp.batch.tasks import Choice, Instance, Task, choices_of, seeds_of
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
-from edrp.datasets.families.registry import FAMILIES, generate
+from edrp.datasets.families.registry import generate, own_families
 from edrp.validation.benchmark.recheck import Alarm, alarms_of, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
 from edrp.validation.report.page import require_packages
@@ -156,8 +156,9 @@ def write_benchmark(
 
 def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
     """Run our own methods once on a small instance of each kind, so that no time limit goes into compiling kernels."""
-    for kind in sorted(set(kinds) & set(FAMILIES)):
-        family = next(family for family in FAMILIES[kind].values() if not family.packages)
+    families = own_families()
+    for kind in sorted(set(kinds) & set(families)):
+        family = next(family for family in families[kind].values() if not family.packages)
         ((name, problem),) = generate(kind, 1, 0, families=[family.name], size=family.least_size + 3)
         instance = Instance(name, problem.model_dump_json())
         for choice in choices:

@@ -1,4 +1,4 @@
-"""What the contract of methods needs of a kind: ordinary, infeasible, degenerate and large problems, and their optima."""
+"""Base of the problems on which the methods of a kind are checked: ordinary, infeasible, degenerate, large, and their optima."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 
-class ContractProblems(ABC):
+class CheckProblems(ABC):
     """Problems of one kind."""
 
     provable = True

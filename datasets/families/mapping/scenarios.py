@@ -37,7 +37,7 @@ PRICES = (2e-7, 5e-6)
 COMPONENTS = (1, 12)
 
 
-def scenario_families() -> list[Family]:
+def _families() -> list[Family]:
     """Equal tasks on the paper's platform and on small ones, then unequal tasks on small ones."""
     described = {
         "platform": ("the paper's platform at any rate and number of links", _platform),
@@ -101,3 +101,7 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
 def _spread(ends: tuple[float, float], random: np.random.Generator) -> float:
     """A number with a logarithm that is uniform between those of the ends."""
     return float(np.exp(random.uniform(*np.log(ends))))
+
+
+FAMILIES = tuple(_families())
+"""For the records of their kinds."""

@@ -38,7 +38,7 @@ CHANGING_SHARE = 0.3
 DISCOUNTS = (0.5, 0.9)
 
 
-def migration_families() -> list[Family]:
+def _families() -> list[Family]:
     """One per kind and way in which work is spread."""
     kinds: list[tuple[str, int, str, Callable[[int, Floats, np.random.Generator], Any]]] = [
         ("migration", TASKS, "more or fewer nodes", _migration),
@@ -142,3 +142,7 @@ def _most_nodes(tasks: int) -> int:
 def _first_line(maker: Callable[..., object]) -> str:
     line = str(maker.__doc__).splitlines()[0]
     return (line[0].lower() + line[1:]).rstrip(".")
+
+
+FAMILIES = tuple(_families())
+"""For the records of their kinds."""

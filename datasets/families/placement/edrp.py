@@ -72,7 +72,7 @@ RECONFIGURATION_WEIGHTINGS: tuple[Fields, ...] = (
 )
 
 
-def placement_families() -> list[Family]:
+def _families() -> list[Family]:
     """Shapes and networks crossed, in an order in which neighbours differ in both."""
     made = []
     for turn in range(len(NETWORKS)):
@@ -240,3 +240,7 @@ def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProble
 
 def _first_line(maker: Callable[..., object]) -> str:
     return str(maker.__doc__).splitlines()[0].rstrip(".")
+
+
+FAMILIES = tuple(_families())
+"""For the records of their kinds."""

@@ -73,7 +73,7 @@ PLACES: dict[str, tuple[NetworkMaker, tuple[str, ...]]] = {
 """Makers of networks by name, each with the packages that it needs; what nodes offer is drawn anew."""
 
 
-def latency_aware_families() -> list[Family]:
+def _families() -> list[Family]:
     """The test bed first, then shapes and networks crossed such that neighbours differ in both, then cycles."""
     crossed = [
         (shape, list(PLACES)[(position + turn) % len(PLACES)], False)
@@ -183,3 +183,7 @@ def _needing(application: Topology, network: Network, share: float) -> Topology:
 
 def _first_line(maker: Callable[..., object]) -> str:
     return str(maker.__doc__).splitlines()[0].rstrip(".")
+
+
+FAMILIES = tuple(_families())
+"""For the records of their kinds."""

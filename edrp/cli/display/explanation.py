@@ -1,59 +1,68 @@
-"""An explanation as tables and sentences."""
+"""Explanations of deployments on a terminal."""
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
 
 from edrp.cli.display.placement import placement_table
-from edrp.cli.terminal import say, table
-from edrp.explain import Explanation, Margin
+from edrp.cli.terminal import table
+from edrp.core.problem import Evaluation
+from edrp.explain import Explanation, Margin, explain
+from edrp.placement.edrp import EdrpSolution
+from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem
 
+Part = Table | Text | str
 
-def print_explanation(console: Console, name: str, problem: PlacementProblem, explanation: Explanation) -> None:
-    """Print an explanation, one table per question."""
-    say(console, name, "bold")
+
+def explanation_parts(
+    problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution, time_limit: float | None
+) -> Iterator[Part]:
+    """One table per question: where replicas run, the objective, the critical path, cost, traffic, actions, limits, rivals."""
+    explanation = explain(problem, solution, time_limit=time_limit)
     if explanation.deployment is None or explanation.evaluation is None:
-        say(console, "No deployment to explain." if not explanation.clashes else "Infeasible. These cannot hold together:", "red")
-        for clash in explanation.clashes:
-            say(console, f"• {clash}")
+        why = "Infeasible. These cannot hold together:" if explanation.clashes else "No deployment to explain."
+        yield Text(why, "red")
+        yield from (f"• {clash}" for clash in explanation.clashes)
         return
-    console.print(placement_table(problem, explanation.deployment))
-    _print_objective(console, explanation)
-    _print_path(console, explanation)
+    yield placement_table(problem, explanation.deployment)
+    yield from _objective(explanation, explanation.evaluation)
+    yield _critical_path(explanation)
     if explanation.cost_parts:
-        _print_cost(console, explanation)
+        yield _cost(explanation)
     if explanation.crossings:
-        _print_crossings(console, explanation)
-    _print_actions(console, problem, explanation)
-    _print_margins(console, explanation.margins)
-    _print_second_best(console, explanation)
+        yield _crossings(explanation)
+    if problem.current is not None:
+        yield from _actions(explanation)
+    if explanation.margins:
+        yield _margins(explanation.margins)
+    yield from _second_best(explanation, explanation.evaluation)
 
 
-def _print_objective(console: Console, explanation: Explanation) -> None:
-    assert explanation.evaluation is not None
-    objective = explanation.evaluation.objective
+def _objective(explanation: Explanation, evaluation: Evaluation) -> Iterator[Part]:
     rows = [
-        (share.metric, f"{share.weight:g}", f"{share.amount:.6g}", _percent(share.amount, objective))
+        (share.metric, f"{share.weight:g}", f"{share.amount:.6g}", _percent(share.amount, evaluation.objective))
         for share in explanation.shares
     ]
-    title = f"Objective {objective:.9g}"
-    console.print(table(("metric", "weight", "part", "share"), rows, title, right=("weight", "part", "share")))
-    for broken in explanation.evaluation.broken:
-        say(console, f"Broken: {broken}", "red")
+    title = f"Objective {evaluation.objective:.9g}"
+    yield table(("metric", "weight", "part", "share"), rows, title, right=("weight", "part", "share"))
+    yield from (Text(f"Broken: {broken}", "red") for broken in evaluation.broken)
 
 
-def _print_path(console: Console, explanation: Explanation) -> None:
+def _critical_path(explanation: Explanation) -> Table:
     total = sum(part.seconds for part in explanation.critical_path)
     rows = [
         (part.name, "stream" if part.is_stream else "operator", f"{part.seconds:.6g}", _percent(part.seconds, total))
         for part in explanation.critical_path
     ]
     title = f"Critical path, {total:.6g} s"
-    console.print(table(("part", "what", "seconds", "share"), rows, title, right=("seconds", "share")))
+    return table(("part", "what", "seconds", "share"), rows, title, right=("seconds", "share"))
 
 
-def _print_cost(console: Console, explanation: Explanation) -> None:
+def _cost(explanation: Explanation) -> Table:
     total = sum(part.money for part in explanation.cost_parts)
     rows = [
         (part.name, "stream" if part.is_stream else "operator", f"{part.money:.6g}", _percent(part.money, total))
@@ -61,63 +70,57 @@ def _print_cost(console: Console, explanation: Explanation) -> None:
         if part.money
     ]
     title = f"Cost, {total:.6g} money/h"
-    console.print(table(("part", "what", "money/h", "share"), rows, title, right=("money/h", "share")))
+    return table(("part", "what", "money/h", "share"), rows, title, right=("money/h", "share"))
 
 
-def _print_crossings(console: Console, explanation: Explanation) -> None:
-    rows = [(each.name, f"{each.tuples:.6g}", f"{100 * each.share:.1f} %") for each in explanation.crossings]
-    console.print(table(("stream", "tuples/s", "of the stream"), rows, "Between nodes", right=("tuples/s", "of the stream")))
+def _crossings(explanation: Explanation) -> Table:
+    rows = [(stream.name, f"{stream.tuples:.6g}", f"{100 * stream.share:.1f} %") for stream in explanation.crossings]
+    return table(("stream", "tuples/s", "of the stream"), rows, "Between nodes", right=("tuples/s", "of the stream"))
 
 
-def _print_actions(console: Console, problem: PlacementProblem, explanation: Explanation) -> None:
-    if problem.current is None:
-        return
+def _actions(explanation: Explanation) -> Iterator[Part]:
     if not explanation.standstills:
-        say(console, "Reconfiguration: none, everything stays as it is")
+        yield "Reconfiguration: none, everything stays as it is"
         return
-    seconds = {str(each): each.downtime for each in explanation.standstills if each.downtime is not None}
+    seconds = {str(standstill): standstill.downtime for standstill in explanation.standstills if standstill.downtime is not None}
     if not seconds:
-        for each in explanation.standstills:
-            say(console, f"• {each}")
+        yield from (f"• {standstill}" for standstill in explanation.standstills)
         return
     longest = max(seconds.values())
     rows = [(what, f"{took:.6g}", "decides the downtime" if took == longest else "") for what, took in seconds.items()]
-    console.print(table(("action", "seconds", ""), rows, "Reconfiguration, operators in parallel", right=("seconds",)))
+    yield table(("action", "seconds", ""), rows, "Reconfiguration, operators in parallel", right=("seconds",))
 
 
-def _print_margins(console: Console, margins: tuple[Margin, ...]) -> None:
-    if not margins:
-        return
+def _margins(margins: tuple[Margin, ...]) -> Table:
     rows = [
         (
-            each.name,
-            f"{each.value:.6g}",
-            f"{each.limit:.6g}",
-            each.unit,
-            f"{100 * each.used:.1f} %",
-            f"{100 * (1 - each.used):.1f} %",
+            margin.name,
+            f"{margin.value:.6g}",
+            f"{margin.limit:.6g}",
+            margin.unit,
+            f"{100 * margin.used:.1f} %",
+            f"{100 * (1 - margin.used):.1f} %",
         )
-        for each in margins
+        for margin in margins
     ]
     columns = ("what", "value", "limit", "unit", "used", "left")
-    console.print(table(columns, rows, "Distance of every limit", right=("value", "limit", "used", "left")))
+    return table(columns, rows, "Distance of every limit", right=("value", "limit", "used", "left"))
 
 
-def _print_second_best(console: Console, explanation: Explanation) -> None:
-    second, evaluation = explanation.second_best, explanation.evaluation
-    if second is None or evaluation is None:
-        say(console, "Second best: not searched, the problem is too large for the compact program")
+def _second_best(explanation: Explanation, evaluation: Evaluation) -> Iterator[Part]:
+    second = explanation.second_best
+    if second is None:
+        yield "Second best: not searched, the problem is too large for the compact program"
         return
     if second.deployment is None or second.distance is None:
-        found = "there is no other deployment within all limits" if second.finished else "none found in time"
-        say(console, f"Second best: {found}{_proven(second.least_distance)}")
+        why = "there is no other deployment within all limits" if second.finished else "none found in time"
+        yield f"Second best: {why}{_proven(second.least_distance)}"
         return
     share = _percent(second.distance, evaluation.objective)
-    say(console, f"Second best: objective {second.objective:.9g}, {second.distance:+.3g} ({share})", "bold")
+    yield Text(f"Second best: objective {second.objective:.9g}, {second.distance:+.3g} ({share})", "bold")
     if not second.finished:
-        say(console, f"not proven, the time ran out{_proven(second.least_distance)}")
-    for action in second.differences:
-        say(console, f"• {action}")
+        yield f"not proven, the time ran out{_proven(second.least_distance)}"
+    yield from (f"• {action}" for action in second.differences)
 
 
 def _proven(least_distance: float | None) -> str:

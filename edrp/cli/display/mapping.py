@@ -1,4 +1,4 @@
-"""Where a task runs and which way its stream takes, as tables."""
+"""Maps of tasks, allocations of links and runs on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from rich.table import Table
 
 from edrp.cli.terminal import table
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem, LinkAllocationSolution, Route
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
+
+SHOWN_FLOWS = 60
+"""Flows after which the rest are only counted; the solution document has them all."""
+
+PUBLIC = "public network"
 
 
 def map_parts(problem: MappingProblem, solution: MappingSolution) -> Iterator[Table | str]:
@@ -43,3 +49,26 @@ def _way(route: tuple[str, ...], public: bool) -> str:
     if len(route) == 1:
         return f"stays on {route[0]}"
     return " → ".join(route) if not public else f"{route[0]} ⇢ {route[1]} (public)"
+
+
+def allocation_parts(problem: LinkAllocationProblem, solution: LinkAllocationSolution) -> Iterator[Table | str]:
+    """Every flow with what it is given and what it had, those that change first, then the metrics."""
+    if solution.allocations is None:
+        return
+    given = sorted(solution.allocations, key=lambda each: each.route == problem.by_name[each.flow].route)
+    rows = [_allocation_row(problem, problem.by_name[each.flow], each) for each in given[:SHOWN_FLOWS]]
+    yield table(("flow", "given", "before", "rate (bytes/s)", "gets through"), rows, right=("rate (bytes/s)", "gets through"))
+    if len(given) > SHOWN_FLOWS:
+        yield f"… and {len(given) - SHOWN_FLOWS} more flows"
+    metrics = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
+    yield table(("metric", "value"), metrics, right=("value",))
+
+
+def _allocation_row(problem: LinkAllocationProblem, flow: Flow, given: FlowAllocation) -> tuple[str, ...]:
+    before = "the same" if given.route == flow.route else _route(flow.route)
+    share = 1.0 if given.route is not None else problem.public_share * given.public_rate / flow.rate
+    return flow.name, _route(given.route), before, f"{flow.rate:.6g}", f"{100 * share:.0f} %"
+
+
+def _route(route: Route | None) -> str:
+    return PUBLIC if route is None else " → ".join(route)

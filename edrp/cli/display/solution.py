@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.table import Table
 
-from edrp.cli.display.enactment import leasing_parts, run_parts, snapshot_parts
-from edrp.cli.display.link_allocation import allocation_parts
-from edrp.cli.display.mapping import bimodal_parts, map_parts
-from edrp.cli.display.migration import migration_parts, sequence_parts
-from edrp.cli.display.placement import deployment_parts
-from edrp.cli.terminal import say, table
+from edrp.cli.terminal import say, show, table
+from edrp.core.kinds import kinds
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 
@@ -39,11 +34,9 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
     say(console, name, "bold")
     say(console, VERDICTS[solution.status] + STOPS[solution.stopped_because], STYLES[solution.status])
     say(console, _figures(solution))
-    for part in PARTS.get(problem.kind, metric_parts)(problem, solution):
-        if isinstance(part, Table):
-            console.print(part)
-        else:
-            say(console, part)
+    kind = kinds().get(problem.kind)
+    display = metric_parts if kind is None or kind.display is None else kind.display
+    show(console, display(problem, solution))
     if solution.clashes:
         say(console, "These cannot hold together:")
     for clash in solution.clashes:
@@ -69,19 +62,3 @@ def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:
     rows = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
     if rows:
         yield table(("metric", "value"), rows, right=("value",))
-
-
-PARTS: dict[str, Callable[[Any, Any], Iterator[Table | str]]] = {
-    "edrp": deployment_parts,
-    "latency-aware": deployment_parts,
-    "migration": migration_parts,
-    "migration-sequence": sequence_parts,
-    "migration-policy": migration_parts,
-    "enactment": snapshot_parts,
-    "leasing": leasing_parts,
-    "enactment-scenario": run_parts,
-    "mapping": map_parts,
-    "link-allocation": allocation_parts,
-    "bimodal-scenario": bimodal_parts,
-}
-"""What of a decision is shown, by kind of problem; of another package's kinds the metrics."""

@@ -18,15 +18,16 @@ from pyarrow import parquet
 
 import edrp
 from edrp.core.errors import BackendUnavailableError, InvalidInstanceError
-from edrp.datasets import FAMILIES, Family, generate, save_instances
+from edrp.datasets import Family, generate, save_instances
 from edrp.datasets.families import registry
 from edrp.datasets.families.placement import networks
 from edrp.datasets.families.placement.shapes import SHAPES, Shape
-from edrp.datasets.families.registry import choose_families
+from edrp.datasets.families.registry import choose_families, own_families
 from edrp.datasets.migration.skew import WORK, state_of
 from edrp.datasets.rounding import rounded
 from edrp.migration.single_step import MigrationProblem
 
+FAMILIES = own_families()
 FORMATS = ("set.parquet", "set.jsonl", "set")
 EVERY_FAMILY = [(kind, name) for kind, families in FAMILIES.items() for name in families]
 

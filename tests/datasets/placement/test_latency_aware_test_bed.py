@@ -8,9 +8,10 @@ import pytest
 
 import edrp
 from edrp.core.errors import InvalidInstanceError
-from edrp.datasets import FAMILIES, generate
+from edrp.datasets import generate
 from edrp.datasets.families.placement.latency_aware_needs import packing
 from edrp.datasets.families.placement.shapes import series_parallel
+from edrp.datasets.families.registry import own_families
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, continuum_network, paper_problem, random_problem
 
 TABLE_1 = {
@@ -215,4 +216,4 @@ def test_generated_from_the_command_line(run, tmp_path):
     (file,) = (tmp_path / "one").iterdir()
     assert sum(o.instances for o in edrp.load(file).application.operators) == 42
     listed = run("generate", "latency-aware", "--list")
-    assert [line.split()[1] for line in listed.out.splitlines()[1:]] == list(FAMILIES["latency-aware"])
+    assert [line.split()[1] for line in listed.out.splitlines()[1:]] == list(own_families()["latency-aware"])

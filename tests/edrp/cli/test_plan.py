@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.mdp import nodes_of_tasks, plan_migration
-from edrp.validation.oracles.all_check_problems import random_migration
 
 
 @given(st.integers(0, 500), st.sampled_from([None, 1, 2]))

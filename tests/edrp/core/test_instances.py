@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import edrp
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import write_whole
-from edrp.core.instances import KINDS, SOLUTION_KINDS, load, load_solution, loads, save, schema
+from edrp.core.instances import document_kinds, load, load_solution, loads, save, schema
 from edrp.datasets.families.placement.random_edrp import random_problem
 
 
@@ -96,7 +96,7 @@ def test_a_file_is_written_whole_even_when_the_process_is_interrupted(tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *SOLUTION_KINDS])
+@pytest.mark.parametrize("kind", document_kinds())
 def test_every_number_of_every_document_has_a_unit(kind):
     document = schema(kind)
     described = [document, *document.get("$defs", {}).values()]

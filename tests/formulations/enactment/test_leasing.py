@@ -13,7 +13,7 @@ from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
 from edrp.formulations.formulation import solve_formulation
-from edrp.validation.oracles.enactment.check_problems import LeasingProblems
+from edrp.validation.oracles.enactment.check_problems import LeasingCheckProblems
 from edrp.validation.oracles.enactment.leasing_brute_force import brute_force_leasing
 
 
@@ -49,7 +49,7 @@ def test_the_program_is_brute_force_on_60_random_problems() -> None:
 
 @pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
 def test_every_backend_finds_the_same_optimum(backend: str) -> None:
-    for problem in [random_leasing_problem(20), random_leasing_problem(29), *LeasingProblems().infeasible().values()]:
+    for problem in [random_leasing_problem(20), random_leasing_problem(29), *LeasingCheckProblems().infeasible().values()]:
         best, solution = brute_force_leasing(problem), solved(problem, backend)
         assert solution.status == ("infeasible" if best is None else "optimal")
         assert best is None or solution.objective == pytest.approx(best, rel=1e-7, abs=1e-7)

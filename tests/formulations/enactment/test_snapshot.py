@@ -17,7 +17,7 @@ from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.enactment.snapshot_arrays import enactment_tables
 from edrp.formulations.enactment.swaps import pack_by_swaps
 from edrp.formulations.formulation import solve_formulation
-from edrp.validation.oracles.enactment.check_problems import EnactmentProblems
+from edrp.validation.oracles.enactment.check_problems import EnactmentCheckProblems
 from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 
@@ -57,7 +57,7 @@ def test_the_program_is_brute_force_on_70_random_problems() -> None:
 @pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
 def test_every_backend_finds_the_same_optimum(backend: str) -> None:
     problems = [random_enactment_problem(seed) for seed in (28, 57)]
-    for problem in [*problems, *list(EnactmentProblems().degenerate().values())[:3]]:
+    for problem in [*problems, *list(EnactmentCheckProblems().degenerate().values())[:3]]:
         best, _ = brute_force_enactment(problem)
         solution = solved(problem, backend)
         assert solution.status == ("infeasible" if best is None else "optimal")

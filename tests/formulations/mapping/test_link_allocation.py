@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edrp.cli.display.link_allocation import allocation_parts
+from edrp.cli.display.mapping import allocation_parts
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.program import Linear
@@ -24,8 +24,8 @@ from edrp.heuristics.mapping.reallocation_method import GreedyReallocation
 from edrp.mapping.documents import ServerNetwork
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import NetworkTables, network_tables
+from edrp.validation.oracles.mapping.check_problems import LinkAllocationCheckProblems
 from edrp.validation.oracles.mapping.link_allocation_brute_force import brute_force_link_allocation
-from edrp.validation.oracles.mapping.link_allocation_check_problems import LinkAllocationProblems
 
 SQUARE = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"), ("a", "c")]
 """Four servers in a ring, and a link across."""
@@ -90,7 +90,7 @@ def test_the_program_is_brute_force_on_80_random_problems() -> None:
 @pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
 def test_every_backend_finds_the_same_optimum(backend: str) -> None:
     drawn = [random_link_allocation_problem(seed) for seed in (3, 14, 15)]
-    for problem in [*drawn, *LinkAllocationProblems().infeasible().values()]:
+    for problem in [*drawn, *LinkAllocationCheckProblems().infeasible().values()]:
         best, solution = brute_force_link_allocation(problem), solved(problem, backend)
         assert solution.status == ("infeasible" if best is None else "optimal")
         assert best is None or solution.objective == pytest.approx(best, rel=1e-7, abs=1e-7)

@@ -1,22 +1,24 @@
-"""Problems of enactment and leasing on which the contract of methods is checked, with their proven optima."""
+"""Problems of enactment on which methods are checked, with their proven optima."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
+from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
+from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.validation.oracles.check_problems import ContractProblems
+from edrp.validation.oracles.check_problems import CheckProblems
 from edrp.validation.oracles.enactment.leasing_brute_force import brute_force_leasing
 from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 Fields = dict[str, Any]
 
 
-class EnactmentProblems(ContractProblems):
+class EnactmentCheckProblems(CheckProblems):
     """Kind `enactment`."""
 
     def feasible(self) -> dict[str, Any]:
@@ -48,8 +50,8 @@ class EnactmentProblems(ContractProblems):
         """Two hundred instances of nine sizes on three types of hosts."""
         needs = [{"cpu": 46 + 17 * i, "memory": 527 - 11 * i} for i in range(9)]
         operators = [
-            {"name": f"o{i}", "processing_duration": 1.0, "external_rate": 22.0, "resources": each}
-            for i, each in enumerate(needs)
+            {"name": f"o{i}", "processing_duration": 1.0, "external_rate": 22.0, "resources": need}
+            for i, need in enumerate(needs)
         ]
         hosts = [
             {"name": f"h{k}", "resources": {"cpu": 4096 * k, "memory": 7000 * k}, "price": 0.9 * k + 0.2, "billing_time": 600.0}
@@ -63,14 +65,14 @@ class EnactmentProblems(ContractProblems):
 
     def start(self, problem: EnactmentProblem) -> Any:
         """Each instance that the load needs on a host of its own."""
-        each = [name for name, count in problem.minimum_instances.items() for _ in range(count)]
+        names = [name for name, count in problem.minimum_instances.items() for _ in range(count)]
         operators = problem.application.by_name
-        types = [(operators[name].candidates or tuple(problem.types))[0] for name in each]
-        pairs = zip(each, types, strict=True)
+        types = [(operators[name].candidates or tuple(problem.types))[0] for name in names]
+        pairs = zip(names, types, strict=True)
         return tuple(Host(name=f"start-{i}", type=kind, instances={name: 1}) for i, (name, kind) in enumerate(pairs))
 
 
-class LeasingProblems(ContractProblems):
+class LeasingCheckProblems(CheckProblems):
     """Kind `leasing`."""
 
     def feasible(self) -> dict[str, Any]:
@@ -101,8 +103,8 @@ class LeasingProblems(ContractProblems):
 
     def large(self) -> Any:
         """Nine operators on three types of hosts in twenty-four periods, with items that wait."""
-        snapshot = EnactmentProblems().large()
-        operators = [{**each.model_dump(), "external_rate": 4.0} for each in snapshot.application.operators]
+        snapshot = EnactmentCheckProblems().large()
+        operators = [{**operator.model_dump(), "external_rate": 4.0} for operator in snapshot.application.operators]
         return LeasingProblem(
             application={"operators": operators},
             host_types=snapshot.host_types,
@@ -122,7 +124,7 @@ class LeasingProblems(ContractProblems):
         for name in operators:
             kind = (operators[name].candidates or tuple(problem.types))[0]
             units = -(-periods // problem.unit_periods(kind))
-            for number in range(max(each[name] for each in problem.minimum_instances)):
+            for number in range(max(needed[name] for needed in problem.minimum_instances)):
                 host = PlannedHost(name=f"{name}-{number}", type=kind, units=units, instances=({name: 1},) * periods)
                 hosts.append(host)
         return tuple(hosts)
@@ -161,3 +163,38 @@ def _horizon(**changed: Any) -> LeasingProblem:
 @cache
 def _best_leases(problem: str) -> float | None:
     return brute_force_leasing(LeasingProblem.model_validate_json(problem))
+
+
+class ScenarioCheckProblems(CheckProblems):
+    """Kind `enactment-scenario`: nothing is infeasible, and no run costs less than what every run must lease."""
+
+    provable = False
+
+    def feasible(self) -> dict[str, Any]:
+        """Ten minutes of every pattern, paid by units of four."""
+        return {pattern: manufacturing_scenario(pattern, duration=600.0, billing_time=240.0) for pattern in PATTERNS}
+
+    def infeasible(self) -> dict[str, Any]:
+        """An operator that fits on no host is refused with the document."""
+        return {}
+
+    def degenerate(self) -> dict[str, Any]:
+        """One operator, no load, one host with no room to spare, hosts of two types."""
+        work = {"name": "work", "processing_duration": 0.5, "external_rate": 4.0, "resources": {"cpu": 1}}
+        small = {"name": "small", "resources": {"cpu": 2}, "price": 1.0, "billing_time": 120.0}
+        large = {"name": "large", "resources": {"cpu": 8}, "price": 3.0, "billing_time": 120.0}
+        alone = {"application": {"operators": [work]}, "host_types": [small], "load": [1, 2, 0, 1], "load_step": 60.0}
+        return {
+            "one operator": EnactmentScenario(**alone),
+            "no load": EnactmentScenario(**{**alone, "load": [0, 0]}),
+            "no room to spare": EnactmentScenario(**{**alone, "host_types": [{**small, "limit": 1}]}),
+            "two types": EnactmentScenario(**{**alone, "host_types": [small, large]}),
+        }
+
+    def large(self) -> Any:
+        """A day under the stepwise pattern."""
+        return manufacturing_scenario("stepwise", duration=86_400.0)
+
+    def optimum(self, problem: EnactmentScenario) -> float | None:
+        """A bound: some host is leased for the whole run."""
+        return min(host.price * -(-problem.duration // host.billing_time) for host in problem.host_types)

@@ -1,0 +1,126 @@
+"""Kinds of problems: one record holds everything that there is for a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from edrp.core.errors import EdrpError
+from edrp.core.plugins import added
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.core.wording import suggestion
+
+if TYPE_CHECKING:
+    from edrp.core.methods import Method
+
+T = TypeVar("T")
+
+Builder = Callable[[Any, str], Any]
+"""Makes a formulation of a problem, given its name."""
+
+
+def imported(part: Any) -> Any:
+    """A part itself, or what its name "package.module:attribute" stands for, which is imported.
+
+    >>> imported("math:pi")
+    3.141592653589793
+    """
+    if not isinstance(part, str):
+        return part
+    module, _, name = part.partition(":")
+    return getattr(import_module(module), name)
+
+
+class Lazy(Generic[T]):
+    """A part of a record that may be given as "package.module:attribute", which is imported when the part is first read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: Any, owner: type | None = None) -> T:
+        if record is None:
+            raise AttributeError(self._name)  # the dataclass asks for a default; there is none, so that no part is forgotten
+        part: T = imported(record.__dict__[self._name])
+        record.__dict__[self._name] = part
+        return part
+
+    def __set__(self, record: Any, part: T | str) -> None:
+        record.__dict__[self._name] = part
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """Everything that there is for one kind of problem.
+
+    Every part is named, also where a kind lacks it. Parts may be given by name, as "package.module:attribute": they are
+    imported when they are first used.
+
+    Attributes
+    ----------
+    name : the `kind` of its instance files; that of its solution documents is `<name>-solution`.
+    problem, solution : classes of its documents.
+    formulations : functions of a problem and a name that formulate it as a program, by that name; the first is the default.
+    refuse_formulation : says why no program can express a problem, or None where one can; None if every problem has one.
+    choose : the method that `auto` runs on a problem, which takes the problem; None if there is no choice to be made.
+    display : tables and sentences that show a solution of a problem on a terminal; None for its metrics.
+    explain : tables and sentences that explain a solution of a problem, given seconds for it; None if nothing does.
+    explain_infeasibility : says why a problem is infeasible, given seconds for it; None for `clashes` of the problem.
+    families : families of random instances (`edrp.datasets.families`); those of other kinds among them are ignored.
+    check_problems : class of the problems with known optima on which methods are checked (`edrp.testing`), or None.
+
+    Examples
+    --------
+    >>> get_kind("migration").problem.__name__, list(get_kind("migration").formulations)
+    ('MigrationProblem', ['intervals'])
+    """
+
+    name: str
+    problem: Lazy[type[Problem]] = Lazy()
+    solution: Lazy[type[Solution]] = Lazy()
+    formulations: Mapping[str, Builder | str]
+    refuse_formulation: Lazy[Callable[[Any], str | None] | None] = Lazy()
+    choose: Lazy[Callable[[Any], Method] | None] = Lazy()
+    display: Lazy[Callable[[Any, Any], Iterable[Any]] | None] = Lazy()
+    explain: Lazy[Callable[[Any, Any, float | None], Iterable[Any]] | None] = Lazy()
+    explain_infeasibility: Lazy[Callable[[Any, float], tuple[str, ...]] | None] = Lazy()
+    families: Lazy[Iterable[Any]] = Lazy()
+    check_problems: Lazy[Callable[[], Any] | None] = Lazy()
+
+    def has(self, part: str) -> bool:
+        """Whether the kind has a part; nothing is imported."""
+        return self.__dict__[part] is not None
+
+
+_REGISTRY: dict[str, Kind] = {}
+
+
+def register_kind(kind: Kind) -> Kind:
+    """Add a kind under its name; a name is taken only once."""
+    if kind.name in _REGISTRY:
+        raise ValueError(f"there is already a kind of problem called {kind.name!r}")
+    _REGISTRY[kind.name] = kind
+    return kind
+
+
+def kinds() -> dict[str, Kind]:
+    """All registered kinds by name, those of other packages (entry point `edrp.kinds`) included."""
+    for kind in added("edrp.kinds"):
+        _REGISTRY.setdefault(kind.name, kind)
+    return dict(_REGISTRY)
+
+
+def get_kind(name: str) -> Kind:
+    """The kind of that name.
+
+    Raises
+    ------
+    EdrpError
+        When there is none.
+    """
+    known = kinds()
+    if name not in known:
+        raise EdrpError(f"no problems of kind {name!r}{suggestion(name, known)}")
+    return known[name]

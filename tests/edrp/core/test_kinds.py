@@ -1,0 +1,68 @@
+"""Records of kinds: every part of every kind is there, under the name that the record says."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from edrp.core.kinds import Kind, get_kind, imported, kinds, register_kind
+from edrp.core.methods import methods
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.datasets.families.family import Family
+from edrp.validation.oracles.check_problems import CheckProblems
+
+LACKING = {
+    "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
+    "explain_infeasibility": set(kinds()) - {"edrp"},
+    "explain": set(kinds()) - {"edrp", "latency-aware"},
+    "refuse_formulation": set(kinds()) - {"mapping"},
+}
+"""Parts that some kinds lack, by part: whoever adds a kind without one says so here."""
+
+PARTS = [field.name for field in fields(Kind) if field.name != "name"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", kinds())
+def test_no_part_of_a_kind_is_forgotten(name, part):
+    value = getattr(get_kind(name), part)
+    assert bool(value) == (name not in LACKING.get(part, ())), f"kind {name!r} and its part {part!r}"
+
+
+@pytest.mark.parametrize("kind", kinds().values(), ids=lambda kind: kind.name)
+def test_parts_are_of_the_kind(kind):
+    assert issubclass(kind.problem, Problem)
+    assert issubclass(kind.solution, Solution)
+    assert kind.problem.model_fields["kind"].default == kind.name
+    assert kind.solution.model_fields["kind"].default == f"{kind.name}-solution"
+    assert kind.solution.decision is not Solution.decision, "a batch cannot evaluate its answers again"
+    assert all(callable(imported(build)) for build in kind.formulations.values())
+    own = [family for family in kind.families if family.kind == kind.name]
+    assert own
+    assert all(isinstance(family, Family) for family in own)
+    assert isinstance(kind.check_problems(), CheckProblems)
+    assert methods(kind.name)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_forgotten_part_is_refused_by_name(part):
+    parts = dict.fromkeys(PARTS)
+    del parts[part]
+    with pytest.raises(TypeError, match=f"'{part}'"):
+        Kind(name="half", **parts)
+
+
+def test_parts_given_by_name_are_imported_when_they_are_read():
+    kind = Kind(name="lazy", **{**dict.fromkeys(PARTS), "problem": "fractions:Fraction", "choose": "no_such_module:choose"})
+    assert kind.problem.__name__ == "Fraction"
+    assert kind.has("choose")
+    assert not kind.has("display")
+    with pytest.raises(ModuleNotFoundError):
+        kind.choose  # noqa: B018 - reading it imports
+
+
+def test_a_name_is_taken_once():
+    with pytest.raises(ValueError, match="already a kind of problem called 'edrp'"):
+        register_kind(get_kind("edrp"))

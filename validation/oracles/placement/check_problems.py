@@ -1,0 +1,145 @@
+"""Problems of placement on which methods are checked, with their proven optima."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.placement.latency_aware_test_bed import random_problem as continuum_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+from edrp.validation.oracles.check_problems import CheckProblems
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+
+
+class EdrpCheckProblems(CheckProblems):
+    """Kind `edrp`."""
+
+    def feasible(self) -> dict[str, Any]:
+        """Random problems."""
+        return {f"seed {seed}": _deployment(seed) for seed in (0, 1, 2, 4, 6, 9, 11, 13, 18, 20, 22)}
+
+    def infeasible(self) -> dict[str, Any]:
+        """Random problems."""
+        return {f"seed {seed}": _deployment(seed) for seed in (3, 7, 10, 19)}
+
+    def degenerate(self) -> dict[str, Any]:
+        """One node, one operator, no traffic, equal costs, no room."""
+        queue = {"model": "mm1", "service_rate": 10.0}
+        work = {"name": "work", "latency": queue, "external_rate": 8.0, "cost": 1.0, "max_replicas": 2}
+        sink = {"name": "sink", "latency": queue, "cost": 1.0, "max_replicas": 2}
+        link = {"source": "a", "target": "b", "delay": 0.1, "cost": 0.01}
+        one, two = {"nodes": [{"name": "a"}]}, {"nodes": [{"name": "a"}, {"name": "b"}], "links": [link]}
+        pair = {"operators": [work, sink], "streams": [{"source": "work", "target": "sink"}]}
+        quiet = {"source": "work", "target": "sink", "rate": 0.0}
+        silent = {"operators": [{**work, "external_rate": 0.0}, sink], "streams": [quiet]}
+        limits, cheap = {"response_time": 2.0, "cost": 10.0}, {"cost": 1.0}
+        equal, full = {"nodes": [{"name": name} for name in "abc"]}, {"nodes": [{"name": "a", "resources": 2}]}
+        alone = {"operators": [work]}
+        return {
+            "one node": EdrpProblem(application=pair, network=one, limits=limits),
+            "one operator": EdrpProblem(application=alone, network=two, limits=limits),
+            "no traffic": EdrpProblem(application=silent, network=two, limits=limits),
+            "equal costs": EdrpProblem(application=alone, network=equal, weights=cheap, limits=limits),
+            "no room to spare": EdrpProblem(application=pair, network=full, weights=cheap, limits={"cost": 2.0}),
+        }
+
+    def large(self) -> Any:
+        """Fifteen operators."""
+        return layered(15, 0)
+
+    def optimum(self, problem: EdrpProblem) -> float | None:
+        """Least objective over all deployments."""
+        return brute_force(problem)[0]
+
+    def start(self, problem: EdrpProblem) -> Any:
+        """One replica of each operator of an optimum."""
+        return Deployment({name: nodes[:1] for name, nodes in brute_force(problem)[1][0].root.items()})
+
+
+@cache
+def _deployment(seed: int) -> EdrpProblem:
+    return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
+
+
+class LatencyAwareCheckProblems(CheckProblems):
+    """Kind `latency-aware`."""
+
+    def feasible(self) -> dict[str, Any]:
+        """Random problems, some with cycles, candidates, several instances of an operator."""
+        drawn = {f"seed {seed}": _score_problem(seed) for seed in range(16)}
+        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+
+    def infeasible(self) -> dict[str, Any]:
+        """An instance that is too large, instances that are too many, a packing that does not work out."""
+        return {
+            "large": _scores([{"cpu": 2.0}], [1.0, 1.0]),
+            "many": _scores([{"cpu": 0.5}] * 5, [1.0, 1.0]),
+            "packing": _scores([{"cpu": 0.6}] * 3, [1.0, 1.0]),
+        }
+
+    def degenerate(self) -> dict[str, Any]:
+        """One node, one operator, no streams, no needs, no weights, an operator that sends to itself."""
+        need = {"cpu": 0.3}
+        itself = [{"source": "o0", "target": "o0", "rate": 2.0}]
+        return {
+            "one node": _scores([need, need], [1.0], [{"source": "o0", "target": "o1", "rate": 1.0}]),
+            "one operator": _scores([need], [1.0, 2.0]),
+            "no streams": _scores([need, need], [0.4, 0.4]),
+            "no needs": _scores([{}, {}], [1.0, 1.0], [{"source": "o0", "target": "o1", "rate": 0.0}]),
+            "no weights": _scores([need, need], [1.0, 1.0], weights=dict.fromkeys(ScoreWeights.model_fields, 0.0)),
+            "to itself": _scores([need], [0.7, 0.7], itself, instances=3),
+        }
+
+    def large(self) -> Any:
+        """Eighty instances on the test bed of the paper."""
+        return continuum_problem(3, operations=41, load=0.7)
+
+    def optimum(self, problem: LatencyAwareProblem) -> float | None:
+        """Least score over all deployments."""
+        return _best_score(problem.model_dump_json())
+
+    def start(self, problem: LatencyAwareProblem) -> Any:
+        """Everything on the first node that is allowed."""
+        nodes = tuple(problem.network.by_name)
+        return Deployment({o.name: (o.candidates or nodes)[:1] * o.instances for o in problem.application.operators})
+
+
+def _scores(
+    needs: list[dict[str, float]],
+    capacities: list[float],
+    streams: list[dict[str, Any]] | None = None,
+    *,
+    weights: dict[str, float] | None = None,
+    instances: int = 1,
+) -> LatencyAwareProblem:
+    nodes = [{"name": f"n{u}", "resources": {"cpu": capacity}} for u, capacity in enumerate(capacities)]
+    return LatencyAwareProblem(
+        application={
+            "operators": [{"name": f"o{i}", "resources": need, "instances": instances} for i, need in enumerate(needs)],
+            "streams": streams or [],
+        },
+        network={"nodes": nodes, "between_zones": {"delay": 0.002}},
+        weights=weights or {},
+    )
+
+
+def _score_problem(seed: int) -> LatencyAwareProblem:
+    """Every third one with a placement that is there already, whether it fits or not."""
+    problem = random_score_problem(seed, operators=(2, 5), nodes=(2, 4))
+    if seed % 3:
+        return problem
+    nodes = tuple(problem.network.by_name)
+    first = {o.name: (o.candidates or nodes)[-1:] * o.instances for o in problem.application.operators}
+    return problem.replace(current=Deployment(first))
+
+
+@cache
+def _best_score(problem: str) -> float | None:
+    """By text, since a problem with named resources has no hash."""
+    return brute_force_score(LatencyAwareProblem.model_validate_json(problem))[0]
