@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
+from edrp.core.derived import derived_once
 from edrp.core.errors import VerificationError
 from edrp.core.kinds import kinds
 from edrp.core.methods import Options, Progress, ResolvedMethod, resolve_method
@@ -70,7 +71,8 @@ def solve(
         progress=progress,
         parameters=parameters,
     )
-    return solve_with(resolve_method(method, problem), problem, options)
+    with derived_once(problem):
+        return solve_with(resolve_method(method, problem), problem, options)
 
 
 def solve_with(method: ResolvedMethod, problem: Solvable[SolutionType], options: Options) -> SolutionType:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
+from edrp.core.derived import derived
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.memory import refuse_beyond_memory
@@ -17,8 +18,9 @@ from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
 
 
+@derived
 def compile_problem(problem: PlacementProblem) -> Compiled:
-    """Turn a problem into arrays; once in a `solve`.
+    """Turn a problem into arrays; inside `derived_once`, as in `solve`, this is done once.
 
     Raises
     ------

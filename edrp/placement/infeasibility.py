@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
+from edrp.core.derived import derived_once
 from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError
 from edrp.core.methods import Options, methods
@@ -188,14 +189,15 @@ def _decision(problem: EdrpProblem, deadline: float, metric: str = "cost", gap: 
         weights=Weights(**{metric: 1.0})
     )
     registered = methods(problem.kind)
-    provers = [registered[name] for name in PROVERS if name in registered and registered[name].refusal(asked) is None]
-    left = deadline - perf_counter()
-    if not provers or left <= 0:
-        return "none", None
-    try:
-        answer = provers[0].run(asked, Options(time_limit=min(left, TIME_LIMIT), gap=gap))
-    except ProblemTooLargeError:  # nothing exact can be said of a problem of this size
-        return "none", None
+    with derived_once(asked):
+        provers = [registered[name] for name in PROVERS if name in registered and registered[name].refusal(asked) is None]
+        left = deadline - perf_counter()
+        if not provers or left <= 0:
+            return "none", None
+        try:
+            answer = provers[0].run(asked, Options(time_limit=min(left, TIME_LIMIT), gap=gap))
+        except ProblemTooLargeError:  # nothing exact can be said of a problem of this size
+            return "none", None
     return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
 

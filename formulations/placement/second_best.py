@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.backends import solve_program
+from edrp.core.derived import derived_once
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear
-from edrp.formulations.builders import formulate
-from edrp.formulations.placement.formulation import PlacementFormulation
+from edrp.formulations.placement.formulation import PlacementFormulation, formulate_placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.problem import PlacementProblem
 
-MOST_PAIRS = 3_000_000
+MAX_PAIRS = 3_000_000
 """Pairs of nodes over all streams beyond which the compact program is not built for an explanation."""
 
 
@@ -76,12 +76,8 @@ def second_best(
     >>> found.deployment["work"], found.distance
     (('a', 'a'), 0.25)
     """
-    pairs = len(problem.application.streams) * len(compile_problem(problem).nodes) ** 2
-    if pairs > MOST_PAIRS:
-        return None
-    try:
-        formulation = formulate(problem)
-    except ProblemTooLargeError:
+    formulation = _formulation(problem)
+    if formulation is None:
         return None
     exclude(formulation, deployment)
     result = solve_program(formulation.program, time_limit=time_limit, gap=gap)
@@ -93,6 +89,17 @@ def second_best(
     found = formulation.decode(result.values)
     objective = problem.evaluate(found).objective
     return SecondBest(found, objective, deployment.actions_to(found), objective - base, least, finished)
+
+
+def _formulation(problem: PlacementProblem) -> PlacementFormulation | None:
+    """The compact program; None where it would be too large for an explanation."""
+    with derived_once(problem):
+        if len(problem.application.streams) * len(compile_problem(problem).nodes) ** 2 > MAX_PAIRS:
+            return None
+        try:
+            return formulate_placement(problem, "compact")
+        except ProblemTooLargeError:
+            return None
 
 
 def exclude(formulation: PlacementFormulation, deployment: Deployment) -> None:
