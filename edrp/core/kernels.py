@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,6 +59,15 @@ def _tie_to_all_sources(compiled: Any) -> None:
     index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if index is not None:
         index._source_stamp = (index._source_stamp, _fingerprint())
+        index._load_index = partial(_load_index, index._load_index)
+
+
+def _load_index(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
+    """Read the index of a kernel's cache; one whose types have been moved or renamed since counts as empty."""
+    try:
+        return load()
+    except (ImportError, AttributeError):
+        return {}
 
 
 @cache

@@ -45,3 +45,35 @@ def test_a_changed_helper_is_compiled_into_the_kernel(tmp_path):
     assert run(tmp_path) == [2, 1]  # from the cache
     (package / "helper.py").write_text(HELPER.format(step=20), encoding="utf-8")
     assert run(tmp_path) == [40, 0]
+
+
+RENAMED = """
+from typing import NamedTuple
+import numpy as np
+from edrp.core.kernels import kernel
+
+class {name}(NamedTuple):
+    values: np.ndarray
+
+@kernel
+def twice(arrays):
+    return 2 * arrays.values[0]
+"""
+CALL = """
+import edrp.core.kernels
+edrp.core.kernels.ROOMS += ("pack",)
+edrp.core.kernels._fingerprint.cache_clear()
+import numpy as np
+from pack import main
+print(main.twice(getattr(main, "{name}")(np.array([21]))))
+"""
+
+
+def test_a_cache_that_names_types_which_are_gone_is_compiled_again(tmp_path):
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("Before", "After"):
+        (package / "main.py").write_text(RENAMED.format(name=name), encoding="utf-8")
+        done = subprocess.run([sys.executable, "-c", CALL.format(name=name)], cwd=tmp_path, capture_output=True, text=True)
+        assert done.stdout.strip() == "42", done.stderr
