@@ -37,7 +37,6 @@ from edrp.heuristics.enactment import (
 )
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
 from edrp.validation.oracles.enactment.bounds import ClairvoyantBound, clairvoyant_bound
-from edrp.validation.simulation.enactment.billing import billed
 from edrp.validation.simulation.enactment.simulator import simulate
 
 UNITS = (600.0, 1800.0, 3600.0)
@@ -73,8 +72,8 @@ def _measured(name: str, scenarios: list[EnactmentScenario], seed: int, **parame
         return [{"total": bound.total, "cost": bound.lease_cost} for bound in bounds]
     if name in BLIND:
         run = simulate(scenarios[0], _policy(name, scenarios[0]), seed)
-        return [_accounts(scenario, billed(run, scenario)) for scenario in scenarios]
-    return [_accounts(each, simulate(each, _policy(name, each, **parameters), seed)) for each in scenarios]
+        return [_metrics(scenario, scenario.bill(run)) for scenario in scenarios]
+    return [_metrics(scenario, simulate(scenario, _policy(name, scenario, **parameters), seed)) for scenario in scenarios]
 
 
 @cache
@@ -82,17 +81,17 @@ def _bound(scenario: str) -> ClairvoyantBound:
     return clairvoyant_bound(EnactmentScenario.model_validate_json(scenario))
 
 
-def _accounts(scenario: EnactmentScenario, run: EnactmentRun) -> dict[str, float]:
+def _metrics(scenario: EnactmentScenario, run: EnactmentRun) -> dict[str, float]:
     evaluated = scenario.evaluate(run)
     if not evaluated.feasible:
-        raise SystemExit("the accounts of a run do not hold")
+        raise SystemExit("the records of a run contradict each other")
     metrics = evaluated.metrics
     return {
         "total": metrics["near_real_time_total"],
         "cost": metrics["resource_cost"],
         "near": metrics["near_real_time_compliance"],
         "relaxed": metrics["relaxed_compliance"],
-        "left": float(sum(each.queued for each in run.operators)),
+        "left": float(sum(record.queued for record in run.operators)),
     }
 
 
@@ -125,11 +124,11 @@ def run(
             writer.writeheader()
         for name, seed in product(pattern or PATTERNS, range(first, last + 1)):
             scenarios = [manufacturing_scenario(name, billing_time=unit, seed=seed) for unit in UNITS]
-            for each in policy or NAMES:
-                if (name, seed, each) in done:
+            for policy_name in policy or NAMES:
+                if (name, seed, policy_name) in done:
                     continue
-                for unit, found in zip(UNITS, _measured(each, scenarios, seed), strict=True):
-                    writer.writerow({"pattern": name, "unit": unit, "seed": seed, "policy": each, **found})
+                for unit, metrics in zip(UNITS, _measured(policy_name, scenarios, seed), strict=True):
+                    writer.writerow({"pattern": name, "unit": unit, "seed": seed, "policy": policy_name, **metrics})
                 lines.flush()
 
 
@@ -171,7 +170,7 @@ def show(rows: Path) -> None:
     console.print(table)
     console.print(f"total at most btu's, near and relaxed compliance at least as high: {sum(holding)} of {len(holding)} runs")
     console.print(f"mean saving against btu: {fmean(savings):.1%}")
-    near, below = sum(each <= 0.1 for each in beside), sum(each < 0 for each in beside)
+    near, below = sum(difference <= 0.1 for difference in beside), sum(difference < 0 for difference in beside)
     console.print(f"cells within 10 % of static peak: {near}, below it: {below} of {len(beside)}")
 
 
@@ -200,7 +199,7 @@ def robustness(seeds: int = 2, pattern: Annotated[list[str] | None, typer.Option
                 found = []
                 for seed in range(1, seeds + 1):
                     found += _measured(policy, [manufacturing_scenario(name, seed=seed, **fields)], seed, **given)
-                cells.append(f"{fmean(each['total'] for each in found):.1f} {fmean(each['near'] for each in found):.1%}")
+                cells.append(f"{fmean(row['total'] for row in found):.1f} {fmean(row['near'] for row in found):.1%}")
             table.add_row(name, setting, *cells)
     console.print(table)
 

@@ -48,7 +48,7 @@ def main(
         seconds = median(timed(simulate, scenario, policy)[1] for _ in range(repeats))
         reference, slow = timed(simulate_reference, scenario, policy)
         assert run == reference, "the simulators differ"
-        items = sum(each.arrived for each in run.operators)
+        items = sum(record.arrived for record in run.operators)
         table.add_row(
             pattern,
             f"{items:,}",

@@ -79,7 +79,7 @@ def snapshot(scenario: EnactmentScenario, state: EnactmentState) -> EnactmentPro
     return EnactmentProblem(
         application=manufacturing_application(scenario.load[step]),
         host_types=scenario.host_types,
-        queues={name: float(each.queue) for name, each in state.operators.items()},
+        queues={name: float(operator.queue) for name, operator in state.operators.items()},
         current=tuple(hosts),
     )
 
@@ -87,8 +87,8 @@ def snapshot(scenario: EnactmentScenario, state: EnactmentState) -> EnactmentPro
 def fewest_hosts(problem: EnactmentProblem, counts: Counter[str]) -> int:
     """Hosts that hold exactly these instances."""
     exact = [
-        {**each.model_dump(), "min_instances": counts[each.name], "max_instances": counts[each.name]}
-        for each in problem.application.operators
+        {**operator.model_dump(), "min_instances": counts[operator.name], "max_instances": counts[operator.name]}
+        for operator in problem.application.operators
     ]
     application = ContainerApplication(operators=exact, streams=problem.application.streams)
     packing = problem.replace(
@@ -151,8 +151,8 @@ def main(
     policies = list(POLICIES)
     solve_formulation(formulate_enactment(EnactmentProblem(**snapshot_of_nothing())))
     found = sampled(policies, count, billing, seed)
-    seconds = np.array([each.seconds for each in found])
-    proven = sum(each.proven for each in found)
+    seconds = np.array([result.seconds for result in found])
+    proven = sum(result.proven for result in found)
     console.print(f"{len(found)} snapshots of {', '.join(policies)}: {proven} proven optimal")
     console.print(
         f"median {1000 * np.median(seconds):.0f} ms, 90 % below {1000 * np.quantile(seconds, 0.9):.0f} ms, "
@@ -160,11 +160,11 @@ def main(
     )
     table = Table("policy", "hosts", "optimal", "packing %", "counts %", "too few instances %")
     for name in policies:
-        mine = [each for each in found if each.policy == name]
-        packing = [(each.hosts - each.packed) / each.optimal for each in mine]
-        counts = [(each.packed - each.optimal) / each.optimal for each in mine]
-        hosts, optimal = (float(np.mean([getattr(each, key) for each in mine])) for key in ("hosts", "optimal"))
-        short = 100 * float(np.mean([each.short for each in mine]))
+        mine = [result for result in found if result.policy == name]
+        packing = [(result.hosts - result.packed) / result.optimal for result in mine]
+        counts = [(result.packed - result.optimal) / result.optimal for result in mine]
+        hosts, optimal = (float(np.mean([getattr(result, key) for result in mine])) for key in ("hosts", "optimal"))
+        short = 100 * float(np.mean([result.short for result in mine]))
         table.add_row(name, f"{hosts:.2f}", f"{optimal:.2f}", shares(packing), shares(counts), f"{short:.0f}")
     console.print(table)
     console.print("packing, counts: hosts beyond the optimum, in percent of its hosts: mean / median / 90 % / worst")

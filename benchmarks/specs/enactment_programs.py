@@ -10,7 +10,7 @@ from registry import BenchSpec, register
 from specs.programs import program_phases
 
 from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
-from edrp.enactment.leases import plan_leases
+from edrp.enactment.lease_plan import plan_leases
 from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.snapshot import EnactmentProblem
 

@@ -95,7 +95,7 @@ def random_walk(walk: int, steps: int, seed: int) -> Machines:
     machines = _walk([WALK_START], WALK_STEPS, random)
     while not WALK_MEAN[0] <= np.mean(machines) <= WALK_MEAN[1]:
         machines = _walk([WALK_START], WALK_STEPS, random)
-    return [float(each) for each in _walk(machines, steps, random)[:steps]]
+    return [float(count) for count in _walk(machines, steps, random)[:steps]]
 
 
 def _walk(begun: list[int], steps: int, random: np.random.Generator) -> list[int]:

@@ -30,8 +30,9 @@ from edrp.datasets.enactment.departures import departures_scenario
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.datasets.traces.flights import DAY
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.validation.report.timelines import enactment_timeline_figure
 from edrp.validation.simulation.enactment.methods import SUFFIX
-from edrp.validation.simulation.enactment.timeline import save_timeline, timeline, timeline_figure
+from edrp.validation.simulation.enactment.timeline import save_timeline, timeline
 
 PATTERN, UNIT, DURATION, DAYS = "stepwise", 600.0, 7200.0, 7
 
@@ -119,7 +120,8 @@ def _print(chosen: Choice, policy: str, solution: EnactmentScenarioSolution) -> 
     console = output()
     say(console, _title(chosen, policy), "bold")
     hosts = (
-        f"{each.name}: {each.price:g} per billing time unit of {each.billing_time:g} s" for each in chosen.scenario.host_types
+        f"{host_type.name}: {host_type.price:g} per billing time unit of {host_type.billing_time:g} s"
+        for host_type in chosen.scenario.host_types
     )
     say(console, f"{'; '.join(hosts)}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s")
     for part in run_parts(chosen.scenario, solution):
@@ -142,5 +144,5 @@ def _save(chosen: Choice, policy: str, solution: EnactmentScenarioSolution, out:
         chosen.scenario,
         solution,
         partial(save_timeline, line),
-        lambda path: timeline_figure({title: line}, path, title=above),
+        lambda path: enactment_timeline_figure({title: line}, path, title=above),
     )

@@ -30,7 +30,7 @@ def refuse_unknown_method(kind: str, name: str, suffix: str, option: str, what: 
     option, what
         Where the name was given, and what it should be, for the message.
     """
-    known = [each.removesuffix(suffix) for each in methods(kind) if each.endswith(suffix)]
+    known = [method.removesuffix(suffix) for method in methods(kind) if method.endswith(suffix)]
     if name not in known:
         raise InvalidInstanceError([Fault(option, repr(name), f"is no {what}{suggestion(name, known)}")])
 

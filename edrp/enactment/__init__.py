@@ -4,8 +4,7 @@ A policy is an object with one call, `observe(state) -> actions`. It knows nothi
 `edrp.validation.simulation.enactment`, or somebody's own autoscaler.
 """
 
-from edrp.enactment.actions import Action, Lease, Migrate, Place, Release, Remove
-from edrp.enactment.policy import Policy
+from edrp.enactment.actions import Action, Lease, Migrate, Place, Policy, Release, Remove
 from edrp.enactment.state import EnactmentState, HostState, OperatorState
 from edrp.enactment.tentative_state import TentativeState
 

@@ -1,8 +1,11 @@
-"""What a policy can do. Hosts that it leases are named by the policy."""
+"""What a policy can do, and the one call that it offers; a policy names the hosts that it leases."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
+
+from edrp.enactment.state import EnactmentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +64,13 @@ class Migrate:
 
 
 Action = Lease | Release | Place | Remove | Migrate
+
+
+class Policy(Protocol):
+    """Decides, round by round, what is leased, placed, moved and released. An object serves one run and may remember it."""
+
+    name: str
+
+    def observe(self, state: EnactmentState) -> tuple[Action, ...]:
+        """What to do now, in this order; called at the start and then once per provisioning interval."""
+        ...

@@ -147,15 +147,15 @@ def fits(operator: ContainerOperator, host_type: HostType) -> bool:
 
 def check_hosting(application: ContainerApplication, host_types: tuple[HostType, ...], faults: Faults) -> None:
     """Note host types that share a name, candidates that are none, and operators that no host type can run."""
-    names = [each.name for each in host_types]
+    names = [host_type.name for host_type in host_types]
     faults.add_repeated_names("host_types", names)
     for index, operator in enumerate(application.operators):
         place = ("application", "operators", index)
         for position, name in enumerate(operator.candidates or ()):
             if name not in names:
                 faults.add((*place, "candidates", position), name, f"is no host type; there are {', '.join(names)}")
-        if not any(fits(operator, each) for each in host_types):
-            sizes = "; ".join(f"{each.name} {_amounts(each.capacity)}" for each in host_types)
+        if not any(fits(operator, host_type) for host_type in host_types):
+            sizes = "; ".join(f"{host_type.name} {_amounts(host_type.capacity)}" for host_type in host_types)
             why = f"an instance of {operator.name} fits on no host that may run it, not even an empty one (hosts: {sizes})"
             faults.add((*place, "resources"), operator.resources, why)
 

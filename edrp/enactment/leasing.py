@@ -121,11 +121,11 @@ class LeasingProblem(Problem):
     def _check(self) -> Self:
         faults = Faults(self.kind)
         check_hosting(self.application, self.host_types, faults)
-        for index, each in enumerate(self.host_types):
-            periods = each.billing_time / self.period
+        for index, host_type in enumerate(self.host_types):
+            periods = host_type.billing_time / self.period
             if round(periods) < 1 or abs(periods - round(periods)) > 1e-9 * periods:
                 why = f"must be a whole number of periods of {self.period:g} s"
-                faults.add(("host_types", index, "billing_time"), each.billing_time, why)
+                faults.add(("host_types", index, "billing_time"), host_type.billing_time, why)
         names = [host.name for host in self.leased]
         faults.add_repeated_names("leased", names)
         for index, host in enumerate(self.leased):
@@ -140,7 +140,7 @@ class LeasingProblem(Problem):
     @property
     def types(self) -> dict[str, HostType]:
         """Host types by name."""
-        return {each.name: each for each in self.host_types}
+        return {host_type.name: host_type for host_type in self.host_types}
 
     def unit_periods(self, host_type: str) -> int:
         """Periods that one billing time unit lasts."""
@@ -151,13 +151,16 @@ class LeasingProblem(Problem):
         """Fewest instances of each operator, in each period: those that serve its load."""
         load = self.application.load
         return tuple(
-            {each.name: fewest_instances(each, factor * load(each.name), self.utilisation) for each in self.application.operators}
+            {
+                operator.name: fewest_instances(operator, factor * load(operator.name), self.utilisation)
+                for operator in self.application.operators
+            }
             for factor in self.forecast
         )
 
     def paid(self, host: PlannedHost) -> frozenset[int]:
         """Periods in which a host is paid, by earlier leases and by the units bought."""
-        before = {each.name: each.paid_periods for each in self.leased}.get(host.name, 0)
+        before = {host.name: host.paid_periods for host in self.leased}.get(host.name, 0)
         bought = range(host.first, host.first + host.units * self.unit_periods(host.type))
         return frozenset(p for p in range(len(self.forecast)) if p < before or p in bought)
 
@@ -197,13 +200,15 @@ class LeasingProblem(Problem):
             for period, instances in enumerate(host.instances[: len(counts)]):
                 counts[period].update(instances)
         operators = self.application.by_name
-        violations = math.fsum(left for name in operators for left in self.unserved(name, tuple(each[name] for each in counts)))
+        violations = math.fsum(
+            left for name in operators for left in self.unserved(name, tuple(in_period[name] for in_period in counts))
+        )
         cost = math.fsum(self.price(host) for host in decision)
         metrics = {
             "lease_cost": cost,
             "violations": violations,
             "units": float(sum(host.units for host in decision)),
-            "hosts": float(max(sum(each.values()) for each in leased)),
+            "hosts": float(max(sum(by_type.values()) for by_type in leased)),
         }
         broken = (*self._broken_hosts(decision), *self._broken_counts(counts, leased))
         return Evaluation(cost + self.penalty * violations, metrics, broken)
@@ -212,12 +217,12 @@ class LeasingProblem(Problem):
         """The hosts of a decision, and those that are paid but not mentioned."""
         yield from decision
         named = {host.name for host in decision}
-        for each in self.leased:
-            if each.name not in named:
-                yield PlannedHost(name=each.name, type=each.type, units=0, instances=({},) * len(self.forecast))
+        for host in self.leased:
+            if host.name not in named:
+                yield PlannedHost(name=host.name, type=host.type, units=0, instances=({},) * len(self.forecast))
 
     def _broken_hosts(self, decision: tuple[PlannedHost, ...]) -> Iterator[str]:
-        before = {each.name: each for each in self.leased}
+        before = {host.name: host for host in self.leased}
         for index in duplicates([host.name for host in decision]):
             yield f"host {decision[index].name}: is there twice"
         for host in decision:
@@ -240,9 +245,10 @@ class LeasingProblem(Problem):
             for name, needed in fewest.items():
                 for why in count_faults(self.application.by_name[name], counts[period][name], needed):
                     yield f"period {period}: {why}"
-            for each in self.host_types:
-                if each.limit is not None and leased[period][each.name] > each.limit:
-                    yield f"period {period}: limit of {each.name}: {leased[period][each.name]} hosts against {each.limit}"
+            for host_type in self.host_types:
+                hosts = leased[period][host_type.name]
+                if host_type.limit is not None and hosts > host_type.limit:
+                    yield f"period {period}: limit of {host_type.name}: {hosts} hosts against {host_type.limit}"
 
     def solution(self, decision: tuple[PlannedHost, ...] | None, fields: dict[str, Any]) -> LeasingSolution:
         """The hosts."""
@@ -253,5 +259,5 @@ class LeasingProblem(Problem):
         for period, fewest in enumerate(self.minimum_instances):
             found = hosting_clashes(self.application, self.host_types, fewest)
             if not found[0].startswith("limits of the host types"):
-                return tuple(f"period {period}: {each}" for each in found)
+                return tuple(f"period {period}: {clash}" for clash in found)
         return ("limits of the host types: in some period the instances that the forecast needs find no arrangement",)

@@ -11,7 +11,8 @@ from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.enactment.containers import ContainerApplication, HostType, check_hosting
 from edrp.enactment.run import EnactmentRun
-from edrp.enactment.run_metrics import LEVELS, accounts, run_faults
+from edrp.enactment.run_audit import run_faults
+from edrp.enactment.run_metrics import LEVELS, run_metrics, units_paid
 
 Level = Literal["real_time", "near_real_time", "relaxed"]
 
@@ -123,10 +124,10 @@ class EnactmentScenario(Problem):
             faults.add(
                 ("stall_duration",), self.stall_duration, f"must be below stall_interval, which is {self.stall_interval:g} s"
             )
-        for index, each in enumerate(self.application.operators):
-            if each.max_instances is not None and each.max_instances < self.initial_instances:
+        for index, operator in enumerate(self.application.operators):
+            if operator.max_instances is not None and operator.max_instances < self.initial_instances:
                 why = f"is below initial_instances, which is {self.initial_instances}"
-                faults.add(("application", "operators", index, "max_instances"), each.max_instances, why)
+                faults.add(("application", "operators", index, "max_instances"), operator.max_instances, why)
         faults.raise_if_any()
         return self
 
@@ -138,7 +139,7 @@ class EnactmentScenario(Problem):
     @property
     def types(self) -> dict[str, HostType]:
         """Host types by name."""
-        return {each.name: each for each in self.host_types}
+        return {host_type.name: host_type for host_type in self.host_types}
 
     def evaluate(self, decision: EnactmentRun) -> Evaluation:
         """Settle the accounts of a run anew from its leases, instances and items, and check that they are possible.
@@ -151,9 +152,31 @@ class EnactmentScenario(Problem):
             `upscalings`, `downscalings`, `migrations`, `mean_hosts`, `mean_instances`, `time_to_adapt` (s).
         """
         types, end = self.types, self.duration
-        metrics = accounts(decision, types, end, self.penalty)
+        metrics = run_metrics(decision, types, end, self.penalty)
         objective = metrics[f"{self.objective_level}_total"]
         return Evaluation(objective, metrics, tuple(run_faults(decision, self.application, types, end)))
+
+    def bill(self, run: EnactmentRun) -> EnactmentRun:
+        """The run as the host types of this scenario bill it; what happened in it stays as it is.
+
+        Useful for policies that do not look at the billing time unit (BTU), such as the threshold policy: they do the same
+        under every unit, so that one run gives the costs of all.
+
+        Parameters
+        ----------
+        run
+            A run of a scenario that differs from this one in prices and units at most.
+
+        Raises
+        ------
+        KeyError
+            When a host was leased of a type that this scenario does not have.
+        """
+        ends = [self.duration if lease.end is None else lease.end for lease in run.leases]
+        units = [
+            units_paid(lease.start, end, self.types[lease.type].billing_time) for lease, end in zip(run.leases, ends, strict=True)
+        ]
+        return run.replace(leases=tuple(lease.replace(units=paid) for lease, paid in zip(run.leases, units, strict=True)))
 
     def solution(self, decision: EnactmentRun | None, fields: dict[str, Any]) -> EnactmentScenarioSolution:
         """The run."""

@@ -53,24 +53,28 @@ class Sizes:
     def of(cls, operators: Iterable[ContainerOperator], types: Iterable[HostType]) -> Sizes:
         """From documents."""
         operators, types = tuple(operators), tuple(types)
-        described = [named_resources(each.resources) for each in operators]
-        names = tuple(dict.fromkeys(name for each in (*(t.capacity for t in types), *described) for name in each))
-        needs = np.array([[each.get(name, 0.0) for name in names] for each in described]).reshape(len(operators), len(names))
-        capacity = np.array([[each.capacity.get(name, 0.0) for name in names] for each in types]).reshape(len(types), len(names))
-        limit = np.array([math.inf if each.limit is None else each.limit for each in types])
+        described = [named_resources(operator.resources) for operator in operators]
+        names = tuple(dict.fromkeys(name for amounts in (*(t.capacity for t in types), *described) for name in amounts))
+        needs = np.array([[amounts.get(name, 0.0) for name in names] for amounts in described]).reshape(
+            len(operators), len(names)
+        )
+        capacity = np.array([[host_type.capacity.get(name, 0.0) for name in names] for host_type in types]).reshape(
+            len(types), len(names)
+        )
+        limit = np.array([math.inf if host_type.limit is None else host_type.limit for host_type in types])
         allowed = np.array([[o.candidates is None or t.name in o.candidates for o in operators] for t in types])
-        room = np.array([fitting(capacity, capacity, each) for each in needs]).T * allowed
+        room = np.array([fitting(capacity, capacity, need) for need in needs]).T * allowed
         return cls(operators, types, names, needs, capacity, limit, room)
 
     @property
     def operator_names(self) -> tuple[str, ...]:
         """Names of the operators."""
-        return tuple(each.name for each in self.operators)
+        return tuple(operator.name for operator in self.operators)
 
     @property
     def type_names(self) -> tuple[str, ...]:
         """Names of the host types."""
-        return tuple(each.name for each in self.types)
+        return tuple(host_type.name for host_type in self.types)
 
 
 def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:

@@ -108,13 +108,16 @@ class EnactmentProblem(Problem):
     @property
     def types(self) -> dict[str, HostType]:
         """Host types by name."""
-        return {each.name: each for each in self.host_types}
+        return {host_type.name: host_type for host_type in self.host_types}
 
     @property
     def minimum_instances(self) -> dict[str, int]:
         """Fewest instances of each operator: those that serve its load."""
         load = self.application.load
-        return {each.name: fewest_instances(each, load(each.name), self.utilisation) for each in self.application.operators}
+        return {
+            operator.name: fewest_instances(operator, load(operator.name), self.utilisation)
+            for operator in self.application.operators
+        }
 
     def expected_violations(self, operator: str, instances: float) -> float:
         """Items that so many instances leave unserved at the end of the horizon."""
@@ -151,7 +154,7 @@ class EnactmentProblem(Problem):
         return Evaluation(objective, metrics, tuple(self._broken(decision, counts)))
 
     def _free_shares(self, hosts: tuple[Host, ...]) -> dict[str, float]:
-        names = dict.fromkeys(name for each in self.host_types for name in each.capacity)
+        names = dict.fromkeys(name for host_type in self.host_types for name in host_type.capacity)
         capacity, used = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
         for host in hosts:
             for name, amount in self.types[host.type].capacity.items():
@@ -167,9 +170,9 @@ class EnactmentProblem(Problem):
         for name, fewest in self.minimum_instances.items():
             yield from count_faults(self.application.by_name[name], counts[name], fewest)
         leased = Counter(host.type for host in hosts)
-        for each in self.host_types:
-            if each.limit is not None and leased[each.name] > each.limit:
-                yield f"limit of {each.name}: {leased[each.name]} hosts against {each.limit}"
+        for host_type in self.host_types:
+            if host_type.limit is not None and leased[host_type.name] > host_type.limit:
+                yield f"limit of {host_type.name}: {leased[host_type.name]} hosts against {host_type.limit}"
 
     def solution(self, decision: tuple[Host, ...] | None, fields: dict[str, Any]) -> EnactmentSolution:
         """The hosts."""
@@ -210,17 +213,17 @@ def hosting_clashes(
     ('max_instances of f is 2, but its load needs 3 instances',)
     """
     found = [
-        f"max_instances of {each.name} is {each.max_instances}, but its load needs {instances[each.name]} instances"
-        for each in application.operators
-        if each.max_instances is not None and instances[each.name] > each.max_instances
+        f"max_instances of {operator.name} is {operator.max_instances}, but its load needs {instances[operator.name]} instances"
+        for operator in application.operators
+        if operator.max_instances is not None and instances[operator.name] > operator.max_instances
     ]
     if found:
         return tuple(found)
     needed: dict[str, float] = {}
-    for each in application.operators:
-        for name, amount in named_resources(each.resources).items():
-            needed[name] = needed.get(name, 0.0) + instances[each.name] * amount
-    offered = {name: math.fsum(_all_of(each, name) for each in host_types) for name in needed}
+    for operator in application.operators:
+        for name, amount in named_resources(operator.resources).items():
+            needed[name] = needed.get(name, 0.0) + instances[operator.name] * amount
+    offered = {name: math.fsum(_all_of(host_type, name) for host_type in host_types) for name in needed}
     found = [
         f"{name}: the instances that the load needs take {amount:.6g}, all hosts within their limits offer {offered[name]:.6g}"
         for name, amount in needed.items()

@@ -56,7 +56,7 @@ class TentativeState:
 
     def __init__(self, state: EnactmentState) -> None:
         self.state = state
-        self._needs = {name: named_resources(each.operator.resources) for name, each in state.operators.items()}
+        self._needs = {name: named_resources(monitored.operator.resources) for name, monitored in state.operators.items()}
         self._instances = dict.fromkeys(state.operators, 0)
         self._hosts: dict[str, _TentativeHost] = {}
         self._done: list[Action] = []
@@ -104,6 +104,20 @@ class TentativeState:
     def instances(self, operator: str) -> int:
         """Instances of an operator, running and starting; of one that migrates only the successor counts."""
         return self._instances[operator]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Instances of every operator, as `instances` counts them."""
+        return dict(self._instances)
+
+    def may_grow(self, operator: str) -> bool:
+        """Whether the operator may have another instance, wherever there is room for it."""
+        limit = self.state.operators[operator].operator.max_instances
+        return limit is None or self._instances[operator] < limit
+
+    def may_shrink(self, operator: str) -> bool:
+        """Whether the operator may have one instance fewer."""
+        return self._instances[operator] > self.state.operators[operator].operator.min_instances
 
     def fits(self, host: str, operator: str) -> bool:
         """Whether one more instance of the operator finds room on a host."""
@@ -205,7 +219,7 @@ class TentativeState:
         if host_type not in self.state.host_types:
             return f"there is no host type {host_type!r}; there are {', '.join(self.state.host_types)}"
         limit = self.state.host_types[host_type].limit
-        leased = sum(each.type.name == host_type for each in self._hosts.values())
+        leased = sum(host.type.name == host_type for host in self._hosts.values())
         return f"no more than {limit} hosts of type {host_type} may be leased" if limit is not None and leased >= limit else ""
 
     def _release_refusal(self, host: str) -> str:
@@ -234,13 +248,13 @@ class TentativeState:
     def _leave_refusal(self, operator: str, host: str, *, last: bool) -> str:
         if not self.on(host).get(operator, 0):
             return f"no instance of {operator} on {host} is there to stop"
-        fewest = self.state.operators[operator].operator.min_instances
-        if not last or self._instances[operator] > fewest:
+        if not last or self.may_shrink(operator):
             return ""
+        fewest = self.state.operators[operator].operator.min_instances
         return f"it is the last instance of {operator}" if fewest == 1 else f"{operator} must have {fewest} instances"
 
     def _excess(self, operator: str) -> str:
-        most = self.state.operators[operator].operator.max_instances
-        if most is None or self._instances[operator] < most:
+        if self.may_grow(operator):
             return ""
-        return f"{operator} may have {most} instances, and has {self._instances[operator]}"
+        limit = self.state.operators[operator].operator.max_instances
+        return f"{operator} may have {limit} instances, and has {self._instances[operator]}"

@@ -12,9 +12,8 @@ from edrp.core.arrays import Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.formulations.enactment.compositions import NEAR, Compositions, objective_of
-from edrp.formulations.enactment.packing import rewards
+from edrp.formulations.enactment.packing import pack_by_swaps, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentTables
-from edrp.formulations.enactment.swaps import pack_by_swaps
 
 SHARPENED = 4
 """Compositions, those of the least bounds, of which the best numbers of instances are looked for."""

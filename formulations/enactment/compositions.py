@@ -89,17 +89,17 @@ def compositions(tables: EnactmentTables, allowance: float = 0.0) -> Composition
     """Compositions whose bound exceeds the best packing found by no more than an allowance, and that packing."""
     types, contents, objective = _first_packing(tables)
     counts = _within_reach(tables, allowance + (objective if contents is not None else _worst_case(tables)))
-    bounds = np.array([composition_bound(tables, each) for each in counts])
+    bounds = np.array([composition_bound(tables, hosts) for hosts in counts])
     order = np.argsort(bounds, kind="stable")
     counts, bounds = counts[order], bounds[order]
-    for each, bound in zip(counts[:MOST_PACKED], bounds, strict=False):
+    for hosts, bound in zip(counts[:MOST_PACKED], bounds, strict=False):
         if not bound < objective:
             break
-        kinds = np.repeat(np.arange(each.size), each).tolist()
+        kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
         packed = pack(tables.sizes, tables.fewest.tolist(), kinds)
         if packed is not None:
             packed = fill(tables, kinds, packed)
-            reached = objective_of(tables, each, packed.sum(axis=0))
+            reached = objective_of(tables, hosts, packed.sum(axis=0))
             if reached < objective:
                 types, contents, objective = kinds, packed, reached
     useful = np.isfinite(bounds)
@@ -179,7 +179,7 @@ def _within_reach(tables: EnactmentTables, objective: float) -> Ints:
         affordable = np.where(tables.price > 0, np.floor((objective - least) * (1 + NEAR) / tables.price + NEAR), math.inf)
     highest = np.minimum(np.minimum(tables.sizes.limit, affordable), most)
     if not np.isfinite(highest).all():
-        names = ", ".join(name for name, each in zip(tables.sizes.type_names, highest, strict=True) if math.isinf(each))
+        names = ", ".join(name for name, count in zip(tables.sizes.type_names, highest, strict=True) if math.isinf(count))
         raise UnsupportedProblemError(
             f"hosts of type {names} cost nothing and have no limit, so that ever more of them may be ever better; "
             "give the type a limit, or the free resources no weight"

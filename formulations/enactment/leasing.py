@@ -18,15 +18,15 @@ from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.formulations.enactment.leasing_arrays import LeasingTables, enough_hosts, leasing_tables
-from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
-from edrp.formulations.enactment.leasing_rows import (
+from edrp.formulations.enactment.leasing_area import (
     add_area_rows,
     add_lease_columns,
     add_unserved_rows,
     covering,
     lease_objective,
 )
+from edrp.formulations.enactment.leasing_arrays import LeasingTables, enough_hosts, leasing_tables
+from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
 from edrp.formulations.formulation import Formulation
 
 BYTES_PER_COLUMN = 3000

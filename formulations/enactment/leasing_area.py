@@ -1,4 +1,4 @@
-"""Leasing with resources in aggregate: a lower bound, and a plan of hosts, for long horizons."""
+"""Leasing with resources in aggregate: rows that the program of leases shares, a lower bound, and a plan for long horizons."""
 
 from __future__ import annotations
 
@@ -8,10 +8,80 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
-from edrp.core.program import Program
+from edrp.core.program import Linear, Program
+from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.leasing import LeasingProblem
-from edrp.formulations.enactment.leasing_arrays import leasing_tables
-from edrp.formulations.enactment.leasing_rows import add_area_rows, add_lease_columns, add_unserved_rows, lease_objective
+from edrp.formulations.enactment.leasing_arrays import LeasingTables, leasing_tables
+
+
+def covering(unit: Ints, periods: int) -> tuple[Ints, Ints]:
+    """Pairs (type and period, type and period in which a unit begins that covers it), both as flat indices of (K, T).
+
+    >>> [each.tolist() for each in covering(np.array([2]), 3)]
+    [[0, 1, 1, 2, 2], [0, 1, 0, 2, 1]]
+    """
+    pairs = []
+    for kind, length in enumerate(np.minimum(unit, periods)):
+        period, offset = (part.ravel() for part in np.indices((periods, length)))
+        inside = offset <= period
+        pairs.append(kind * periods + np.array([period, period - offset])[:, inside])
+    covered, begins = np.concatenate(pairs, axis=1)
+    return covered, begins
+
+
+def add_lease_columns(program: Program, tables: LeasingTables, *, whole: bool) -> None:
+    """Columns `bought` (K, T) and `count` (T, O); rows `fewest` and `most` of the counts, rows `limit` of the host types.
+
+    Relaxed, counts and units are not whole.
+    """
+    kinds, periods = tables.paid.shape
+    bought = program.add_columns("bought", (kinds, periods), integer=whole)
+    count = program.add_columns("count", tables.fewest.shape, upper=tables.most, integer=whole)
+    cells = np.arange(count.size)
+    program.add_rows("fewest", count.size, [(cells, count.ravel(), 1.0)], lower=tables.fewest.ravel())
+    program.add_rows("most", count.size, [(cells, count.ravel(), 1.0)], upper=np.tile(tables.allowed, periods))
+    limited = np.isfinite(tables.sizes.limit)
+    covered, begins = covering(tables.unit, tables.paid.shape[1])
+    limits = np.where(limited, tables.sizes.limit, 0.0)[:, None] - tables.paid
+    limits[~limited] = np.inf
+    program.add_rows("limit", kinds * periods, [(covered, bought.ravel()[begins], 1.0)], upper=limits.ravel())
+
+
+def add_area_rows(program: Program, tables: LeasingTables) -> None:
+    """Rows `area`: all instances of a period use no more of a resource than all hosts offer; rows `whole`: so many hosts.
+
+    The second rounds up the hosts that the fewest instances need by the scarcest resource, were all of the largest type.
+    """
+    sizes, periods = tables.sizes, tables.paid.shape[1]
+    count, bought = program["count"], program["bought"].ravel()
+    largest = sizes.capacity.max(axis=0, initial=0.0)
+    covered, begins = covering(tables.unit, tables.paid.shape[1])
+    kind, period = covered // periods, covered % periods
+    for resource in np.flatnonzero(largest):
+        shares = sizes.needs[:, resource] / largest[resource]
+        offered = sizes.capacity[:, resource] / largest[resource]
+        entries = [(np.arange(periods)[:, None], count, shares[None, :]), (period, bought[begins], -offered[kind])]
+        paid = offered @ tables.paid
+        program.add_rows(f"area {sizes.resources[resource]}", periods, entries, upper=paid + AMOUNT_SLACK / 2)
+    needed = tables.fewest @ sizes.needs
+    shares = np.divide(needed, largest, out=np.zeros_like(needed), where=largest > 0)
+    hosts = np.maximum(np.ceil(shares.max(axis=1, initial=0.0) - AMOUNT_SLACK * (1 + len(shares))), tables.fewest.any(axis=1))
+    program.add_rows("whole", periods, [(period, bought[begins], 1.0)], lower=hosts - tables.paid.sum(axis=0))
+
+
+def add_unserved_rows(program: Program, tables: LeasingTables) -> None:
+    """Columns and rows `unserved`: items left at the end of a period, of operators that the fewest instances keep waiting."""
+    waits = tables.waits
+    periods = tables.fewest.shape[0]
+    left = program.add_columns("unserved", (periods, waits.size))
+    rows = np.arange(left.size).reshape(left.shape)
+    entries = [(rows, left, 1.0), (rows[1:], left[:-1], -1.0), (rows, program["count"][:, waits], tables.served[waits])]
+    program.add_rows("unserved", left.size, entries, lower=tables.arriving[:, waits].ravel())
+
+
+def lease_objective(program: Program, tables: LeasingTables) -> Linear:
+    """Price of all units, and penalty of what is left unserved in each period."""
+    return Linear.of(program["bought"], tables.charge) + Linear.of(program["unserved"], tables.late)
 
 
 @dataclass(frozen=True, slots=True)

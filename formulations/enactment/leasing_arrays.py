@@ -69,18 +69,20 @@ def leasing_tables(problem: LeasingProblem) -> LeasingTables:
     application, forecast = problem.application, np.array(problem.forecast)
     sizes = Sizes.of(application.operators, problem.host_types)
     periods = np.arange(forecast.size)
-    unit = np.array([problem.unit_periods(each.name) for each in problem.host_types], np.int64)
-    price = np.array([each.price for each in problem.host_types])
+    unit = np.array([problem.unit_periods(host_type.name) for host_type in problem.host_types], np.int64)
+    price = np.array([host_type.price for host_type in problem.host_types])
     share = np.minimum(1.0, (forecast.size - periods) / unit[:, None]) if problem.prorate else 1.0
     paid = np.zeros((len(unit), forecast.size), np.int64)
     for host in problem.leased:
         paid[sizes.type_names.index(host.type), : host.paid_periods] += 1
-    fewest = np.array([list(each.values()) for each in problem.minimum_instances], np.int64)
+    fewest = np.array([list(counts.values()) for counts in problem.minimum_instances], np.int64)
     arriving = np.outer(forecast, [application.load(name) * problem.period for name in sizes.operator_names])
     arriving[0] += [problem.queues.get(name, 0.0) for name in sizes.operator_names]
-    served = np.array([problem.period / each.occupied for each in application.operators])
+    served = np.array([problem.period / operator.occupied for operator in application.operators])
     charge = np.broadcast_to(price[:, None] * share, paid.shape)
-    allowed = np.array([math.inf if each.max_instances is None else each.max_instances for each in application.operators])
+    allowed = np.array(
+        [math.inf if operator.max_instances is None else operator.max_instances for operator in application.operators]
+    )
     tables = LeasingTables(sizes, unit, charge, paid, fewest, fewest, allowed, arriving, served, problem.penalty)
     if problem.penalty == 0:
         return tables
@@ -101,8 +103,8 @@ def enough_hosts(tables: LeasingTables) -> Ints:
     known: dict[tuple[int, bytes], int] = {}
     found = np.zeros(tables.paid.shape, np.int64)
     for kind in range(tables.unit.size):
-        for period, most in enumerate(tables.most):
-            counts = np.where(unlimited.room[kind] > 0, most, 0)
+        for period, useful in enumerate(tables.most):
+            counts = np.where(unlimited.room[kind] > 0, useful, 0)
             key = kind, counts.tobytes()
             if key not in known:
                 packed = pack_openly(unlimited, counts.tolist(), [kind])

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.enactment.leases import cheapest_leases
+from edrp.enactment.lease_plan import cheapest_leases
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
 from edrp.formulations.enactment.leasing_arrays import LeasingTables
 from edrp.formulations.enactment.packing import Contents, pack_openly
@@ -24,10 +24,10 @@ def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Ints, 
     A unit prolongs a host whose last one ends where it begins, else it begins another lease.
     """
     hosts: list[PlannedHost] = []
-    taken = {each.name for each in problem.leased}
+    taken = {host.name for host in problem.leased}
     names = (fresh for fresh in map("host-{}".format, count(1)) if fresh not in taken)
     for kind, name in enumerate(tables.sizes.type_names):
-        leases = _chained([each for each in problem.leased if each.type == name], bought[kind], int(tables.unit[kind]), names)
+        leases = _chained([host for host in problem.leased if host.type == name], bought[kind], int(tables.unit[kind]), names)
         paid = [problem.paid(PlannedHost(name=n, type=name, first=f, units=u, instances=())) for n, f, u in leases]
         contents: list[list[dict[str, int]]] = [[{} for _ in problem.forecast] for _ in leases]
         for period, rows in enumerate(held[kind]):
@@ -59,7 +59,7 @@ def units_and_contents(
             if any(inside.values()):
                 held[kind][period].append([inside.get(name, 0) for name in tables.sizes.operator_names])
     width = len(tables.sizes.operators)
-    return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in each] for each in held]
+    return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in periods_] for periods_ in held]
 
 
 def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence[int]) -> tuple[Ints, Arrangement] | None:
@@ -78,14 +78,14 @@ def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence
             held[kind].append(contents[types == kind])
     bought = []
     for kind, name in enumerate(tables.sizes.type_names):
-        paid = [each.paid_periods for each in problem.leased if each.type == name]
+        paid = [host.paid_periods for host in problem.leased if host.type == name]
         bought.append(cheapest_leases([len(rows) for rows in held[kind]], int(tables.unit[kind]), paid=paid).bought)
     return np.array(bought, np.int64), held
 
 
 def _chained(leased: list[PaidHost], bought: Ints, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:
     """Hosts of one type as (name, first, units), those that are leased already first."""
-    leases = [_Chain(each.name, each.paid_periods, each.paid_periods) for each in leased]
+    leases = [_Chain(host.name, host.paid_periods, host.paid_periods) for host in leased]
     for period, units in enumerate(bought.tolist()):
         for _ in range(units):
             ending = next((lease for lease in leases if lease.end == period), None)

@@ -66,7 +66,9 @@ class EnactmentFormulation(Formulation):
         known = [problem.current] if problem.current else []
         if self.found.types is not None and self.found.contents is not None:
             known.append(_hosts(self.tables, self.found.types, self.found.contents))
-        rated = [(found.objective, index) for index, each in enumerate(known) if (found := problem.evaluate(each)).feasible]
+        rated = [
+            (found.objective, index) for index, decision in enumerate(known) if (found := problem.evaluate(decision)).feasible
+        ]
         return known[min(rated)[1]] if rated else None
 
     def decode(self, values: Floats) -> tuple[Host, ...]:

@@ -53,14 +53,14 @@ def enactment_tables(problem: EnactmentProblem) -> EnactmentTables:
     sizes = Sizes.of(application.operators, problem.host_types)
     fewest = np.array(list(problem.minimum_instances.values()), np.int64)
     arriving = [problem.queues.get(name, 0.0) + application.load(name) * problem.horizon for name in sizes.operator_names]
-    served = [problem.horizon / each.occupied for each in application.operators]
+    served = [problem.horizon / operator.occupied for operator in application.operators]
     tables = EnactmentTables(
         sizes,
-        weights.host_cost * np.array([each.price for each in problem.host_types]),
+        weights.host_cost * np.array([host_type.price for host_type in problem.host_types]),
         weights.free_resources,
         weights.violations * problem.penalty,
         fewest,
-        np.array([math.inf if each.max_instances is None else each.max_instances for each in application.operators]),
+        np.array([math.inf if operator.max_instances is None else operator.max_instances for operator in application.operators]),
         np.array(arriving),
         np.array(served),
     )

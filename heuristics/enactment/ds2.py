@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from edrp.enactment import Action, EnactmentState, TentativeState
-from edrp.heuristics.enactment.counts import Utilities, spare, staying
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
+from edrp.heuristics.enactment.operator_selection import Utilities, spare_instances
 from edrp.heuristics.enactment.release import LeaseEnds
 from edrp.heuristics.enactment.threshold import place_first_fit, release_empty, remove_loneliest
 from edrp.heuristics.enactment.upscaling import scale_up
@@ -101,9 +101,9 @@ class Ds2Policy:
 
     def _wanted(self, state: EnactmentState) -> dict[str, int]:
         """Instances of each operator of which anything is known: target rate / (true rate × utilisation), rounded up."""
-        for name, each in state.operators.items():
-            if each.begun and each.busy > 0:
-                self._rates[name] = each.begun / each.busy
+        for name, monitored in state.operators.items():
+            if monitored.begun and monitored.busy > 0:
+                self._rates[name] = monitored.begun / monitored.busy
         found = {}
         for name, target in target_rates(state).items():
             if name in self._rates:
@@ -128,7 +128,7 @@ def target_rates(state: EnactmentState) -> dict[str, float]:
     >>> target_rates(EnactmentState(60.0, 60.0, seen, {}, {}, (("a", "b"),)))
     {'a': 2.0, 'b': 1.0}
     """
-    outside = {name: float(each.arrivals) for name, each in state.operators.items()}
+    outside = {name: float(operator.arrivals) for name, operator in state.operators.items()}
     open_streams = dict.fromkeys(state.operators, 0)
     for source, target in state.streams:
         outside[target] -= state.operators[source].operator.selectivity * state.operators[source].begun
@@ -147,8 +147,7 @@ def target_rates(state: EnactmentState) -> dict[str, float]:
 
 def _missing(tentative: TentativeState, wanted: Mapping[str, int]) -> dict[str, int]:
     """Instances that are missing; negative where there are too many."""
-    there = staying(tentative)
-    return {name: number - there[name] for name, number in wanted.items()}
+    return {name: number - tentative.instances(name) for name, number in wanted.items()}
 
 
 def _surplus(state: EnactmentState, wanted: Mapping[str, int]) -> Utilities:
@@ -156,7 +155,7 @@ def _surplus(state: EnactmentState, wanted: Mapping[str, int]) -> Utilities:
 
     def utilities(instances: Mapping[str, int]) -> dict[str, float]:
         known = {name: wanted.get(name, count) for name, count in instances.items()}
-        spared = {name: spare(state.operators[name].operator, count) for name, count in instances.items()}
+        spared = {name: spare_instances(state.operators[name].operator, count) for name, count in instances.items()}
         return {name: float(count - known[name]) if spared[name] else -1.0 for name, count in instances.items()}
 
     return utilities

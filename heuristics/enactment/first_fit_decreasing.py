@@ -9,10 +9,9 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.enactment.sizes import UNNEEDED
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.heuristics.enactment.extras import Terms, fill, lease_more
+from edrp.heuristics.enactment.host_selection import spread
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.enactment.placing import spread
-from edrp.heuristics.enactment.snapshot import SnapshotRule
+from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, Terms, fill, lease_more
 
 
 @dataclass(frozen=True, slots=True)

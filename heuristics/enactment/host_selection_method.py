@@ -6,11 +6,10 @@ import numpy as np
 
 from edrp.core.arrays import Ints
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.heuristics.enactment.extras import Terms, lease_more
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
+from edrp.heuristics.enactment.host_selection import place
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.enactment.placing import place
-from edrp.heuristics.enactment.snapshot import SnapshotRule
+from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, Terms, lease_more
 
 
 class HostSelection(SnapshotRule):
@@ -88,7 +87,7 @@ def cleared(packing: Packing, terms: Terms) -> Packing:
     if not terms.lateness:
         wanted = terms.fewest
     for name in [packing.hosts[index].name for index in np.argsort(packing.counts.sum(axis=1), kind="stable")]:
-        host = [each.name for each in packing.hosts].index(name)
+        host = [host.name for host in packing.hosts].index(name)
         plan = _without(packing, host, wanted)
         if plan is not None and _value(plan, terms) < _value(packing, terms):
             packing = plan

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
 from edrp.enactment import OperatorState
-from edrp.heuristics.enactment.counts import spare
+from edrp.enactment.containers import ContainerOperator
 
 Weight = Annotated[float, Field(ge=0)]
+
+Utilities = Callable[[Mapping[str, int]], dict[str, float]]
+"""From the instances of all operators to the utility of each with one instance less; only a positive value allows that."""
+
+
+def spare_instances(operator: ContainerOperator, instances: int) -> int:
+    """Instances of an operator that can be taken away at all: one stays, and no fewer than the operator must have.
+
+    >>> filter_ = ContainerOperator(name="filter", processing_duration=0.6, min_instances=3)
+    >>> spare_instances(filter_, 5), spare_instances(filter_, 3)
+    (2, 0)
+    """
+    return max(0, instances - max(1, operator.min_instances))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +71,20 @@ class OperatorSelection:
             been scaled yet, the last.
         """
         fewest, most = min(instances.values()), max(instances.values())
-        scalings = sum(each.scalings for each in operators.values())
+        scalings = sum(operator.scalings for operator in operators.values())
         found = {}
-        for name, each in operators.items():
+        for name, monitored in operators.items():
             count = instances[name]
-            if not spare(each.operator, count):
+            if not spare_instances(monitored.operator, count):
                 found[name] = -1.0
                 continue
             share = (count - fewest) / (most - fewest) if most > fewest else 0.0
-            delay = each.duration / each.operator.processing_duration * (1 + self.penalty)
+            delay = monitored.duration / monitored.operator.processing_duration * (1 + self.penalty)
             found[name] = (
                 1
                 + self.instances_weight * share
-                + self.queue_weight * (self.queue_load if each.queue < 1 else 0.0)
+                + self.queue_weight * (self.queue_load if monitored.queue < 1 else 0.0)
                 - self.delay_weight * delay
-                - self.scalings_weight * (each.scalings / scalings if scalings else 0.0)
+                - self.scalings_weight * (monitored.scalings / scalings if scalings else 0.0)
             )
         return found

@@ -34,8 +34,8 @@ class PricedSizes(Sizes):
     ) -> PricedSizes:
         """From documents."""
         sizes = Sizes.of(operators, types)
-        price = np.array([each.price / (each.billing_time if per_second else 1.0) for each in sizes.types])
-        most = np.array([np.iinfo(np.int64).max if each.limit is None else each.limit for each in sizes.types])
+        price = np.array([host_type.price / (host_type.billing_time if per_second else 1.0) for host_type in sizes.types])
+        most = np.array([np.iinfo(np.int64).max if host_type.limit is None else host_type.limit for host_type in sizes.types])
         shared = (sizes.operators, sizes.types, sizes.resources, sizes.needs, sizes.capacity, sizes.limit, sizes.room)
         return cls(*shared, price, most)
 
@@ -88,10 +88,10 @@ class Packing:
 
     def __init__(self, sizes: PricedSizes, hosts: Sequence[Host] = ()) -> None:
         self.sizes = sizes
-        kinds = {each.name: index for index, each in enumerate(sizes.types)}
+        kinds = {host_type.name: index for index, host_type in enumerate(sizes.types)}
         self.hosts = list(hosts)
         self.type = np.array([kinds[host.type] for host in hosts], np.int64)
-        counts = [[host.instances.get(each.name, 0) for each in sizes.operators] for host in hosts]
+        counts = [[host.instances.get(operator.name, 0) for operator in sizes.operators] for host in hosts]
         self.counts = np.array(counts, np.int64).reshape(len(hosts), len(sizes.operators))
         self._last = 0
 
@@ -163,7 +163,7 @@ class Packing:
 
     def decided(self) -> tuple[Host, ...]:
         """The hosts as documents; images of those that were there are kept."""
-        names = [each.name for each in self.sizes.operators]
+        names = [operator.name for operator in self.sizes.operators]
         return tuple(
             host.replace(instances={name: count for name, count in zip(names, row, strict=True) if count})
             for host, row in zip(self.hosts, self.counts.tolist(), strict=True)

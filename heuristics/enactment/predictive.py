@@ -10,11 +10,10 @@ import numpy as np
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import HostType, fits
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
-from edrp.heuristics.enactment.forecast import DemandHistory, Paths, PathSettings, paths
-from edrp.heuristics.enactment.predictive_filling import fill, supported
+from edrp.heuristics.enactment.demand_paths import DemandHistory, Paths, PathSettings, paths
+from edrp.heuristics.enactment.predictive_filling import fill, supported, vacated
 from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
 from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
-from edrp.heuristics.enactment.predictive_release import vacated
 from edrp.heuristics.enactment.predictive_targets import TAIL, targets
 
 FEWEST_ROUNDS = 10
@@ -143,7 +142,7 @@ class PredictivePolicy:
         """What to do now."""
         p = self._parameters
         history = self._learned(state)
-        seen = outlook(state, history, np.array([each.occupied for each in self._estimates]), p.utilisation, p.drain_time)
+        seen = outlook(state, history, np.array([estimate.occupied for estimate in self._estimates]), p.utilisation, p.drain_time)
         found = paths(seen.loads, self._rounds(seen, state.interval), state.interval, self._settings)
         tentative = self._with_hosts(TentativeState(state), seen, found)
         ready = [name for name in tentative.hosts if name in state.hosts and state.hosts[name].ready]
@@ -158,15 +157,15 @@ class PredictivePolicy:
         p = self._parameters
         if self._history is None:
             self._history = DemandHistory(state, max(2, int(p.memory / state.interval)))
-            objectives = [each.operator.processing_duration for each in state.operators.values()]
+            objectives = [monitored.operator.processing_duration for monitored in state.operators.values()]
             if p.estimate == "busy":
-                self._estimates = [BusyEstimate(each, p.prior_items, p.forgetting) for each in objectives]
+                self._estimates = [BusyEstimate(objective, p.prior_items, p.forgetting) for objective in objectives]
             else:
-                self._estimates = [QueueEstimate(each, p.ease) for each in objectives]
+                self._estimates = [QueueEstimate(objective, p.ease) for objective in objectives]
         else:
             self._history.learn(state)
-            for estimate, each in zip(self._estimates, state.operators.values(), strict=True):
-                estimate.learn(each, state.interval)
+            for estimate, monitored in zip(self._estimates, state.operators.values(), strict=True):
+                estimate.learn(monitored, state.interval)
         return self._history
 
     def _rounds(self, seen: Outlook, interval: float) -> int:
@@ -198,10 +197,10 @@ class PredictivePolicy:
         types = [tentative.type(name) for name in held] + [kind] * _available(tentative, kind, int(np.ceil(1.5 * top)) + 2)
         if not types:
             return 0
-        sizes = np.vstack([np.zeros(seen.flow.need.shape[1]), *(seen.size(each) for each in types)])
+        sizes = np.vstack([np.zeros(seen.flow.need.shape[1]), *(seen.size(host_type) for host_type in types)])
         room = sizes.cumsum(axis=0) * (1.0 - seen.left_over)
         support = seen.load * supported(seen.flow, seen.busy, room, 2.0 * max(top / seen.load, 1.0))
-        prices = np.array([each.price / each.billing_time * interval for each in types])
+        prices = np.array([host_type.price / host_type.billing_time * interval for host_type in types])
         costs = Costs(
             rounds=ahead,
             lag=1 + max(1, round((sum(kind.start_up) / 2 + p.serving_time) / interval)),
@@ -228,7 +227,7 @@ def _available(tentative: TentativeState, host_type: HostType, wanted: int) -> i
     """Hosts of a type that may be leased still, as far as they are wanted."""
     if host_type.limit is None:
         return wanted
-    leased = sum(each.type.name == host_type.name for each in tentative.state.hosts.values())
+    leased = sum(host.type.name == host_type.name for host in tentative.state.hosts.values())
     return max(0, min(wanted, host_type.limit - leased))
 
 
@@ -238,8 +237,12 @@ def _covered(tentative: TentativeState, seen: Outlook) -> TentativeState:
         operator = tentative.state.operators[name].operator
         if tentative.instances(name) >= busy or fits(operator, seen.host_type):
             continue
-        able = [each for each in tentative.state.host_types.values() if fits(operator, each) and _available(tentative, each, 1)]
+        able = [
+            host_type
+            for host_type in tentative.state.host_types.values()
+            if fits(operator, host_type) and _available(tentative, host_type, 1)
+        ]
         if able:
-            host = tentative.lease(min(able, key=lambda each: each.price / each.billing_time).name)
+            host = tentative.lease(min(able, key=lambda host_type: host_type.price / host_type.billing_time).name)
             fill(tentative, {name: max(busy, 1.0)}, [host])
     return tentative

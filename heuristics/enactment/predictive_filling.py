@@ -1,4 +1,4 @@
-"""Instances on hosts: to every operator its share of the room."""
+"""Instances on hosts: to every operator its share of the room, also when a host is given back."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def supported(flow: Flow, busy: Floats, room: Floats, largest: float) -> Floats:
     [0.0, 0.5, 1.0, 2.0]
     """
     most = np.minimum(flow.most, np.maximum(np.ceil(largest * busy), flow.least))
-    multiples = np.concatenate([np.arange(count) / max(each, 1e-9) for count, each in zip(most, busy, strict=True)])
-    multiples[np.concatenate([np.arange(count) < least for count, least in zip(most, flow.least, strict=True)])] = 0.0
+    multiples = np.concatenate([np.arange(count) / max(occupied, 1e-9) for count, occupied in zip(most, busy, strict=True)])
+    multiples[np.concatenate([np.arange(count) < minimum for count, minimum in zip(most, flow.least, strict=True)])] = 0.0
     order = np.argsort(multiples, kind="stable")
     bought = np.repeat(np.arange(len(busy)), most.astype(int))[order]
     taken = flow.need[bought].cumsum(axis=0)
@@ -73,8 +73,8 @@ def fill(tentative: TentativeState, wanted: Mapping[str, float], hosts: list[str
     """
     growing = set(wanted)
     while growing:
-        name = min(sorted(growing), key=lambda each: coverage(tentative, wanted, each))
-        if coverage(tentative, wanted, name) >= MOST_COVERAGE or not _may_grow(tentative, name):
+        name = min(sorted(growing), key=lambda operator: coverage(tentative, wanted, operator))
+        if coverage(tentative, wanted, name) >= MOST_COVERAGE or not tentative.may_grow(name):
             growing.discard(name)
             continue
         host = tightest(tentative, name, hosts)
@@ -91,11 +91,6 @@ def coverage(tentative: TentativeState, wanted: Mapping[str, float], name: str, 
     return (tentative.instances(name) + change) / wanted[name]
 
 
-def spare(tentative: TentativeState, name: str) -> bool:
-    """Whether an operator may lose an instance at all."""
-    return tentative.instances(name) > tentative.state.operators[name].operator.min_instances
-
-
 def tightest(tentative: TentativeState, name: str, hosts: list[str]) -> str | None:
     """Of the hosts with room for an instance, the one that has the image, then the one on which the least is left."""
     fitting = [host for host in hosts if tentative.fits(host, name)]
@@ -105,14 +100,18 @@ def tightest(tentative: TentativeState, name: str, hosts: list[str]) -> str | No
 def make_room(tentative: TentativeState, wanted: Mapping[str, float], name: str, hosts: list[str]) -> bool:
     """Remove instances of operators that have more than this one even without them, until it fits; whether it does."""
     below = coverage(tentative, wanted, name)
-    if not any(spare(tentative, each) and coverage(tentative, wanted, each, -1) > below for each in wanted if each != name):
+    if not any(
+        tentative.may_shrink(operator) and coverage(tentative, wanted, operator, -1) > below
+        for operator in wanted
+        if operator != name
+    ):
         return False
     candidates = tentative.state.operators[name].operator.candidates
     for host in hosts:
         if candidates is None or tentative.type(host).name in candidates:
             removed = _giving_way(tentative, wanted, name, host)
-            for each in removed:
-                tentative.remove(each, host)
+            for operator in removed:
+                tentative.remove(operator, host)
             if removed:
                 return True
     return False
@@ -130,13 +129,13 @@ def _giving_way(tentative: TentativeState, wanted: Mapping[str, float], name: st
     gone = dict.fromkeys(here, 0)
     removed: list[str] = []
     while any(amount > free.get(resource, 0.0) + AMOUNT_SLACK * capacity[resource] for resource, amount in need.items()):
-        after = {each: coverage(tentative, wanted, each, -gone[each] - 1) for each in here if each != name}
+        after = {operator: coverage(tentative, wanted, operator, -gone[operator] - 1) for operator in here if operator != name}
         able = [
-            each
-            for each, share in after.items()
+            operator
+            for operator, share in after.items()
             if share > below
-            and here[each] > gone[each]
-            and tentative.instances(each) - gone[each] > operators[each].operator.min_instances
+            and here[operator] > gone[operator]
+            and tentative.instances(operator) - gone[operator] > operators[operator].operator.min_instances
         ]
         if not able:
             return []
@@ -148,11 +147,44 @@ def _giving_way(tentative: TentativeState, wanted: Mapping[str, float], name: st
     return removed
 
 
-def _may_grow(tentative: TentativeState, name: str) -> bool:
-    most = tentative.state.operators[name].operator.max_instances
-    return most is None or tentative.instances(name) < most
-
-
 def _left(tentative: TentativeState, host: str) -> float:
     capacity = tentative.type(host).capacity
     return sum(amount / capacity[name] for name, amount in tentative.free(host).items() if capacity.get(name))
+
+
+def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], enough: float) -> TentativeState | None:
+    """The tentative state with a host emptied and given back, or None where other hosts cannot take what must go on.
+
+    Parameters
+    ----------
+    tentative
+        Stays as it is.
+    host
+        To be given back.
+    busy
+        By operator: instances that its load occupies, above 0.
+    enough
+        Instances per busy one that an operator shall keep when others of it stop.
+    """
+    plan = TentativeState(tentative.state)
+    for action in tentative.actions:
+        plan.apply(action)
+    hosts = [target for target in plan.hosts if target != host and target in plan.state.hosts and plan.state.hosts[target].ready]
+    while here := plan.on(host):
+        able = [operator for operator in here if plan.may_shrink(operator)]
+        name = max(able, key=lambda operator: coverage(plan, busy, operator, -1), default=None)
+        if name is not None and coverage(plan, busy, name, -1) >= enough:
+            plan.remove(name, host)
+            continue
+        moving = name or next(iter(here))
+        target = tightest(plan, moving, hosts)
+        if target is None and make_room(plan, busy, moving, hosts):
+            target = tightest(plan, moving, hosts)
+        if target is not None:
+            plan.migrate(moving, host, target)
+        elif name is not None:
+            plan.remove(name, host)
+        else:
+            return None
+    plan.release(host)
+    return plan

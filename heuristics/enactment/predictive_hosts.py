@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
-from edrp.heuristics.enactment.forecast import Paths
+from edrp.heuristics.enactment.demand_paths import Paths
 
 
 @dataclass(frozen=True, slots=True)

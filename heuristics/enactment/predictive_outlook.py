@@ -11,7 +11,7 @@ from edrp.core.document import named_resources
 from edrp.enactment.containers import HostType, fits
 from edrp.enactment.state import EnactmentState
 from edrp.enactment.tentative_state import TentativeState
-from edrp.heuristics.enactment.forecast import DemandHistory
+from edrp.heuristics.enactment.demand_paths import DemandHistory
 from edrp.heuristics.enactment.predictive_targets import Flow
 
 STANDING = 2.0
@@ -67,14 +67,14 @@ class Outlook:
 
 def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, utilisation: float, drain_time: float) -> Outlook:
     """The outlook of a round; utilisation and drain time as in the policy's parameters."""
-    operators = [each.operator for each in state.operators.values()]
+    operators = [monitored.operator for monitored in state.operators.values()]
     host_type = _measure(state)
     need = _shares(state, host_type)
     rows = history.rows if len(history.rows) else history.declared[None, :]
     rates = rows[-1] if rows[-1].any() else rows.mean(axis=0)
     busy = rates * occupied
     tight = need[:, np.argmax(busy @ need)] if need.shape[1] else np.zeros(len(busy))
-    queues = np.array([each.queue for each in state.operators.values()], dtype=np.float64)
+    queues = np.array([monitored.queue for monitored in state.operators.values()], dtype=np.float64)
     queues[queues * occupied <= STANDING * np.maximum(busy, 1.0)] = 0.0
     flow = Flow(
         outside=np.maximum(rates - rates @ history.step, 0.0),
@@ -83,8 +83,8 @@ def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, uti
         occupied=np.maximum(occupied, 1e-9),
         order=history.order,
         need=need,
-        least=np.array([float(each.min_instances) for each in operators]),
-        most=np.array([float(each.max_instances or np.inf) for each in operators]),
+        least=np.array([float(operator.min_instances) for operator in operators]),
+        most=np.array([float(operator.max_instances or np.inf) for operator in operators]),
         utilisation=utilisation,
     )
     return Outlook(
@@ -100,17 +100,20 @@ def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, uti
 
 
 def _measure(state: EnactmentState) -> HostType:
-    operators = [each.operator for each in state.operators.values()]
+    operators = [monitored.operator for monitored in state.operators.values()]
     return min(
         state.host_types.values(),
-        key=lambda each: (-sum(fits(operator, each) for operator in operators), each.price / each.billing_time),
+        key=lambda host_type: (
+            -sum(fits(operator, host_type) for operator in operators),
+            host_type.price / host_type.billing_time,
+        ),
     )
 
 
 def _shares(state: EnactmentState, host_type: HostType) -> Floats:
     """(operators, resources): share of a host that an instance takes."""
     capacity = host_type.capacity
-    needs = [named_resources(each.operator.resources) for each in state.operators.values()]
+    needs = [named_resources(monitored.operator.resources) for monitored in state.operators.values()]
     rows = [[need.get(name, 0.0) / amount if amount > 0 else 0.0 for name, amount in capacity.items()] for need in needs]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(capacity))
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from edrp.core.document import named_resources
 from edrp.enactment import Migrate, TentativeState
-from edrp.heuristics.enactment.counts import Utilities, staying
 from edrp.heuristics.enactment.host_selection import best_host, usable
+from edrp.heuristics.enactment.operator_selection import Utilities
 
 ROUNDING = 1e-9
 """Seconds by which times may differ that are meant to be equal."""
@@ -31,7 +31,7 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
         within = max(window * tentative.type(host).billing_time, rounds * state.interval)
         if host in state.hosts and tentative.paid_until(host) - state.time <= within + ROUNDING:
             found.append((sum(tentative.on(host).values()), host))
-    return tuple(host for _, host in sorted(found, key=lambda each: each[0]))
+    return tuple(host for _, host in sorted(found, key=lambda entry: entry[0]))
 
 
 class LeaseEnds:
@@ -90,7 +90,7 @@ def released(
     """
     plan = _copy(tentative)
     _scale_down(plan, host, utilities, share)
-    targets = [each for each in usable(plan, starting=False) if each != host]
+    targets = [target for target in usable(plan, starting=False) if target != host]
     for name in _by_size(plan, host):
         target = best_host(plan, name, targets, cached_factor)
         if target is None:
@@ -109,7 +109,7 @@ def _copy(tentative: TentativeState) -> TentativeState:
 
 def _scale_down(tentative: TentativeState, host: str, utilities: Utilities, share: float) -> None:
     """Remove instances from a host, the most useful loss first, each while its operator can do with one less."""
-    counts = staying(tentative)
+    counts = tentative.counts
     here = tentative.on(host)
     quota = {name: min(count, max(1, int(share * counts[name]))) for name, count in here.items()}
     while True:

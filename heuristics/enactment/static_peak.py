@@ -12,8 +12,8 @@ from pydantic import Field
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host
-from edrp.heuristics.enactment.leases import lease_type, sizes_of
 from edrp.heuristics.enactment.packing import Packing
+from edrp.heuristics.enactment.upscaling import lease_type, sizes_of
 from edrp.placement.application import Stream
 
 ROUNDING = 1e-9
@@ -96,14 +96,14 @@ class StaticPeakPolicy:
 
     def _wanted(self, state: EnactmentState) -> list[int]:
         """Instances of each operator."""
-        operators = tuple(each.operator for each in state.operators.values())
+        operators = tuple(monitored.operator for monitored in state.operators.values())
         streams = tuple(Stream(source=source, target=target) for source, target in state.streams)
         application = ContainerApplication(operators=operators, streams=streams)
         found = []
-        for each in operators:
-            needed = ceil(self._headroom * self._peak * application.load(each.name) * each.occupied - ROUNDING)
-            wanted = max(each.min_instances, needed)
-            found.append(wanted if each.max_instances is None else min(wanted, each.max_instances))
+        for operator in operators:
+            needed = ceil(self._headroom * self._peak * application.load(operator.name) * operator.occupied - ROUNDING)
+            wanted = max(operator.min_instances, needed)
+            found.append(wanted if operator.max_instances is None else min(wanted, operator.max_instances))
         return found
 
 

@@ -8,9 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from edrp.enactment import Action, EnactmentState, TentativeState
-from edrp.heuristics.enactment.counts import at_most, spare, staying
 from edrp.heuristics.enactment.host_selection import usable
-from edrp.heuristics.enactment.leases import lease_cheapest
+from edrp.heuristics.enactment.upscaling import lease_cheapest
 
 Items = Annotated[float, Field(ge=0)]
 
@@ -96,7 +95,7 @@ class ThresholdPolicy:
 
 def place_first_fit(tentative: TentativeState, operator: str, *, starting: bool) -> bool:
     """Place an instance on the first host with room, or on one leased for it; False where there can be none."""
-    if at_most(tentative.state.operators[operator].operator, staying(tentative)[operator]):
+    if not tentative.may_grow(operator):
         return False
     able = (host for host in usable(tentative, starting=starting) if tentative.fits(host, operator))
     host = next(able, None) or lease_cheapest(tentative, operator)
@@ -108,7 +107,7 @@ def place_first_fit(tentative: TentativeState, operator: str, *, starting: bool)
 
 def remove_loneliest(tentative: TentativeState, operator: str) -> None:
     """Remove the instance on the host with the largest free share, the last leased of equals; none that must stay."""
-    if not spare(tentative.state.operators[operator].operator, staying(tentative)[operator]):
+    if not tentative.may_shrink(operator):
         return
     hosts = [host for host in tentative.hosts if tentative.on(host).get(operator)]
     tentative.remove(operator, max(reversed(hosts), key=lambda host: _free_share(tentative, host)))

@@ -1,16 +1,19 @@
-"""When an operator needs an instance more, and where it goes (cost-efficient enactment, Alg. 1 and Fig. 4)."""
+"""When an operator needs an instance more, where it goes, and which host is leased for it (Alg. 1, Fig. 4)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
+from edrp.core.arrays import Ints
 from edrp.core.document import named_resources
 from edrp.enactment import OperatorState, TentativeState
 from edrp.enactment.state import has_room
-from edrp.heuristics.enactment.counts import Utilities, at_most, staying
 from edrp.heuristics.enactment.host_selection import best_host
-from edrp.heuristics.enactment.leases import lease_cheapest
+from edrp.heuristics.enactment.operator_selection import Utilities
+from edrp.heuristics.enactment.packing import PricedSizes
 
 
 def predicted_duration(durations: Sequence[float]) -> float:
@@ -27,7 +30,7 @@ def predicted_duration(durations: Sequence[float]) -> float:
     spread = sum((index - observation_mean) ** 2 for index in range(1, count + 1))
     if not spread:
         return duration_mean
-    slope = sum((index - observation_mean) * (each - duration_mean) for index, each in enumerate(durations, 1)) / spread
+    slope = sum((index - observation_mean) * (duration - duration_mean) for index, duration in enumerate(durations, 1)) / spread
     return duration_mean + slope * (count + 1 - observation_mean)
 
 
@@ -71,7 +74,7 @@ def scale_up(tentative: TentativeState, operator: str, hosts: Sequence[str], uti
     cached_factor
         CF of Alg. 2.
     """
-    if at_most(tentative.state.operators[operator].operator, staying(tentative)[operator]):
+    if not tentative.may_grow(operator):
         return False
     host = best_host(tentative, operator, hosts, cached_factor)
     host = host or make_room(tentative, operator, hosts, utilities)
@@ -91,7 +94,7 @@ def make_room(tentative: TentativeState, operator: str, hosts: Sequence[str], ut
     plans = [(host, plan) for host in hosts if (plan := _losses(tentative, operator, host, utilities)) is not None]
     if not plans:
         return None
-    host, plan = min(plans, key=lambda each: (len(each[1]), -min(utility for _, utility in each[1])))
+    host, plan = min(plans, key=lambda choice: (len(choice[1]), -min(utility for _, utility in choice[1])))
     for name, _ in plan:
         tentative.remove(name, host)
     return host
@@ -103,7 +106,7 @@ def _losses(tentative: TentativeState, operator: str, host: str, utilities: Util
     described, host_type = states[operator].operator, tentative.type(host)
     if described.candidates is not None and host_type.name not in described.candidates:
         return None
-    counts, here, free = staying(tentative), Counter(tentative.on(host)), tentative.free(host)
+    counts, here, free = tentative.counts, Counter(tentative.on(host)), tentative.free(host)
     here[operator] = 0
     found: list[tuple[str, float]] = []
     while not has_room(described, host_type, free):
@@ -117,3 +120,31 @@ def _losses(tentative: TentativeState, operator: str, host: str, utilities: Util
         for resource, amount in named_resources(states[name].operator.resources).items():
             free[resource] = free.get(resource, 0.0) + amount
     return found
+
+
+def sizes_of(tentative: TentativeState) -> PricedSizes:
+    """Operators and host types as arrays; prices are per second, as billing time units (BTU) may differ."""
+    state = tentative.state
+    return PricedSizes.priced(
+        (monitored.operator for monitored in state.operators.values()), state.host_types.values(), per_second=True
+    )
+
+
+def lease_cheapest(tentative: TentativeState, operator: str) -> str | None:
+    """Lease a host of the type with the lowest price per second and instance of the operator; None: no more may be leased."""
+    sizes = sizes_of(tentative)
+    chosen = sizes.cheapest(list(tentative.state.operators).index(operator), _leased(tentative))
+    return None if chosen is None else tentative.lease(sizes.types[chosen].name)
+
+
+def lease_type(tentative: TentativeState, host_type: str) -> str | None:
+    """Lease a host of this type; None where no more may be leased."""
+    limit = tentative.state.host_types[host_type].limit
+    there = int(_leased(tentative)[list(tentative.state.host_types).index(host_type)])
+    return tentative.lease(host_type) if limit is None or there < limit else None
+
+
+def _leased(tentative: TentativeState) -> Ints:
+    """Hosts of each type, those included that have been given back and still work."""
+    types = [tentative.type(host).name for host in dict.fromkeys((*tentative.state.hosts, *tentative.hosts))]
+    return np.array([types.count(name) for name in tentative.state.host_types])

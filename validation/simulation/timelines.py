@@ -1,4 +1,4 @@
-"""What every timeline of a simulated run needs: amounts over time, the unit of the axis, the file."""
+"""Amounts over the time of a simulated run, sampled, and the file that they are written to."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.files import write_whole
-
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-LONG, LONGER = 6 * HOUR, 2 * DAY
-"""Seconds from which an axis counts hours, and days."""
 
 
 def amount_at(time: Floats, spans: Iterable[tuple[float, float | None, float]]) -> Floats:
@@ -45,17 +41,6 @@ def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
     [0, 1, 2, 1]
     """
     return amount_at(time, ((start, end, 1.0) for start, end in spans)).astype(np.int64)
-
-
-def time_unit(duration: float) -> tuple[float, str]:
-    """Seconds of the unit in which an axis of that length counts, and its name.
-
-    >>> time_unit(7200.0), time_unit(86_400.0)
-    ((60.0, 'min'), (3600.0, 'h'))
-    """
-    if duration >= LONGER:
-        return DAY, "days"
-    return (HOUR, "h") if duration >= LONG else (MINUTE, "min")
 
 
 def save_columns(columns: Mapping[str, NDArray[Any]], path: Path) -> None:

@@ -82,7 +82,7 @@ def container_application(shape: Shape, types: tuple[HostType, ...], random: np.
     streams = tuple({"source": f"o{source}", "target": f"o{target}"} for source, target in shape.streams)
     operators[0]["external_rate"] = 1.0
     alone = ContainerApplication(**rounded({"operators": operators, "streams": streams}))
-    busy = sum(alone.load(each.name) * each.occupied for each in alone.operators)
+    busy = sum(alone.load(operator.name) * operator.occupied for operator in alone.operators)
     operators[0]["external_rate"] = shape.operators * random.uniform(*INSTANCES_PER_OPERATOR) / busy
     return ContainerApplication(**rounded({"operators": operators, "streams": streams}))
 
@@ -98,13 +98,15 @@ def running_hosts(
     >>> [host.instances for host in hosts]
     [{'inform-user': 9, 'parse-and-distribute-data': 5}, {'parse-and-distribute-data': 1}]
     """
-    states = {each.name: OperatorState(each, running=0) for each in application.operators}
-    tentative = TentativeState(EnactmentState(0.0, 60.0, states, {}, {each.name: each for each in types}))
+    states = {operator.name: OperatorState(operator, running=0) for operator in application.operators}
+    tentative = TentativeState(EnactmentState(0.0, 60.0, states, {}, {host_type.name: host_type for host_type in types}))
     names = [name for name, count in instances.items() for _ in range(count)]
     for name in [names[index] for index in random.permutation(len(names))]:
-        host = next((each for each in tentative.hosts if tentative.fits(each, name)), None)
+        host = next((host for host in tentative.hosts if tentative.fits(host, name)), None)
         if host is None:
-            suited = [each.name for each in types if each.limit is None and fits(application.by_name[name], each)]
+            suited = [
+                host_type.name for host_type in types if host_type.limit is None and fits(application.by_name[name], host_type)
+            ]
             host = tentative.lease(suited[int(random.integers(len(suited)))])
         tentative.place(name, host)
     return tuple(
@@ -117,7 +119,7 @@ def _figures(random: np.random.Generator, types: tuple[HostType, ...]) -> dict[s
     """Fields of an operator; where only some host types may run it, the first is among them."""
     selectivity = random.uniform(*(AGGREGATING if random.random() < AGGREGATING_SHARE else SELECTIVITIES))
     bound = random.random() < BOUND_SHARE
-    chosen = [types[0].name, *(each.name for each in types[1:] if random.random() < 0.5)]
+    chosen = [types[0].name, *(host_type.name for host_type in types[1:] if random.random() < 0.5)]
     return {
         "processing_duration": _between(DURATIONS, random),
         "occupancy": random.uniform(*OCCUPANCIES),

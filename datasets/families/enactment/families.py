@@ -76,9 +76,9 @@ def _families() -> list[Family]:
                 _snapshot_maker(make),
                 "operators",
                 DEFAULT_OPERATORS,
-                least,
+                smallest,
             )
-            for name, (make, least) in SHAPES.items()
+            for name, (make, smallest) in SHAPES.items()
         ),
     ]
     return [*snapshots, *_over_time("leasing", _leasing), *_over_time("enactment-scenario", _scenario)]
@@ -123,13 +123,16 @@ def _snapshot(world: World, load: float, random: np.random.Generator) -> Enactme
     queues = _queues(application, load, random)
     running = random.random() < RUNNING_SHARE
     earlier = load * float(random.uniform(*EARLIER_LOADS))
-    counts = {each.name: fewest_instances(each, earlier * application.load(each.name), 1.0) for each in application.operators}
+    counts = {
+        operator.name: fewest_instances(operator, earlier * application.load(operator.name), 1.0)
+        for operator in application.operators
+    }
     operators = [
-        {**each.model_dump(), "external_rate": load * each.external_rate}  # rates of a snapshot are those of the moment
-        for each in application.operators
+        {**operator.model_dump(), "external_rate": load * operator.external_rate}  # rates of a snapshot are those of the moment
+        for operator in application.operators
     ]
     return EnactmentProblem(
-        application=rounded({"operators": operators, "streams": [each.model_dump() for each in application.streams]}),
+        application=rounded({"operators": operators, "streams": [stream.model_dump() for stream in application.streams]}),
         host_types=types,
         queues=queues,
         utilisation=UTILISATIONS[int(random.integers(len(UTILISATIONS)))],
@@ -200,8 +203,8 @@ def _queues(application: ContainerApplication, load: float, random: np.random.Ge
     waiting = random.random(len(application.operators)) < QUEUED_SHARE
     items = random.exponential(QUEUED_SECONDS, len(application.operators))
     found = {
-        each.name: float(round(seconds * load * application.load(each.name)))
-        for each, queued, seconds in zip(application.operators, waiting, items, strict=True)
+        operator.name: float(round(seconds * load * application.load(operator.name)))
+        for operator, queued, seconds in zip(application.operators, waiting, items, strict=True)
         if queued
     }
     return {name: rounded(count) for name, count in found.items() if count}

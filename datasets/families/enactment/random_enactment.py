@@ -52,7 +52,7 @@ def random_enactment_problem(
     names = [f"h{k}" for k in range(random.integers(types[0], types[1] + 1))]
     application = _application(random, int(random.integers(operators[0], operators[1] + 1)), names, resources)
     limited = 1.0 if weights.get("host_cost") == 0.0 else 0.3
-    queues = {each["name"]: float(random.integers(0, 40)) for each in application["operators"] if random.random() < 0.5}
+    queues = {operator["name"]: float(random.integers(0, 40)) for operator in application["operators"] if random.random() < 0.5}
     return EnactmentProblem(
         application=application,
         host_types=_host_types(random, names, resources, limited),
@@ -90,8 +90,8 @@ def random_leasing_problem(
     names = [f"h{k}" for k in range(random.integers(types[0], types[1] + 1))]
     application = _application(random, int(random.integers(operators[0], operators[1] + 1)), names, resources)
     host_types = _host_types(random, names, resources, limited=0.4)
-    for each in host_types:
-        each["billing_time"] = 60.0 * int(random.integers(1, 4))
+    for host_type in host_types:
+        host_type["billing_time"] = 60.0 * int(random.integers(1, 4))
     count = int(random.integers(periods[0], periods[1] + 1))
     leased = [
         {"name": f"mine-{i}", "type": str(random.choice(names)), "paid_periods": int(random.integers(0, count + 2))}
@@ -102,7 +102,9 @@ def random_leasing_problem(
         host_types=host_types,
         period=60.0,
         forecast=random.choice([0.0, 0.5, 1.0, 1.3], count).tolist(),
-        queues={each["name"]: float(random.integers(0, 60)) for each in application["operators"] if random.random() < 0.5},
+        queues={
+            operator["name"]: float(random.integers(0, 60)) for operator in application["operators"] if random.random() < 0.5
+        },
         utilisation=UTILISATIONS[random.integers(len(UTILISATIONS))],
         penalty=float(random.choice([0.0, 1e-4, 0.01, 0.05])),
         leased=leased,

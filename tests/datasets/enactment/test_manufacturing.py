@@ -52,7 +52,7 @@ def test_were_the_whole_duration_occupied_the_figures_could_not_be():
 
     def at_peak(occupancy):
         application = manufacturing_application(8, occupancy=occupancy)
-        return sum(application.load(each.name) * each.occupied for each in application.operators)
+        return sum(application.load(operator.name) * operator.occupied for operator in application.operators)
 
     assert at_peak(1.0) > 250
     assert 50 < at_peak(0.2) < 70
@@ -120,7 +120,7 @@ def test_walks_are_drawn_from_the_seed_and_differ():
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("duration", [100, 600, 4321])
 def test_a_shorter_run_is_the_beginning_of_a_longer_one(pattern, duration):
-    short, long = (manufacturing_scenario(pattern, seed=2, duration=each) for each in (duration, 9000))
+    short, long = (manufacturing_scenario(pattern, seed=2, duration=seconds) for seconds in (duration, 9000))
     assert short.duration == duration
     times = np.arange(0.5, duration, 1.0)
     assert [load_at(short, time) for time in times] == [load_at(long, time) for time in times]
@@ -136,7 +136,7 @@ def test_snapshots_say_what_waits():
     problem = manufacturing_snapshot(2, queues={"inform-user": 1000}, utilisation=0.5)
     load = problem.application.load
     assert problem.expected_violations("inform-user", 1) == pytest.approx(1000 + 60 * load("inform-user") - 600)
-    fewest = {each.name: math.ceil(2 * load(each.name) * each.occupied) for each in problem.application.operators}
+    fewest = {operator.name: math.ceil(2 * load(operator.name) * operator.occupied) for operator in problem.application.operators}
     assert problem.minimum_instances == fewest
 
 

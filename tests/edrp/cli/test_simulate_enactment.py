@@ -153,7 +153,7 @@ def test_without_matplotlib_all_but_the_figure_is_written(run, tmp_path, monkeyp
 
 def test_a_timeline_counts_what_there_was(scenario, solution):
     line = timeline(scenario, solution.run)
-    lease_seconds = sum((scenario.duration if each.end is None else each.end) - each.start for each in solution.run.leases)
+    lease_seconds = sum((scenario.duration if lease.end is None else lease.end) - lease.start for lease in solution.run.leases)
     # Samples every 15 s against exact times: each lease and instance is at most one sample off.
     assert line.hosts[:-1].sum() * 15 == pytest.approx(lease_seconds, abs=15 * len(solution.run.leases))
     mean = solution.metrics["mean_instances"]

@@ -220,7 +220,7 @@ class TestScenario:
 class TestDraft:
     def state(self) -> EnactmentState:
         problem = snapshot()
-        operators = {each.name: OperatorState(each, running=2) for each in problem.application.operators}
+        operators = {operator.name: OperatorState(operator, running=2) for operator in problem.application.operators}
         hosts = {
             "a": HostState("a", problem.types["small"], instances={"filter": 2}),
             "b": HostState("b", problem.types["large"], instances={"inform": 2}),
@@ -231,7 +231,7 @@ class TestDraft:
         operators = [{**FILTER, "max_instances": 2}, {**INFORM, "min_instances": 2}]
         problem = snapshot(application={**APPLICATION, "operators": operators})
         state = self.state()
-        limited = {each.name: OperatorState(each, running=2) for each in problem.application.operators}
+        limited = {operator.name: OperatorState(operator, running=2) for operator in problem.application.operators}
         tentative = TentativeState(EnactmentState(60.0, 60.0, limited, state.hosts, state.host_types))
         with pytest.raises(PolicyError, match="filter may have 2 instances, and has 2"):
             tentative.place("filter", "b")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from edrp.backends import solve_program
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
-from edrp.enactment.leases import cheapest_leases, hosts_needed, plan_leases
+from edrp.enactment.lease_plan import cheapest_leases, hosts_needed, plan_leases
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation

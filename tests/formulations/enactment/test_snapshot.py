@@ -12,10 +12,9 @@ from edrp.datasets.families.enactment.random_enactment import random_enactment_p
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.compositions import area_bound, compositions
-from edrp.formulations.enactment.packing import pack
+from edrp.formulations.enactment.packing import pack, pack_by_swaps
 from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.enactment.snapshot_arrays import enactment_tables
-from edrp.formulations.enactment.swaps import pack_by_swaps
 from edrp.formulations.formulation import solve_formulation
 from edrp.validation.oracles.enactment.check_problems import EnactmentCheckProblems
 from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
@@ -139,7 +138,7 @@ def test_area_bound_is_tight_where_nothing_is_cut() -> None:
         application={"operators": [{"name": "half", "processing_duration": 1.0, "external_rate": 4.0, "resources": {"cpu": 2}}]}
     )
     assert area_bound(exact) == pytest.approx(solved(exact).objective) == 2.0
-    hosts = [{**each.model_dump(), "limit": 1} for each in exact.host_types]
+    hosts = [{**host_type.model_dump(), "limit": 1} for host_type in exact.host_types]
     rates = {"operators": [{"name": "half", "processing_duration": 1.0, "external_rate": 6.0, "resources": {"cpu": 2}}]}
     assert math.isinf(area_bound(exact.replace(host_types=hosts, application=rates)))
 
@@ -179,7 +178,9 @@ def test_swaps_pack_what_best_fit_cannot() -> None:
     assert pack_by_swaps(tables.sizes, np.array([1, 4, 2]), [0, 0, 0]) is None
     mixed = enactment_tables(
         two_sizes(
-            host_types=[{**each.model_dump(), "resources": {"cpu": 4 - i}} for i, each in enumerate(two_sizes().host_types)]
+            host_types=[
+                {**host_type.model_dump(), "resources": {"cpu": 4 - i}} for i, host_type in enumerate(two_sizes().host_types)
+            ]
         )
     )
     both = pack_by_swaps(mixed.sizes, np.array([2, 2]), [0, 1, 0])

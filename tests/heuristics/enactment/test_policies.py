@@ -55,10 +55,11 @@ def host(name: str, instances: dict[str, int], **fields: Any) -> HostState:
 def state_of(*hosts: HostState, time: float = 60.0, **operators: OperatorState) -> EnactmentState:
     """A state in which operators run as many instances as the hosts show."""
     counted = {
-        name: replace(each, running=sum(place.instances.get(name, 0) for place in hosts)) for name, each in operators.items()
+        name: replace(operator, running=sum(host.instances.get(name, 0) for host in hosts))
+        for name, operator in operators.items()
     }
-    types = {place.type.name: place.type for place in hosts} or {"small": SMALL}
-    return EnactmentState(time, 60.0, counted, {place.name: place for place in hosts}, types)
+    types = {host.type.name: host.type for host in hosts} or {"small": SMALL}
+    return EnactmentState(time, 60.0, counted, {host.name: host for host in hosts}, types)
 
 
 def acts(policy: Policy, state: EnactmentState) -> list[str]:
@@ -185,7 +186,7 @@ def test_nothing_is_scaled_down_in_vain() -> None:
 def test_what_was_scaled_up_is_not_scaled_down_for_a_while() -> None:
     policy = BtuPolicy(BtuParameters(shared_cooldown=False))
     a, b = (OperatorState(operator(name)) for name in "ab")
-    late_a, late_b = (replace(each, queue=100, durations=LATE) for each in (a, b))
+    late_a, late_b = (replace(monitored, queue=100, durations=LATE) for monitored in (a, b))
     assert acts(policy, state_of(host("h", {"a": 2, "b": 1}), time=60.0, a=late_a, b=b)) == ["place a on h"]
     full = host("h", {"a": 3, "b": 1})
     assert acts(policy, state_of(full, time=180.0, a=a, b=late_b))[0] == "lease host-2 of type small"
@@ -206,7 +207,9 @@ def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_li
     cheap = HostType(name="cheap", resources={"cpu": 1, "memory": 8}, price=0.5, billing_time=600.0)
     bulk = HostType(name="bulk", resources={"cpu": 8, "memory": 16}, price=12.0, billing_time=3600.0, limit=1)
     late = OperatorState(operator("a"), queue=300, durations=LATE)
-    before = replace(state_of(host("h", {"a": 4}), a=late), host_types={each.name: each for each in (cheap, SMALL, bulk)})
+    before = replace(
+        state_of(host("h", {"a": 4}), a=late), host_types={host_type.name: host_type for host_type in (cheap, SMALL, bulk)}
+    )
     wide = replace(late, operator=operator("a", 3, 6))
     assert acts(BtuPolicy(BtuParameters()), before)[:1] == ["lease host-2 of type small"]  # 0.25 per instance, as much as bulk
     both = acts(BtuPolicy(BtuParameters()), replace(before, operators={"a": wide}))
@@ -232,7 +235,10 @@ def test_hosts_that_start_take_instances_only_where_told_so() -> None:
     assert acts(BtuPolicy(BtuParameters(place_on_starting=True)), starting) == ["place a on new"] * 2
     assert acts(ThresholdPolicy(ThresholdParameters()), starting) == ["place a on new"] * 2
     waiting = acts(BtuPolicy(BtuParameters()), starting)
-    assert [each for each in waiting if each.startswith("lease")] == ["lease host-3 of type small", "lease host-4 of type small"]
+    assert [action for action in waiting if action.startswith("lease")] == [
+        "lease host-3 of type small",
+        "lease host-4 of type small",
+    ]
 
 
 def ending(time: float, paid_until: float = 600.0, billing_time: float = 600.0, **fields: Any) -> EnactmentState:
@@ -353,8 +359,8 @@ def test_ds2_follows_the_streams_past_what_holds_items_back() -> None:
     roomy = replace(state, host_types={"huge": SMALL.replace(name="huge", resources={"cpu": 99, "memory": 198})})
     found = acts(Ds2Policy(Ds2PolicyParameters(utilisation=1.0)), roomy)
     # a: 5 items/s at 0.5 each; b: 10 + 0.5 items/s at 1.5 each
-    assert sum(each.startswith("place a") for each in found) == 9
-    assert sum(each.startswith("place b") for each in found) == 6
+    assert sum(action.startswith("place a") for action in found) == 9
+    assert sum(action.startswith("place b") for action in found) == 6
 
 
 def test_ds2_remembers_the_speed_of_an_operator_that_is_idle_and_leaves_one_alone_that_it_never_saw() -> None:
@@ -386,8 +392,13 @@ def test_the_static_deployment_serves_the_peak_with_headroom_and_never_changes()
     work = OperatorState(operator("a", external_rate=8.0))
     policy = StaticPeakPolicy(StaticPeakParameters(forecast=(1.0, 2.0, 0.5)))
     found = acts(policy, state_of(host("h", {"a": 2}), time=0.0, a=work))
-    assert [each for each in found if each.startswith("lease")] == ["lease host-2 of type small", "lease host-3 of type small"]
-    assert [each.rsplit(" ", 1)[1] for each in found if each.startswith("place")] == ["h"] * 2 + ["host-2"] * 4 + ["host-3"] * 2
+    assert [action for action in found if action.startswith("lease")] == [
+        "lease host-2 of type small",
+        "lease host-3 of type small",
+    ]
+    assert [action.rsplit(" ", 1)[1] for action in found if action.startswith("place")] == ["h"] * 2 + ["host-2"] * 4 + [
+        "host-3"
+    ] * 2
     assert acts(policy, state_of(host("h", {"a": 2}), a=replace(work, queue=999))) == []
 
 
@@ -396,7 +407,7 @@ def test_the_static_deployment_follows_the_streams_and_keeps_to_the_most_instanc
     b, c = OperatorState(operator("b", min_instances=2)), OperatorState(operator("c", external_rate=40.0, max_instances=3))
     state = replace(state_of(host("h", {}), time=0.0, a=a, b=b, c=c), streams=(("a", "b"),))
     found = acts(StaticPeakPolicy(StaticPeakParameters(peak=1.0, headroom=1.0)), state)
-    assert [sum(each.startswith(f"place {name}") for each in found) for name in "abc"] == [2, 2, 3]
+    assert [sum(action.startswith(f"place {name}") for action in found) for name in "abc"] == [2, 2, 3]
 
 
 def test_the_static_deployment_must_know_its_peak() -> None:
@@ -427,7 +438,7 @@ def states(draw: st.DrawFn) -> EnactmentState:
     }
     time = 60.0 * draw(st.integers(0, 40))
     tentative = TentativeState(
-        EnactmentState(time, 60.0, {name: OperatorState(each, running=0) for name, each in work.items()}, {}, types)
+        EnactmentState(time, 60.0, {name: OperatorState(described, running=0) for name, described in work.items()}, {}, types)
     )
     for kind in ("small", *draw(st.lists(st.sampled_from(["wide", "small"]), max_size=2))):
         leased = tentative.lease(kind)
@@ -444,8 +455,8 @@ def states(draw: st.DrawFn) -> EnactmentState:
         )
     monitored = {
         name: OperatorState(
-            each,
-            running=sum(place.instances.get(name, 0) for place in hosts.values()),
+            described,
+            running=sum(host.instances.get(name, 0) for host in hosts.values()),
             queue=draw(st.sampled_from([0, 1, 60, 400])),
             durations=tuple(draw(st.lists(st.floats(0.0, 5.0), max_size=6))),
             arrivals=draw(st.integers(0, 1000)),
@@ -453,7 +464,7 @@ def states(draw: st.DrawFn) -> EnactmentState:
             busy=draw(st.floats(0.0, 200.0)),
             scalings=draw(st.integers(0, 5)),
         )
-        for name, each in work.items()
+        for name, described in work.items()
     }
     return EnactmentState(time, 60.0, monitored, hosts, types, (("a", "b"),))
 
@@ -468,7 +479,7 @@ def left_after(state: EnactmentState, actions: tuple[Action, ...]) -> dict[str, 
     tentative = TentativeState(state)
     for action in actions:
         tentative.apply(action)
-    return {name: sum(tentative.on(each).get(name, 0) for each in tentative.hosts) for name in state.operators}
+    return {name: sum(tentative.on(host).get(name, 0) for host in tentative.hosts) for name in state.operators}
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -479,12 +490,12 @@ def test_whatever_the_state_what_a_policy_asks_for_can_be_done(name: str, state:
     before = left_after(state, ())
     actions = kind(defaults(name)).observe(state)
     after = left_after(state, actions)
-    for operator_name, each in state.operators.items():
+    for operator_name, monitored in state.operators.items():
         assert after[operator_name] >= min(1, before[operator_name])
-        most = each.operator.max_instances
+        most = monitored.operator.max_instances
         assert most is None or after[operator_name] <= max(most, before[operator_name])
     fresh = {action.host for action in actions if isinstance(action, Lease)}
     assert fresh.isdisjoint(state.hosts)
     touched = [action.host for action in actions if isinstance(action, Release | Place | Remove)]
     touched += [action.target for action in actions if isinstance(action, Migrate)]
-    assert not {each for each in touched if each in state.hosts and state.hosts[each].releasing}
+    assert not {touched_host for touched_host in touched if touched_host in state.hosts and state.hosts[touched_host].releasing}

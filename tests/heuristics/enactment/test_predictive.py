@@ -19,7 +19,7 @@ from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import BtuParameters, BtuPolicy
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
-from edrp.heuristics.enactment.forecast import DemandHistory, PathSettings, paths
+from edrp.heuristics.enactment.demand_paths import DemandHistory, PathSettings, paths
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
 from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
 from edrp.heuristics.enactment.predictive_targets import Flow, targets
@@ -107,7 +107,7 @@ def test_the_declared_occupancy_is_not_looked_at() -> None:
         actions = policy.observe(alone(OperatorState(work, 4, 0, 900, (), 2000, 1200, 230.0), time=60.0))
         outcomes.append([str(action) for action in actions])
     assert outcomes[0] == outcomes[1]
-    assert any(each.startswith("lease") for each in outcomes[0])
+    assert any(action.startswith("lease") for action in outcomes[0])
 
 
 def test_a_surge_reaches_all_operators_behind_it_in_the_same_round() -> None:
@@ -164,13 +164,13 @@ def test_more_hosts_are_worth_it_the_sooner_and_the_surer_the_surge() -> None:
 def test_in_an_overload_few_items_are_late_not_all() -> None:
     """Room for four fifths of the load: shared evenly every operator is late, so the one that needs most per item waits."""
     application = manufacturing_application(8)
-    names = [each.name for each in application.operators]
+    names = [operator.name for operator in application.operators]
     step = np.zeros((9, 9))
     for stream in application.streams:
         step[names.index(stream.source), names.index(stream.target)] = application.by_name[stream.source].selectivity
-    occupied = np.array([each.occupied for each in application.operators])
+    occupied = np.array([operator.occupied for operator in application.operators])
     flow = Flow(
-        outside=np.array([each.external_rate for each in application.operators]),
+        outside=np.array([operator.external_rate for operator in application.operators]),
         step=step,
         draining=np.zeros(9),
         occupied=occupied,
@@ -234,8 +234,8 @@ def test_no_load_at_all_holds_one_host() -> None:
     idle = OperatorState(operator("work"), 2)
     policy.observe(alone(idle, hosts=2, paid_until=120.0))
     asked = [str(action) for action in policy.observe(alone(idle, time=60.0, hosts=2, paid_until=120.0))]
-    assert sum(each.startswith("release") for each in asked) == 1
-    assert not any(each.startswith("lease") for each in asked)
+    assert sum(action.startswith("release") for action in asked) == 1
+    assert not any(action.startswith("lease") for action in asked)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,9 @@ def worlds(draw: st.DrawFn) -> list[EnactmentState]:
     rounds = []
     for index in range(draw(st.integers(1, 3))):
         time = 60.0 * index
-        tentative = TentativeState(EnactmentState(time, 60.0, {n: OperatorState(each, 0) for n, each in work.items()}, {}, types))
+        tentative = TentativeState(
+            EnactmentState(time, 60.0, {n: OperatorState(described, 0) for n, described in work.items()}, {}, types)
+        )
         for kind in ("a", *draw(st.lists(st.just("b"), max_size=2))):
             leased = tentative.lease(kind)
             for name in draw(st.lists(st.sampled_from(names), max_size=5)):
@@ -295,14 +297,14 @@ def worlds(draw: st.DrawFn) -> list[EnactmentState]:
         }
         monitored = {
             name: OperatorState(
-                each,
-                running=sum(place.instances.get(name, 0) for place in hosts.values()),
+                described,
+                running=sum(host.instances.get(name, 0) for host in hosts.values()),
                 queue=draw(st.sampled_from([0, 3, 5000])),
                 arrivals=draw(st.integers(0, 3000)),
                 begun=draw(st.integers(0, 3000)),
                 busy=draw(st.floats(0.0, 500.0)),
             )
-            for name, each in work.items()
+            for name, described in work.items()
         }
         rounds.append(EnactmentState(time, 60.0, monitored, hosts, types, streams, leases=len(hosts)))
     return rounds
@@ -316,7 +318,7 @@ def test_whatever_it_sees_what_it_asks_for_can_be_done(rounds: list[EnactmentSta
         tentative = TentativeState(state)
         for action in policy.observe(state):
             tentative.apply(action)
-        for name, each in state.operators.items():
-            least = min(each.instances, each.operator.min_instances)
-            most = max(each.instances, each.operator.max_instances or 100_000)
+        for name, monitored in state.operators.items():
+            least = min(monitored.instances, monitored.operator.min_instances)
+            most = max(monitored.instances, monitored.operator.max_instances or 100_000)
             assert least <= tentative.instances(name) <= most

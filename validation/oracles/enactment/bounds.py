@@ -31,7 +31,7 @@ from edrp.core.program import Linear, Program
 from edrp.enactment.run_metrics import LEVELS
 from edrp.enactment.scenario import EnactmentScenario, Level
 from edrp.enactment.sizes import Sizes
-from edrp.formulations.enactment.leasing_rows import covering
+from edrp.formulations.enactment.leasing_area import covering
 
 LOADS = 200
 """Loads that are told apart between none and the largest: a round's items are rounded down, which only lowers costs."""
@@ -92,14 +92,14 @@ def clairvoyant_bound(
     """
     world = _World.of(scenario, level or scenario.objective_level, all_in_time)
     penalties = _Penalties(world)
-    choices = [penalties.choices(*each) for each in world.rounds]
+    choices = [penalties.choices(*load) for load in world.rounds]
     periods, kinds = len(choices), world.unit.size
     program = Program()
     bought = program.add_columns("bought", (kinds, periods), integer=True)
-    hosts = np.concatenate([each for each, _ in choices])
-    costs = np.concatenate([each for _, each in choices])
+    hosts = np.concatenate([alternatives for alternatives, _ in choices])
+    costs = np.concatenate([penalty for _, penalty in choices])
     chosen = program.add_columns("chosen", costs.size, upper=1.0, integer=True)
-    period = np.repeat(np.arange(periods), [len(each) for _, each in choices])
+    period = np.repeat(np.arange(periods), [len(penalty) for _, penalty in choices])
     program.add_rows("one", periods, [(period, chosen, 1.0)], lower=1.0, upper=1.0)
     covered, begins = covering(world.unit, periods)
     columns = np.arange(kinds)[:, None] * periods + period
@@ -157,13 +157,13 @@ class _World:
         largest = sizes.capacity.max(axis=0, initial=0.0)
         return cls(
             sizes=sizes,
-            price=np.array([each.price for each in scenario.host_types]),
+            price=np.array([host_type.price for host_type in scenario.host_types]),
             unit=np.array([math.ceil(t.billing_time / scenario.provisioning_interval - 1e-9) for t in scenario.host_types]),
             rounds=tuple(_rounds(scenario)),
-            potential=passed_on @ [each.external_rate for each in application.operators],
+            potential=passed_on @ [operator.external_rate for operator in application.operators],
             passed_on=passed_on,
             reach=reach,
-            occupied=np.array([each.occupied for each in application.operators]),
+            occupied=np.array([operator.occupied for operator in application.operators]),
             slow=slow,
             penalty=scenario.penalty,
             initial_hosts=max(1.0, float(np.ceil((initial / np.where(largest > 0, largest, 1.0)).max(initial=0.0) - 1e-9))),
@@ -209,7 +209,7 @@ class _Penalties:
             sizes = self._world.sizes
             alone = [self._enough(kind, key) for kind in range(len(sizes.types))]
             hosts = np.array(list(product(*(range(count + 1) for count in alone))), np.int64)
-            costs = np.array([self._penalty(each @ sizes.capacity, key) if each.any() else math.inf for each in hosts])
+            costs = np.array([self._penalty(counts @ sizes.capacity, key) if counts.any() else math.inf for counts in hosts])
             useful = np.isfinite(costs)
             self._listed[key] = hosts[useful], costs[useful]
         return self._listed[key]

@@ -51,9 +51,9 @@ class _Search:
         problem = self.problem
         self.operators = problem.application.operators
         self.periods = len(problem.forecast)
-        self.pairs = [(each.name, period) for period in range(self.periods) for each in problem.host_types]
-        self.useful = {each.name: self._useful(each.name) for each in self.operators}
-        self.contents = [list(contents_of(self.operators, each, self.useful)) for each in problem.host_types]
+        self.pairs = [(host_type.name, period) for period in range(self.periods) for host_type in problem.host_types]
+        self.useful = {operator.name: self._useful(operator.name) for operator in self.operators}
+        self.contents = [list(contents_of(self.operators, host_type, self.useful)) for host_type in problem.host_types]
 
     def buy(self, depth: int, price: float) -> None:
         """Try all numbers of units of the next pair."""
@@ -77,7 +77,7 @@ class _Search:
 
     def _useful(self, name: str) -> int:
         """Instances that serve in one period all that ever arrives."""
-        fewest = max(each[name] for each in self.problem.minimum_instances)
+        fewest = max(counts[name] for counts in self.problem.minimum_instances)
         if not self.problem.penalty:
             return fewest
         total = self._items(name) * self.problem.application.by_name[name].occupied / self.problem.period
@@ -90,25 +90,25 @@ class _Search:
 
     def _leased(self, period: int) -> Counts:
         counts = []
-        for each in self.problem.host_types:
-            length = self.problem.unit_periods(each.name)
-            paid = sum(host.type == each.name and host.paid_periods > period for host in self.problem.leased)
+        for host_type in self.problem.host_types:
+            length = self.problem.unit_periods(host_type.name)
+            paid = sum(host.type == host_type.name and host.paid_periods > period for host in self.problem.leased)
             begins = range(max(0, period - length + 1), period + 1)
-            counts.append(paid + sum(self.bought.get((each.name, begin), 0) for begin in begins))
+            counts.append(paid + sum(self.bought.get((host_type.name, begin), 0) for begin in begins))
         return tuple(counts)
 
     def _possible(self, period: int) -> bool:
         """Whether the hosts of a period keep to the limits and hold the fewest instances."""
         leased = self._leased(period)
-        limits = [each.limit for each in self.problem.host_types]
+        limits = [host_type.limit for host_type in self.problem.host_types]
         if any(limit is not None and count > limit for count, limit in zip(leased, limits, strict=True)):
             return False
         return any(True for _ in self._choices(period, leased))
 
     def _choices(self, period: int, leased: Counts) -> Iterator[Counts]:
         fewest = self.problem.minimum_instances[period].values()
-        allowed = [math.inf if each.max_instances is None else each.max_instances for each in self.operators]
-        if any(few > most for few, most in zip(fewest, allowed, strict=True)):
+        allowed = [math.inf if operator.max_instances is None else operator.max_instances for operator in self.operators]
+        if any(few > limit for few, limit in zip(fewest, allowed, strict=True)):
             return
         for counts in self._packings(leased):
             if all(count >= few for count, few in zip(counts, fewest, strict=True)):
@@ -117,19 +117,19 @@ class _Search:
     def _packings(self, leased: Counts) -> list[Counts]:
         """Numbers of instances that fit into hosts and are not exceeded throughout, none above what is useful or allowed."""
         if leased not in self.packings:
-            most = [min(self.useful[each.name], each.max_instances or math.inf) for each in self.operators]
+            most = [min(self.useful[operator.name], operator.max_instances or math.inf) for operator in self.operators]
             reached: set[Counts] = {(0,) * len(most)}
             for kind, hosts in enumerate(leased):
                 for _ in range(hosts):
                     sums = (zip(a, b, most, strict=True) for a in reached for b in self.contents[kind])
-                    reached = {tuple(int(min(x + y, top)) for x, y, top in each) for each in sums}
+                    reached = {tuple(int(min(x + y, top)) for x, y, top in pairs) for pairs in sums}
             exceeded = (any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in reached) for a in reached)
             self.packings[leased] = [counts for counts, worse in zip(reached, exceeded, strict=True) if not worse]
         return self.packings[leased]
 
     def _settle(self, price: float) -> None:
         """Try all numbers of instances, period by period."""
-        left = [tuple(self.problem.queues.get(each.name, 0.0) for each in self.operators)]
+        left = [tuple(self.problem.queues.get(operator.name, 0.0) for operator in self.operators)]
         values = {left[0]: price}
         for period in range(self.periods):
             following: dict[tuple[float, ...], float] = {}
@@ -144,6 +144,6 @@ class _Search:
 
     def _after(self, period: int, waiting: tuple[float, ...], counts: Counts) -> tuple[float, ...]:
         length, load = self.problem.period, self.problem.application.load
-        arriving = (load(each.name) * self.problem.forecast[period] * length for each in self.operators)
+        arriving = (load(operator.name) * self.problem.forecast[period] * length for operator in self.operators)
         rows = zip(waiting, arriving, counts, self.operators, strict=True)
-        return tuple(max(0.0, queue + items - count * length / each.occupied) for queue, items, count, each in rows)
+        return tuple(max(0.0, queue + items - count * length / operator.occupied) for queue, items, count, operator in rows)

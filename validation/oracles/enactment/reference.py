@@ -12,9 +12,8 @@ from typing import Any, Literal
 from edrp.enactment import Action, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove, TentativeState
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.oracles.enactment.reference_hosts import ReferenceHost, ReferenceInstance
-from edrp.validation.oracles.enactment.reference_queues import ReferenceQueue
-from edrp.validation.oracles.enactment.reference_stage import Stage
+from edrp.validation.oracles.enactment.reference_clock import ReferenceClock
+from edrp.validation.oracles.enactment.reference_parts import ReferenceHost, ReferenceInstance, ReferenceQueue
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.random_streams import Stall
 from edrp.validation.simulation.enactment.rounds import rounds
@@ -46,31 +45,31 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
     >>> simulate_reference(scenario, Idle(), seed=1) == simulate(scenario, Idle(), seed=1)
     True
     """
-    world = _World(Stage(scenario, seed, record), policy)
-    world.stage.clock.run(until=scenario.duration)
+    world = _World(ReferenceClock(scenario, seed, record), policy)
+    world.clock.environment.run(until=scenario.duration)
     return world.document()
 
 
 class _World:
     """Operators, hosts and the policy on one clock."""
 
-    def __init__(self, stage: Stage, policy: Policy) -> None:
-        self.stage = stage
-        self._scenario = stage.scenario
+    def __init__(self, clock: ReferenceClock, policy: Policy) -> None:
+        self.clock = clock
+        self._scenario = clock.scenario
         self._policy = policy
         self._hosts: dict[str, ReferenceHost] = {}
         self._instances: list[ReferenceInstance] = []
-        self._queues = {each.name: ReferenceQueue(stage, each) for each in self._scenario.application.operators}
+        self._queues = {operator.name: ReferenceQueue(clock, operator) for operator in self._scenario.application.operators}
         self._next_sample = 0.0
         for stream in self._scenario.application.streams:
             self._queues[stream.source].followers.append(self._queues[stream.target])
         self._found()
-        stage.process(self._rounds())
-        for stall in stage.random_streams.stalls:
-            stage.process(self._stall(stall))
+        clock.process(self._rounds())
+        for stall in clock.random_streams.stalls:
+            clock.process(self._stall(stall))
         for queue in self._queues.values():
             if queue.operator.external_rate:
-                stage.process(self._bring(queue))
+                clock.process(self._bring(queue))
 
     def document(self) -> EnactmentRun:
         """All that happened."""
@@ -84,27 +83,27 @@ class _World:
 
     def _bring(self, queue: ReferenceQueue) -> Iterator[Any]:
         """Items come from outside."""
-        for time in self.stage.random_streams.arrivals(queue.operator).before(self._scenario.duration).tolist():
-            yield self.stage.timeout(time - self.stage.now)
+        for time in self.clock.random_streams.arrivals(queue.operator).before(self._scenario.duration).tolist():
+            yield self.clock.timeout(time - self.clock.now)
             queue.arrive()
 
     def _stall(self, stall: Stall) -> Iterator[Any]:
         """No item of an operator is begun for a while."""
         queue = self._queues[stall.operator]
-        yield self.stage.moment(stall.start)
+        yield self.clock.moment(stall.start)
         queue.stalls += 1
-        yield self.stage.moment(stall.end)
+        yield self.clock.moment(stall.end)
         queue.stalls -= 1
         queue.serve_waiting()
 
     def _rounds(self) -> Iterator[Any]:
         """The policy acts, then queues are sampled until it acts again."""
-        for each in rounds(self._scenario):
+        for current in rounds(self._scenario):
             for action in self._policy.observe(self._state()):
                 self._act(action)
-            for time in each.samples:
+            for time in current.samples:
                 self._next_sample = time
-                yield self.stage.moment(time)
+                yield self.clock.moment(time)
                 self._sample()
 
     def _sample(self) -> None:
@@ -117,10 +116,12 @@ class _World:
         tentative = TentativeState(self._state())
         for name, queue in self._queues.items():
             for _ in range(self._scenario.initial_instances):
-                host = next((each for each in tentative.hosts if tentative.fits(each, name)), None)
+                host = next((host for host in tentative.hosts if tentative.fits(host, name)), None)
                 if host is None:
-                    host = tentative.lease(next(each for each in types if each in (queue.operator.candidates or types)))
-                    self._hosts[host] = ReferenceHost(self.stage, host, tentative.type(host), ready=0.0)
+                    host = tentative.lease(
+                        next(host_type for host_type in types if host_type in (queue.operator.candidates or types))
+                    )
+                    self._hosts[host] = ReferenceHost(self.clock, host, tentative.type(host), ready=0.0)
                 tentative.place(name, host)
                 self._hosts[host].images[name] = 0.0
                 self._place(name, host, "initial").start()
@@ -130,19 +131,19 @@ class _World:
         match action:
             case Lease(name, host_type):
                 described = self._scenario.types[host_type]
-                ready = self.stage.now + self.stage.random_streams.host_start_up(described)
-                self._hosts[name] = ReferenceHost(self.stage, name, described, ready)
+                ready = self.clock.now + self.clock.random_streams.host_start_up(described)
+                self._hosts[name] = ReferenceHost(self.clock, name, described, ready)
             case Release(name):
                 self._hosts[name].release()
             case Place(operator, name):
                 self._queues[operator].scalings += 1
-                self.stage.process(self._place(operator, name, "placed").start_up())
+                self.clock.process(self._place(operator, name, "placed").start_up())
             case Remove(operator, name):
                 self._queues[operator].scalings += 1
                 self._hosts[name].newest(operator).end("removed")
             case Migrate(operator, source, target):
                 leaving = self._hosts[source].newest(operator)
-                self.stage.process(self._place(operator, target, "migrated", leaving).start_up())
+                self.clock.process(self._place(operator, target, "migrated", leaving).start_up())
 
     def _place(
         self,
@@ -160,7 +161,7 @@ class _World:
     def _state(self) -> EnactmentState:
         """What the policy sees."""
         return EnactmentState(
-            time=self.stage.now,
+            time=self.clock.now,
             interval=self._scenario.provisioning_interval,
             operators={name: queue.observe() for name, queue in self._queues.items()},
             hosts={name: host.state() for name, host in self._hosts.items() if host.end is None},

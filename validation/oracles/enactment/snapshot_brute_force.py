@@ -49,10 +49,12 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     """
     names = list(problem.application.by_name)
     fewest, operators = problem.minimum_instances, problem.application.operators
-    if any(each.max_instances is not None and each.max_instances < fewest[each.name] for each in operators):
+    if any(operator.max_instances is not None and operator.max_instances < fewest[operator.name] for operator in operators):
         return None, ()
     useful = {name: max(count, _in_time(problem, name)) for name, count in fewest.items()}
-    contents = [(each.name, counts) for each in problem.host_types for counts in contents_of(operators, each, useful)]
+    contents = [
+        (host_type.name, counts) for host_type in problem.host_types for counts in contents_of(operators, host_type, useful)
+    ]
     most = _most_hosts(problem, sum(useful.values()))
     best: float = math.inf
     chosen: tuple[Content, ...] = ()
@@ -82,11 +84,11 @@ def contents_of(
     Of operators that need no resources, no more than are useful.
     """
     most = []
-    for each in operators:
-        needs = named_resources(each.resources).items()
+    for operator in operators:
+        needs = named_resources(operator.resources).items()
         rooms = [host_type.capacity[name] / amount for name, amount in needs if amount]
-        runs = each.candidates is None or host_type.name in each.candidates
-        most.append(math.floor(min(rooms, default=useful[each.name]) * (1 + AMOUNT_SLACK)) if runs else 0)
+        runs = operator.candidates is None or host_type.name in operator.candidates
+        most.append(math.floor(min(rooms, default=useful[operator.name]) * (1 + AMOUNT_SLACK)) if runs else 0)
     for counts in product(*(range(count + 1) for count in most)):
         if all(
             math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
@@ -99,8 +101,8 @@ def contents_of(
 def _with_another_host(
     problem: EnactmentProblem, layer: dict[State, tuple[Content, ...]], contents: list[Content], best: float
 ) -> dict[State, tuple[Content, ...]]:
-    types = [each.name for each in problem.host_types]
-    most = [math.inf if each.max_instances is None else each.max_instances for each in problem.application.operators]
+    types = [host_type.name for host_type in problem.host_types]
+    most = [math.inf if operator.max_instances is None else operator.max_instances for operator in problem.application.operators]
     found: dict[State, tuple[Content, ...]] = {}
     for (hosts, counts), decision in layer.items():
         for kind, more in contents:
@@ -118,7 +120,7 @@ def _with_another_host(
 
 
 def _price(problem: EnactmentProblem, state: State) -> float:
-    prices = (count * each.price for count, each in zip(state[0], problem.host_types, strict=True))
+    prices = (count * host_type.price for count, host_type in zip(state[0], problem.host_types, strict=True))
     return problem.weights.host_cost * math.fsum(prices)
 
 
@@ -126,12 +128,14 @@ def _objective(problem: EnactmentProblem, state: State) -> float:
     """Eq. 1; infinite where the instances are too few or too many."""
     hosts, counts = state
     operators = problem.application.operators
-    for each, count in zip(operators, counts, strict=True):
-        if count < problem.minimum_instances[each.name] or (each.max_instances is not None and count > each.max_instances):
+    for operator, count in zip(operators, counts, strict=True):
+        if count < problem.minimum_instances[operator.name] or (
+            operator.max_instances is not None and count > operator.max_instances
+        ):
             return math.inf
     free = 0.0
-    for name in {name for each in problem.host_types for name in each.capacity}:
-        offered = math.fsum(n * each.capacity.get(name, 0.0) for n, each in zip(hosts, problem.host_types, strict=True))
+    for name in {name for host_type in problem.host_types for name in host_type.capacity}:
+        offered = math.fsum(n * host_type.capacity.get(name, 0.0) for n, host_type in zip(hosts, problem.host_types, strict=True))
         used = math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
         free += 1 - used / offered if offered else 0.0
     late = math.fsum(problem.expected_violations(o.name, n) for o, n in zip(operators, counts, strict=True))
@@ -149,9 +153,9 @@ def _in_time(problem: EnactmentProblem, operator: str) -> int:
 
 def _most_hosts(problem: EnactmentProblem, useful: int) -> int:
     """Hosts beyond which none can hold one of so many useful instances, pay by being filled, or be leased."""
-    limits = [math.inf if each.limit is None else each.limit for each in problem.host_types]
+    limits = [math.inf if host_type.limit is None else host_type.limit for host_type in problem.host_types]
     if problem.weights.free_resources > 0:
-        prices = [problem.weights.host_cost * each.price for each in problem.host_types]
+        prices = [problem.weights.host_cost * host_type.price for host_type in problem.host_types]
         if any(price == 0 and math.isinf(limit) for price, limit in zip(prices, limits, strict=True)):
             raise ValueError("hosts without price and without limit: filling ever more of them may be ever better")
         worst = max(prices) * useful + len(named_resources(problem.host_types[0].resources)) + len(limits) * 10

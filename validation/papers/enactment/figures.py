@@ -7,7 +7,8 @@ from pathlib import Path
 
 from edrp.validation.papers.enactment.printed_values import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.runs import Enacted, Setting
-from edrp.validation.simulation.enactment.timeline import timeline, timeline_figure
+from edrp.validation.report.timelines import enactment_timeline_figure
+from edrp.validation.simulation.enactment.timeline import timeline
 
 PANELS = {
     **{Column(BTU, unit): f"BTU policy, unit of {unit} min" for unit in UNITS},
@@ -48,5 +49,5 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
         PANELS[run.column]: timeline(setting.scenario(pattern, run.column.unit, seed), run.run) for run in own if run.seed == seed
     }
     path = out / f"fig{FIGURE_NUMBERS[pattern]}-{pattern}.svg"
-    timeline_figure(shown, path, title=f"{pattern}, seed {seed}")
+    enactment_timeline_figure(shown, path, title=f"{pattern}, seed {seed}")
     return path

@@ -12,11 +12,10 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
 from edrp.enactment.run import EnactmentRun
-from edrp.enactment.run_metrics import accounts
+from edrp.enactment.run_metrics import run_metrics
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
 from edrp.validation.report.runs import DOCUMENTED, batch_rows, require_solved
-from edrp.validation.simulation.enactment.billing import billed
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import timeline
 
@@ -226,6 +225,6 @@ def activity(run: EnactmentRun, scenario: EnactmentScenario) -> dict[str, float]
 
 def settled(scenario: EnactmentScenario, pattern: str, column: Column, seed: int, run: EnactmentRun) -> Enacted:
     """A run with its metrics, as the scenario bills it."""
-    own = billed(run, scenario)
-    metrics = accounts(own, scenario.types, scenario.duration, scenario.penalty)
+    own = scenario.bill(run)
+    metrics = run_metrics(own, scenario.types, scenario.duration, scenario.penalty)
     return Enacted(pattern, column, seed, {**metrics, **activity(own, scenario)}, own)

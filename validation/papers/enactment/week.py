@@ -18,9 +18,9 @@ from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.oracles.enactment.bounds import ClairvoyantBound, clairvoyant_bound
 from edrp.validation.papers.enactment.runs import BLIND
-from edrp.validation.simulation.enactment.billing import billed
+from edrp.validation.report.timelines import enactment_timeline_figure
 from edrp.validation.simulation.enactment.methods import SUFFIX
-from edrp.validation.simulation.enactment.timeline import timeline, timeline_figure
+from edrp.validation.simulation.enactment.timeline import timeline
 
 UNITS = (600.0, 3600.0)
 """Seconds of the billing time units (BTU) compared."""
@@ -128,7 +128,7 @@ def draw_week(rows: Sequence[WeekRow], first_day: str, days: int, folder: Path) 
         scenario = departures_scenario(first_day, days, billing_time=unit)
         panels = {row.policy: timeline(scenario, row.run) for row in rows if row.unit == unit}
         title = f"{days} days of departures from {first_day}, hosts paid by {unit:g} s"
-        timeline_figure(panels, folder / f"week-{unit:g}.svg", title=title)
+        enactment_timeline_figure(panels, folder / f"week-{unit:g}.svg", title=title)
 
 
 def run(
@@ -189,6 +189,6 @@ def _cells(row: WeekRow) -> Iterator[str]:
 
 def _billed(row: WeekRow, scenario: EnactmentScenario) -> WeekRow:
     """The same run, paid by the units of another scenario."""
-    paid = billed(row.run, scenario)
+    paid = scenario.bill(row.run)
     unit, metrics = scenario.host_types[0].billing_time, scenario.evaluate(paid).metrics
     return WeekRow(row.policy, unit, metrics, row.items, row.seconds, paid)

@@ -151,15 +151,15 @@ class Fleet:
 
     def instance_records(self) -> Iterator[InstanceRecord]:
         """All instances."""
-        for each in self._instances:
+        for instance in self._instances:
             yield InstanceRecord.model_construct(
-                operator=each.operator,
-                host=each.host.name,
-                placed=each.placed,
-                started=each.started,
-                ended=each.ended,
-                cause=each.cause,
-                ended_by=each.ended_by,
+                operator=instance.operator,
+                host=instance.host.name,
+                placed=instance.placed,
+                started=instance.started,
+                ended=instance.ended,
+                cause=instance.cause,
+                ended_by=instance.ended_by,
             )
 
     def _refusal(self, action: Action, state: EnactmentState) -> str:
@@ -247,16 +247,16 @@ class Fleet:
 
 def _newest(host: LeasedHost, operator: str) -> Instance:
     """The instance that was placed last: what it has to do with is the least."""
-    return next(each for each in reversed(host.instances) if each.operator == operator and not each.leaving)
+    return next(instance for instance in reversed(host.instances) if instance.operator == operator and not instance.leaving)
 
 
 def _host_state(host: LeasedHost, time: float) -> HostState:
     instances: dict[str, int] = {}
     leaving: dict[str, int] = {}
-    for each in host.instances:
-        instances[each.operator] = instances.get(each.operator, 0) + 1
-        if each.leaving:
-            leaving[each.operator] = leaving.get(each.operator, 0) + 1
+    for instance in host.instances:
+        instances[instance.operator] = instances.get(instance.operator, 0) + 1
+        if instance.leaving:
+            leaving[instance.operator] = leaving.get(instance.operator, 0) + 1
     return HostState(
         name=host.name,
         type=host.type,
@@ -289,11 +289,11 @@ def _tried(tentative: TentativeState, operator: str, host: str) -> bool:
 
 def _on_new_host(tentative: TentativeState, operator: str) -> bool:
     """Lease a host of the first type that can be leased and can run the operator."""
-    for each in tentative.state.host_types.values():
-        leased = sum(tentative.type(host).name == each.name for host in tentative.hosts)
-        if (each.limit is None or leased < each.limit) and has_room(
-            tentative.state.operators[operator].operator, each, each.capacity
+    for host_type in tentative.state.host_types.values():
+        leased = sum(tentative.type(host).name == host_type.name for host in tentative.hosts)
+        if (host_type.limit is None or leased < host_type.limit) and has_room(
+            tentative.state.operators[operator].operator, host_type, host_type.capacity
         ):
-            tentative.place(operator, tentative.lease(each.name))
+            tentative.place(operator, tentative.lease(host_type.name))
             return True
     return False

@@ -45,9 +45,9 @@ class PolicyMethod(Method):
         run = simulate(problem, self._policy(parameters), options.seed, until=until)
         if run is None:
             return Answer("none", "time_limit", notes=("the time limit came before the end of the run",))
-        late = sum(each.completed - getattr(each, problem.objective_level) for each in run.operators)
-        objective = sum(each.units * problem.types[each.type].price for each in run.leases) + problem.penalty * late
-        items = sum(each.arrived for each in run.operators)
+        late = sum(record.completed - getattr(record, problem.objective_level) for record in run.operators)
+        objective = sum(lease.units * problem.types[lease.type].price for lease in run.leases) + problem.penalty * late
+        items = sum(record.arrived for record in run.operators)
         return Answer("feasible", "finished", decision=run, objective=objective, size={"items": items})
 
 

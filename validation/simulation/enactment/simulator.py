@@ -82,9 +82,9 @@ def simulate(
     (720, 1, 2)
     """
     run = _Run(scenario, seed, record)
-    for each in rounds(scenario):
+    for current in rounds(scenario):
         run.act(tuple(policy.observe(run.observe())))
-        run.advance(each)
+        run.advance(current)
         if perf_counter() > until:
             return None
     return run.document()
@@ -99,7 +99,7 @@ class _Run:
         random_streams = RandomStreams(scenario, seed)
         application = scenario.application
         self._order = application.topological_order
-        self._stations = {name: Station(scenario, each, random_streams) for name, each in application.by_name.items()}
+        self._stations = {name: Station(scenario, operator, random_streams) for name, operator in application.by_name.items()}
         self._sources = {name: [s.source for s in application.streams if s.target == name] for name in application.by_name}
         self._streams = tuple((stream.source, stream.target) for stream in application.streams)
         self._fleet = Fleet(scenario, random_streams, record)
@@ -155,4 +155,4 @@ class _Run:
         """No item appears or vanishes."""
         for name, station in self._stations.items():
             before = [self._stations[source] for source in self._sources[name]]
-            station.check(sum(emitted(each.completed, each.operator.selectivity) for each in before))
+            station.check(sum(emitted(source.completed, source.operator.selectivity) for source in before))

@@ -219,7 +219,7 @@ class Station:
         self._now = end
 
     def _monitor(self, times: tuple[float, ...], samples: Samples) -> None:
-        for time, waiting, begun, recorded in zip(times, *(each.tolist() for each in samples), strict=True):
+        for time, waiting, begun, recorded in zip(times, *(values.tolist() for values in samples), strict=True):
             self._queue = max(self._queue, waiting)
             if begun:
                 self._durations.append(recorded / begun)

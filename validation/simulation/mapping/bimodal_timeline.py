@@ -5,27 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints
 from edrp.mapping.bimodal_metrics import spans_of
 from edrp.mapping.bimodal_run import BimodalRun
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.report.figures import blank_figure, unclutter
-from edrp.validation.simulation.timelines import amount_at, count_at, save_columns, time_unit
+from edrp.validation.simulation.timelines import amount_at, count_at, save_columns
 
 STEPS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
 MOST_SAMPLES = 2000
 """Seconds between samples: the shortest of these steps with so few of them, or the longest step."""
 
-RUNNING, REFUSED, SERVERS, LINKS = "#1f4e79", "#8a8a8a", "#c55a11", "#2e7d32"
-
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class TaskTimeline:
     """What there was at each sample of a run, from its begin to the end of the last task.
 
     Attributes
@@ -51,7 +46,7 @@ class Timeline:
     public_hops: Ints
 
 
-def timeline(scenario: BimodalScenario, run: BimodalRun) -> Timeline:
+def timeline(scenario: BimodalScenario, run: BimodalRun) -> TaskTimeline:
     """Sample a run of a scenario.
 
     Examples
@@ -79,7 +74,7 @@ def timeline(scenario: BimodalScenario, run: BimodalRun) -> Timeline:
         for span in hops
         if span.route is not None
     ]
-    return Timeline(
+    return TaskTimeline(
         time=time,
         arrived=np.searchsorted(arrivals, time, side="right"),
         accepted=count_at(time, [(start, None) for start, _, _ in held]),
@@ -90,50 +85,9 @@ def timeline(scenario: BimodalScenario, run: BimodalRun) -> Timeline:
     )
 
 
-def save_timeline(line: Timeline, path: Path) -> None:
+def save_timeline(line: TaskTimeline, path: Path) -> None:
     """Write a timeline as CSV, a column for each of its attributes; the file appears whole or not at all."""
     save_columns(asdict(line), path)
-
-
-def timeline_figure(line: Timeline, path: Path, *, title: str) -> None:
-    """Draw a run: tasks above, reserved shares of servers and links below.
-
-    Parameters
-    ----------
-    line
-        Of the run.
-    path
-        Of the figure; its ending says the format: .png or .svg.
-    title
-        Above everything.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When matplotlib is not installed.
-    """
-    figure = blank_figure(7.6, 5.4)
-    seconds, unit = time_unit(line.time[-1])
-    time = line.time / seconds
-    above, below = figure.subplots(2, 1, sharex=True)
-    _draw(above, time, {"tasks running": (line.running, RUNNING), "hops over the public network": (line.public_hops, REFUSED)})
-    above.set_ylabel("tasks, hops", fontsize=8.5)
-    reserved = {"servers": (100 * line.server_utilisation, SERVERS), "dedicated links": (100 * line.link_utilisation, LINKS)}
-    _draw(below, time, reserved)
-    below.set_ylabel("reserved [%]", fontsize=8.5)
-    below.set_xlabel(f"time [{unit}]", fontsize=8.5)
-    below.set_xlim(0, time[-1] or 1)
-    figure.suptitle(title, fontsize=11, x=0.02, ha="left")
-    figure.tight_layout()
-    figure.savefig(path, dpi=130)
-
-
-def _draw(ax: Any, time: Floats, curves: dict[str, tuple[NDArray[Any], str]]) -> None:
-    for name, (values, colour) in curves.items():
-        ax.step(time, values, where="post", color=colour, linewidth=1.1, label=name)
-    ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize=8.5, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-    unclutter(ax)
 
 
 def _samples(end: float) -> Floats:

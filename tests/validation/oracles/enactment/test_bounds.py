@@ -72,6 +72,6 @@ def test_no_policy_pays_less(policy: str) -> None:
     scenario = manufacturing_scenario("two-level", duration=1200.0, billing_time=300.0)
     bound = clairvoyant_bound(scenario)
     run = PolicyMethod(policy).run(scenario, Options(seed=3)).decision
-    waiting = scenario.penalty * sum(each.queued for each in run.operators)
+    waiting = scenario.penalty * sum(record.queued for record in run.operators)
     assert bound.proven
     assert 1.0 < bound.total <= scenario.evaluate(run).metrics["near_real_time_total"] + waiting

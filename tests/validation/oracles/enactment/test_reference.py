@@ -91,8 +91,16 @@ def observed(policy):
             state.hosts,
             state.leases,
             [
-                (each.running, each.starting, each.queue, each.durations, each.arrivals, each.begun, each.scalings)
-                for each in state.operators.values()
+                (
+                    operator.running,
+                    operator.starting,
+                    operator.queue,
+                    operator.durations,
+                    operator.arrivals,
+                    operator.begun,
+                    operator.scalings,
+                )
+                for operator in state.operators.values()
             ],
         )
         for state in policy.seen
@@ -110,7 +118,7 @@ def test_both_give_the_same_log_of_events_the_same_observations_and_the_same_run
     assert logs[0].sorted() == logs[1].sorted()
     assert observed(policies[0]) == observed(policies[1])
     for one, other in zip(policies[0].seen, policies[1].seen, strict=True):
-        busy = [[each.busy for each in state.operators.values()] for state in (one, other)]
+        busy = [[operator.busy for operator in state.operators.values()] for state in (one, other)]
         assert busy[0] == pytest.approx(busy[1])
     assert run.leases == reference.leases
     assert run.operators == reference.operators
@@ -124,7 +132,7 @@ def test_the_comparison_meets_all_that_a_policy_can_do():
         policy = Whim(seed)
         run = simulate(world(seed), policy, seed)
         done.update(policy.done)
-        ends.update((each.started is not None, each.cause, each.ended_by) for each in run.instances)
+        ends.update((instance.started is not None, instance.cause, instance.ended_by) for instance in run.instances)
         ends["waiting"] += any(host.releasing for state in policy.seen for host in state.hosts.values())
     assert min(done[name] for name in ("Lease", "Release", "Place", "Remove", "Migrate")) >= 20
     assert ends[False, "migrated", "migrated"] >= 1

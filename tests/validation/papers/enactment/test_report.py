@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.oracles.enactment.queueing_check import QueueingCheck
+from edrp.validation.oracles.enactment.queueing import QueueingCheck
 from edrp.validation.papers.enactment import bounds as report_bounds
 from edrp.validation.papers.enactment import report
 from edrp.validation.papers.enactment.bounds import Bounds
@@ -37,7 +37,6 @@ from edrp.validation.report.estimates import estimate_mean
 from edrp.validation.report.formatting import SHARE
 from edrp.validation.report.publication import PAGE
 from edrp.validation.report.statements import Finding
-from edrp.validation.simulation.enactment.billing import billed
 from edrp.validation.simulation.enactment.simulator import simulate
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker
@@ -147,7 +146,7 @@ def test_a_comparison_is_decided_by_the_interval_of_its_differences(margins, ver
 def test_one_threshold_run_is_billed_by_every_unit_as_if_it_had_been_made_with_it():
     runs = {unit: follow(THRESHOLD, "stepwise", unit, 1) for unit in UNITS}
     for unit in UNITS:
-        assert billed(runs[10], SHORT.scenario("stepwise", unit, 1)) == runs[unit]
+        assert SHORT.scenario("stepwise", unit, 1).bill(runs[10]) == runs[unit]
     assert len({sum(lease.units for lease in run.leases) for run in runs.values()}) > 1
 
 

@@ -9,7 +9,7 @@ from edrp.core.errors import InvalidInstanceError, PolicyError, VerificationErro
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.enactment import Lease, Migrate, Place, Release, Remove
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.oracles.enactment.queueing_check import queueing_check
+from edrp.validation.oracles.enactment.queueing import queueing_check
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.simulator import simulate
 from edrp.validation.simulation.enactment.station import Station
@@ -121,7 +121,7 @@ def test_items_go_on_by_selectivity_and_only_whole_ones():
     ]
     streams = [{"source": "split", "target": "join"}, {"source": "join", "target": "last"}]
     run, events = logged(scenario(application={"operators": operators, "streams": streams}, load=[1.0], load_step=10.0), Script())
-    assert [each.arrived for each in run.operators] == [10, 30, 12]
+    assert [record.arrived for record in run.operators] == [10, 30, 12]
     departures = [event.time for event in events["depart"] if event.subject == "join"]
     arrivals = [event.time for event in events["arrive"] if event.subject == "last"]
     assert arrivals[:4] == [departures[index] for index in (2, 4, 7, 9)]
@@ -142,7 +142,7 @@ def test_a_placed_instance_starts_after_host_image_and_itself_and_the_image_come
         world, Script(at_60=(Lease("b", "small"), Place("ocr", "b")), at_120=(Place("ocr", "b"), Place("ocr", "host-1")))
     )
     assert [(lease.host, lease.start, lease.ready) for lease in run.leases] == [("host-1", 0.0, 0.0), ("b", 60.0, 100.0)]
-    assert [each.started for each in run.instances] == [0.0, 60.0 + 40.0 + 10.0 + 5.0, 125.0, 125.0]
+    assert [instance.started for instance in run.instances] == [0.0, 60.0 + 40.0 + 10.0 + 5.0, 125.0, 125.0]
 
 
 def test_a_removed_instance_finishes_its_item_and_takes_no_other():
@@ -166,7 +166,7 @@ def test_a_migration_makes_before_it_breaks_and_the_host_given_back_ends_with_it
     assert 60 + 50 + 10 + 5 <= up.time <= 60 + 60 + 10 + 10
     assert run.leases[0].end == pytest.approx(up.time, abs=1e-9)
     assert run.leases[0].units == 2
-    assert [each.cause for each in run.instances] == ["initial", "migrated"]
+    assert [instance.cause for instance in run.instances] == ["initial", "migrated"]
     waiting = policy.seen[120.0].hosts
     assert waiting["host-1"].releasing
     assert waiting["host-1"].leaving == {"ocr": 1}
@@ -180,7 +180,7 @@ def test_a_successor_that_is_not_up_yet_can_be_moved_on_and_the_first_one_that_i
         at_0=(Lease("b", "small"), Migrate("ocr", "host-1", "b")), at_60=(Lease("c", "small"), Migrate("ocr", "b", "c"))
     )
     run, _ = logged(world, script)
-    assert [(each.host, each.started, each.ended) for each in run.instances] == [
+    assert [(instance.host, instance.started, instance.ended) for instance in run.instances] == [
         ("host-1", 0.0, 100.0),
         ("b", 100.0, 160.0),
         ("c", 160.0, None),
@@ -191,7 +191,11 @@ def test_whoever_removes_a_successor_removes_what_it_was_to_replace():
     world = scenario(initial_instances=2, instance_start_up=(90.0, 90.0), host={"start_up": (0.0, 0.0)})
     policy = Script(at_0=(Lease("b", "small"), Migrate("ocr", "host-1", "b")), at_60=(Remove("ocr", "b"), Release("b")))
     run = simulate(world, policy, 0)
-    assert [(each.ended, each.ended_by) for each in run.instances] == [(None, None), (60.0, "migrated"), (60.0, "removed")]
+    assert [(instance.ended, instance.ended_by) for instance in run.instances] == [
+        (None, None),
+        (60.0, "migrated"),
+        (60.0, "removed"),
+    ]
     assert policy.seen[120.0].operators["ocr"].instances == 1
     assert world.evaluate(run).metrics["downscalings"] == 1
 

@@ -110,7 +110,7 @@ def hosts_needed(instances: Mapping[str, int], operators: Mapping[str, Container
     """
     capacity = host_type.capacity
     free: list[dict[str, float]] = []
-    for name in sorted(instances, key=lambda each: -_largest_share(operators[each], capacity)):
+    for name in sorted(instances, key=lambda operator: -_largest_share(operators[operator], capacity)):
         operator = operators[name]
         first = 0  # hosts before had no room for an equal instance
         for _ in range(instances[name]):
@@ -161,10 +161,10 @@ def plan_leases(
     """
     known: dict[tuple[tuple[str, int], ...], int] = {}
     needed = []
-    for each in instances:
-        key = tuple(each.items())
+    for counts in instances:
+        key = tuple(counts.items())
         if key not in known:
-            known[key] = hosts_needed(each, operators, host_type)
+            known[key] = hosts_needed(counts, operators, host_type)
         needed.append(known[key])
     return cheapest_leases(needed, max(1, math.floor(host_type.billing_time / period + 1e-9)), host_type.price, paid)
 

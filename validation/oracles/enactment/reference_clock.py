@@ -1,4 +1,4 @@
-"""What everything in the SimPy reference stands on: a clock, the scenario, the random numbers, the log."""
+"""What every part of the SimPy reference uses: a clock, the scenario, the random numbers, the log."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.random_streams import RandomStreams
 
 
-class Stage:
-    """One run's clock and what all of its parts need.
+class ReferenceClock:
+    """The clock of one run, with the scenario, the random numbers and the log.
 
     Parameters
     ----------
     scenario, seed
         What is simulated.
     log
-        Where everything is noted, if anywhere.
+        Where every event is noted; None for nowhere.
 
     Raises
     ------
@@ -31,44 +31,44 @@ class Stage:
         self.scenario = scenario
         self.random_streams = RandomStreams(scenario, seed)
         self._log = log
-        self.clock, self._moment = _clock()
+        self.environment, self._urgent_timeout = _environment()
 
     @property
     def now(self) -> float:
         """Seconds since the start."""
-        return float(self.clock.now)
+        return float(self.environment.now)
 
     def note(self, what: str, subject: str, instance: int = -1, host: str = "") -> None:
-        """What happens now."""
+        """Note an event that happens now."""
         if self._log is not None:
             self._log.note(self.now, what, subject, instance, host)
 
     def moment(self, time: float) -> Any:
         """Wait until `time` (s), for what comes before all items of that time."""
-        return self._moment(self.clock, time - self.clock.now)
+        return self._urgent_timeout(self.environment, time - self.environment.now)
 
     def timeout(self, seconds: float) -> Any:
-        """Wait."""
-        return self.clock.timeout(seconds)
+        """Wait for some seconds."""
+        return self.environment.timeout(seconds)
 
     def process(self, steps: Iterator[Any]) -> None:
-        """Begin something that waits now and then."""
-        self.clock.process(steps)
+        """Start a process of SimPy."""
+        self.environment.process(steps)
 
 
-def _clock() -> tuple[Any, Any]:
-    """A clock, and timeouts that come before everything else that happens at their time."""
+def _environment() -> tuple[Any, Any]:
+    """An environment of SimPy, and timeouts that come before everything else that happens at their time."""
     try:
         import simpy
     except ImportError as error:
         raise BackendUnavailableError('the reference needs the package simpy: pip install "edrp[simulate]"') from error
 
-    class Moment(simpy.Event):  # type: ignore[misc]
-        """A timeout of the world, not of an item."""
+    class UrgentTimeout(simpy.Event):  # type: ignore[misc]
+        """A timeout of hosts, instances and rounds, not of an item."""
 
-        def __init__(self, clock: Any, delay: float) -> None:
-            super().__init__(clock)
+        def __init__(self, environment: Any, delay: float) -> None:
+            super().__init__(environment)
             self._ok, self._value = True, None  # has happened, as far as SimPy is concerned, like its own timeouts
-            clock.schedule(self, simpy.events.URGENT, delay)
+            environment.schedule(self, simpy.events.URGENT, delay)
 
-    return simpy.Environment(), Moment
+    return simpy.Environment(), UrgentTimeout

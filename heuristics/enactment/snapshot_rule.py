@@ -1,13 +1,19 @@
-"""Instances and hosts beyond those that the load needs, where eq. 1 falls by them."""
+"""What the rules for snapshots share: eq. 1 on arrays, and instances and hosts beyond those that the load needs."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
 from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import ROUNDING, EnactmentProblem
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
+from edrp.heuristics.notes import listed
 
 
 class Terms:
@@ -30,10 +36,12 @@ class Terms:
         self.host_cost = weights.host_cost * sizes.price
         self.free = weights.free_resources
         self.lateness = weights.violations * problem.penalty
-        self.arriving = np.array([problem.expected_violations(each.name, 0) for each in sizes.operators])
-        self.served = np.array([problem.horizon / each.occupied for each in sizes.operators])
-        self.fewest = np.array([problem.minimum_instances[each.name] for each in sizes.operators])
-        self.most = np.array([UNNEEDED**2 if each.max_instances is None else each.max_instances for each in sizes.operators])
+        self.arriving = np.array([problem.expected_violations(operator.name, 0) for operator in sizes.operators])
+        self.served = np.array([problem.horizon / operator.occupied for operator in sizes.operators])
+        self.fewest = np.array([problem.minimum_instances[operator.name] for operator in sizes.operators])
+        self.most = np.array(
+            [UNNEEDED**2 if operator.max_instances is None else operator.max_instances for operator in sizes.operators]
+        )
         self._need = sizes.needs
 
     def waiting(self, totals: Ints) -> Ints:
@@ -121,3 +129,31 @@ def _by_use(free: Floats, share: Floats) -> list[int]:
     count = np.divide(free, share, out=np.full(share.shape, np.inf), where=share > 0).min(axis=1)
     use = np.where(np.isfinite(count), np.floor(count + ROUNDING), 0.0) * share.sum(axis=1)
     return [operator for operator in np.argsort(-use, kind="stable").tolist() if use[operator] > 0]
+
+
+class SnapshotRule(Method):
+    """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit.
+
+    Attributes
+    ----------
+    parameters
+        Dataclass of the method's parameters.
+    """
+
+    kinds = ("enactment",)
+
+    def run(self, problem: EnactmentProblem, options: Options) -> Answer:
+        """Apply the rule once."""
+        parameters = self.read_parameters(options)
+        packing = self.packed(problem, parameters)
+        if isinstance(packing, str):
+            return Answer("none", "finished", notes=(packing,))
+        hosts = packing.decided()
+        evaluation = problem.evaluate(hosts)
+        if evaluation.feasible:
+            return Answer("feasible", "finished", hosts, evaluation.objective)
+        return Answer("none", "finished", notes=(f"{self.name} breaks {listed(evaluation.broken)}",))
+
+    @abstractmethod
+    def packed(self, problem: EnactmentProblem, parameters: Any) -> Packing | str:
+        """The packing that the rule makes, or what finds no room."""

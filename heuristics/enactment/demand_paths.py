@@ -42,7 +42,7 @@ class DemandHistory:
     def __init__(self, state: EnactmentState, rounds: int) -> None:
         names = list(state.operators)
         index = {name: position for position, name in enumerate(names)}
-        operators = [each.operator for each in state.operators.values()]
+        operators = [monitored.operator for monitored in state.operators.values()]
         self._rounds = rounds
         # flow[i, j]: items that reach j for every item that comes to i from outside.
         step = np.zeros((len(names), len(names)))
@@ -61,8 +61,8 @@ class DemandHistory:
     def learn(self, state: EnactmentState) -> None:
         """Add the round that has just ended."""
         monitored = state.operators.values()
-        arrivals = np.array([each.arrivals for each in monitored], dtype=np.float64) / state.interval
-        begun = np.array([each.begun for each in monitored], dtype=np.float64) / state.interval
+        arrivals = np.array([operator.arrivals for operator in monitored], dtype=np.float64) / state.interval
+        begun = np.array([operator.begun for operator in monitored], dtype=np.float64) / state.interval
         outside = np.where(self._open, np.maximum(arrivals - begun @ self.step, 0.0), 0.0)
         self.rows = np.vstack([self.rows[-self._rounds + 1 :] if self._rounds > 1 else self.rows[:0], outside @ self._flow])
 

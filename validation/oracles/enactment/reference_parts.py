@@ -1,0 +1,270 @@
+"""Hosts, instances and queues of the SimPy reference."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from edrp.enactment import HostState, OperatorState
+from edrp.enactment.containers import ContainerOperator, HostType
+from edrp.enactment.run import InstanceRecord, LeaseRecord, OperatorRecord
+from edrp.enactment.run_metrics import units_paid
+from edrp.enactment.scenario import LEVELS
+from edrp.validation.oracles.enactment.reference_clock import ReferenceClock
+
+
+class ReferenceHost:
+    """A host from lease to release."""
+
+    def __init__(self, clock: ReferenceClock, name: str, host_type: HostType, ready: float) -> None:
+        self._clock = clock
+        self.name = name
+        self.type = host_type
+        self._start, self.ready = clock.now, ready
+        self.end: float | None = None
+        self._releasing = False
+        self.images: dict[str, float] = {}
+        self.instances: list[ReferenceInstance] = []
+        clock.note("lease", name)
+
+    def newest(self, operator: str) -> ReferenceInstance:
+        """The instance of an operator that was placed last, of those that stay."""
+        return [instance for instance in self.instances if instance.operator == operator and instance.successor is None][-1]
+
+    def release(self) -> None:
+        """Take nothing new, and end when empty."""
+        self._releasing = True
+        self.end_if_empty()
+
+    def end_if_empty(self) -> None:
+        """The last instance is gone, and somebody has released the host."""
+        if self._releasing and not self.instances:
+            self.end = self._clock.now
+            self._clock.note("release", self.name)
+
+    def state(self) -> HostState:
+        """What the policy sees."""
+        names = [instance.operator for instance in self.instances]
+        leaving = [instance.operator for instance in self.instances if instance.successor is not None]
+        return HostState(
+            name=self.name,
+            type=self.type,
+            ready=self.ready <= self._clock.now,
+            paid_until=self._start + self._units(self._clock.now) * self.type.billing_time,
+            instances={name: names.count(name) for name in names},
+            leaving={name: leaving.count(name) for name in leaving},
+            images=frozenset(self.images),
+            releasing=self._releasing,
+        )
+
+    def record(self, end: float) -> LeaseRecord:
+        """The lease; one that is open is paid until `end`."""
+        units = self._units(end if self.end is None else self.end)
+        return LeaseRecord(host=self.name, type=self.type.name, start=self._start, ready=self.ready, end=self.end, units=units)
+
+    def _units(self, until: float) -> int:
+        return units_paid(self._start, until, self.type.billing_time)
+
+
+class ReferenceInstance:
+    """An instance from placement to its end. It waits for its host and its image, starts, and ends the one that it replaces."""
+
+    def __init__(
+        self,
+        queue: ReferenceQueue,
+        host: ReferenceHost,
+        number: int,
+        cause: Literal["initial", "placed", "migrated"],
+        replaces: ReferenceInstance | None = None,
+    ) -> None:
+        self._queue, self._clock = queue, queue.clock
+        self._host = host
+        self.number = number
+        self.operator = queue.operator.name
+        self._placed, self._cause = self._clock.now, cause
+        self.started: float | None = None
+        self.ended: float | None = None
+        self._ended_by: Literal["removed", "migrated"] | None = None
+        self._replaces = replaces
+        self.successor: ReferenceInstance | None = None
+        if replaces is not None:
+            replaces.successor = self
+        host.instances.append(self)
+
+    def start_up(self) -> Iterator[Any]:
+        """From placement to readiness."""
+        image = self._queue.operator.code_size / self._clock.scenario.image_bandwidth
+        ready = max(self._clock.now, self._host.ready)
+        there = self._host.images.setdefault(self.operator, ready + image)
+        yield self._clock.moment(max(ready, there) + self._clock.random_streams.instance_start_up())
+        if self.ended is None:
+            self.start()
+
+    def start(self) -> None:
+        """Up: from now on it takes items, and what it replaces does not."""
+        self.started = self._clock.now
+        self._clock.note("up", self.operator, self.number, self._host.name)
+        self._queue.rest(self)
+        if self._replaces is not None:
+            self._replaces.end("migrated")
+
+    def end(self, by: Literal["removed", "migrated"]) -> None:
+        """Stop and give the resources back; an item that it works on is not affected."""
+        if self.ended is not None:
+            return
+        self.ended, self._ended_by = self._clock.now, by
+        self._clock.note("down", self.operator, self.number, self._host.name)
+        self._queue.leave(self)
+        self._host.instances.remove(self)
+        self._host.end_if_empty()
+        if self._replaces is not None:
+            self._replaces.end("migrated")
+
+    def record(self) -> InstanceRecord:
+        """All that became of it."""
+        return InstanceRecord(
+            operator=self.operator,
+            host=self._host.name,
+            placed=self._placed,
+            started=self.started,
+            ended=self.ended,
+            cause=self._cause,
+            ended_by=self._ended_by,
+        )
+
+
+ROUNDING = 1e-9
+"""Added before items due are rounded down."""
+
+REMEMBERED = 20
+"""Monitoring intervals of which a policy sees the mean recorded duration."""
+
+
+class ReferenceQueue:
+    """Items of an operator that wait, and the instances that take them."""
+
+    def __init__(self, clock: ReferenceClock, operator: ContainerOperator) -> None:
+        self.clock = clock
+        self.operator = operator
+        self.followers: list[ReferenceQueue] = []
+        self.waiting: deque[float] = deque()
+        self.idle: deque[ReferenceInstance] = deque()
+        self.instances: list[ReferenceInstance] = []
+        self.noise = self._noise()
+        self.stalls = self.scalings = 0
+        self.arrived = self.begun = self.completed = 0
+        self.in_time = [0, 0, 0]
+        self.levels = [level * operator.processing_duration for level in clock.scenario.compliance_levels]
+        self.recorded, self.begun_in_interval = 0.0, 0
+        self.durations: list[float] = []
+        self.late_since: float | None = None
+        self.delays: list[float] = []
+        self.largest = self.seen_arrived = self.seen_begun = 0
+        self.busy: list[tuple[float, float]] = []
+        self.seen = 0.0
+
+    def rest(self, instance: ReferenceInstance) -> None:
+        """An instance is done with its item, or has had none yet."""
+        if instance.ended is None:
+            self.idle.append(instance)
+            self.serve_waiting()
+
+    def leave(self, instance: ReferenceInstance) -> None:
+        """An instance takes nothing more."""
+        if instance in self.idle:
+            self.idle.remove(instance)
+
+    def arrive(self) -> None:
+        """An item comes: it waits, or is served at once."""
+        self.arrived += 1
+        self.clock.note("arrive", self.operator.name)
+        self.waiting.append(self.clock.now)
+        self.serve_waiting()
+
+    def serve_waiting(self) -> None:
+        """Instances without work take items, the instance that has been idle longest first."""
+        while self.waiting and self.idle and not self.stalls:
+            self.clock.process(self.serve(self.waiting.popleft(), self.idle.popleft()))
+
+    def serve(self, arrival: float, instance: ReferenceInstance) -> Iterator[Any]:
+        """One item from the beginning of its processing to its departure."""
+        begin = self.clock.now
+        self.clock.note("begin", self.operator.name, instance.number)
+        processing = self.operator.processing_duration * next(self.noise)
+        recorded = begin - arrival + processing
+        self.begun += 1
+        self.begun_in_interval += 1
+        self.recorded += recorded
+        occupied = self.operator.occupancy * processing
+        self.busy.append((begin, begin + occupied))
+        free, leave = self.clock.timeout(occupied), self.clock.timeout(processing)
+        yield free
+        self.rest(instance)
+        yield leave
+        self.depart(recorded)
+
+    def depart(self, recorded: float) -> None:
+        """An item goes on to the next operators."""
+        self.completed += 1
+        self.clock.note("depart", self.operator.name)
+        for index, level in enumerate(self.levels):
+            self.in_time[index] += recorded <= level
+        selectivity = self.operator.selectivity
+        copies = int(self.completed * selectivity + ROUNDING) - int((self.completed - 1) * selectivity + ROUNDING)
+        for follower in self.followers:
+            for _ in range(copies):
+                follower.arrive()
+
+    def sample(self) -> None:
+        """End of a monitoring interval."""
+        self.largest = max(self.largest, len(self.waiting))
+        if self.begun_in_interval:
+            mean = self.recorded / self.begun_in_interval
+            self.durations.append(mean)
+            late = mean > self.levels[LEVELS.index(self.clock.scenario.objective_level)]
+            if late and self.late_since is None:
+                self.late_since = self.clock.now
+            elif not late and self.late_since is not None:
+                self.delays.append(self.clock.now - self.late_since)
+                self.late_since = None
+        self.recorded, self.begun_in_interval = 0.0, 0
+
+    def observe(self) -> OperatorState:
+        """What the policy sees of the operator."""
+        now = self.clock.now
+        here = [instance for instance in self.instances if instance.ended is None]
+        running = sum(instance.started is not None for instance in here)
+        state = OperatorState(
+            operator=self.operator,
+            running=running,
+            starting=sum(instance.successor is None for instance in here) - running,
+            queue=self.largest,
+            durations=tuple(self.durations[-REMEMBERED:]),
+            arrivals=self.arrived - self.seen_arrived,
+            begun=self.begun - self.seen_begun,
+            busy=sum(min(end, now) - max(begin, self.seen) for begin, end in self.busy),
+            scalings=self.scalings,
+        )
+        self.busy = [(begin, end) for begin, end in self.busy if end > now]
+        self.seen, self.seen_arrived, self.seen_begun, self.largest = now, self.arrived, self.begun, 0
+        return state
+
+    def record(self) -> OperatorRecord:
+        """The counts at the end."""
+        return OperatorRecord(
+            name=self.operator.name,
+            arrived=self.arrived,
+            completed=self.completed,
+            queued=len(self.waiting),
+            in_service=self.begun - self.completed,
+            real_time=self.in_time[0],
+            near_real_time=self.in_time[1],
+            relaxed=self.in_time[2],
+            time_to_adapt=sum(self.delays) / len(self.delays) if self.delays else None,
+        )
+
+    def _noise(self) -> Iterator[float]:
+        """The factors of processing durations, one item after the other."""
+        while True:
+            yield from self.clock.random_streams.factors(self.operator.name, 1000).tolist()
