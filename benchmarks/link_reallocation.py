@@ -23,16 +23,14 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.core.methods import Options
-from edrp.datasets.families.mapping.flows import bimodal_flows
+from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
-from edrp.datasets.families.mapping.random_link_allocation import random_link_allocation_problem
 from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
-from edrp.heuristics.mapping.reallocation import reallocate
-from edrp.heuristics.mapping.reallocation_method import GreedyReallocation, hold_what_fits
-from edrp.mapping.flow_arrays import flow_tables
+from edrp.heuristics.mapping.reallocation import GreedyReallocation, hold_what_fits, reallocate
+from edrp.mapping.flow_arrays import flow_arrays
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
-from edrp.mapping.mapping_arrays import network_tables
+from edrp.mapping.mapping_arrays import network_arrays
 from edrp.validation.simulation.mapping.bimodal_simulator import simulate
 from edrp.validation.simulation.mapping.link_states import links_at
 
@@ -89,8 +87,8 @@ def kernel_seconds(problem: LinkAllocationProblem) -> float:
     """Of the compiled rule by itself, the best of a few runs on the same state."""
     seconds = []
     for _ in range(REPEATS):
-        network = network_tables(problem.network)
-        flows = flow_tables(problem, network)
+        network = network_arrays(problem.network)
+        flows = flow_arrays(problem, network)
         hold_what_fits(network, flows, problem)
         start = perf_counter()
         reallocate(network, flows, problem.max_links, problem.forwarding_price)

@@ -26,7 +26,7 @@ from rich.table import Table
 import edrp
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.formulations.mapping.relaxed import relaxed_bound
+from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
 from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 

@@ -23,7 +23,7 @@ from rich.table import Table
 import edrp
 from edrp.core.arrays import Floats
 from edrp.datasets.families.mapping.power_law_networks import COSTS, mapping_problem
-from edrp.formulations.mapping.relaxed import relaxed_bound
+from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
 
 SIZES = (30, 60, 90, 120)

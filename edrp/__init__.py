@@ -27,10 +27,11 @@ from edrp.heuristics import METHODS as _SEARCHING
 from edrp.heuristics.placement.annealing import Annealing as _Annealing
 from edrp.heuristics.placement.search.methods import IteratedLocalSearch as _IteratedLocalSearch
 from edrp.kinds import KINDS as _KINDS
-from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalTask
-from edrp.mapping.documents import Component, DataLink, PathMap, PathTask, Server, ServerNetwork, Service
+from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
 from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.path_tasks import BimodalTask, Component, PathMap, PathTask, Service
+from edrp.mapping.server_network import DataLink, Server, ServerNetwork
 from edrp.mdp.fitted.method import METHODS as _FITTING
 from edrp.mdp.methods import METHODS as _MIGRATING
 from edrp.mdp.sequence.method import METHODS as _SEQUENCING

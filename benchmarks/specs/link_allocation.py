@@ -9,12 +9,11 @@ from functools import partial
 from registry import BenchSpec, register
 from specs.programs import program_phases
 
-from edrp.datasets.families.mapping.flows import bimodal_flows
-from edrp.heuristics.mapping.reallocation import reallocate
-from edrp.heuristics.mapping.reallocation_method import hold_what_fits
-from edrp.mapping.flow_arrays import flow_tables
+from edrp.datasets.families.mapping.link_allocation import bimodal_flows
+from edrp.heuristics.mapping.reallocation import hold_what_fits, reallocate
+from edrp.mapping.flow_arrays import flow_arrays
 from edrp.mapping.link_allocation import LinkAllocationProblem
-from edrp.mapping.mapping_arrays import network_tables
+from edrp.mapping.mapping_arrays import network_arrays
 
 
 def platform(size: tuple[int, int]) -> LinkAllocationProblem:
@@ -25,8 +24,8 @@ def platform(size: tuple[int, int]) -> LinkAllocationProblem:
 
 def reallocated(problem: LinkAllocationProblem) -> Callable[[], object]:
     """Re-allocation where something changes, copies of what it changes included."""
-    network = network_tables(problem.network)
-    flows = flow_tables(problem, network)
+    network = network_arrays(problem.network)
+    flows = flow_arrays(problem, network)
     hold_what_fits(network, flows, problem)
 
     def run() -> object:
@@ -39,8 +38,8 @@ def reallocated(problem: LinkAllocationProblem) -> Callable[[], object]:
 
 def settled(problem: LinkAllocationProblem) -> Callable[[], object]:
     """Re-allocation where nothing is left to change."""
-    network = network_tables(problem.network)
-    flows = flow_tables(problem, network)
+    network = network_arrays(problem.network)
+    flows = flow_arrays(problem, network)
     hold_what_fits(network, flows, problem)
     while reallocate(network, flows, problem.max_links):
         pass

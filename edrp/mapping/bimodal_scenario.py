@@ -11,29 +11,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive
+from edrp.core.document import Faults, Name, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
-from edrp.mapping.bimodal_metrics import accounts, is_whole, run_faults
+from edrp.mapping.bimodal_audit import run_faults
+from edrp.mapping.bimodal_metrics import is_whole, run_metrics
 from edrp.mapping.bimodal_run import BimodalRun
-from edrp.mapping.documents import MOST_COMPONENTS, Component, PathTask, ServerNetwork, Service
-
-
-class BimodalTask(Document):
-    """A task that arrives: a stream of so much data through services in their order."""
-
-    arrival: NonNegative = Field(description="when it asks to be admitted", json_schema_extra={"unit": "s"})
-    source: Name = Field(description="server where the data is")
-    delivery: Name = Field(description="server to which the results go")
-    services: Annotated[tuple[Name, ...], Field(max_length=MOST_COMPONENTS)] = Field(description="in their order")
-    rate: Positive = Field(description="rate at the source", json_schema_extra={"unit": "bytes/s"})
-    data: Positive = Field(description="data at the source", json_schema_extra={"unit": "bytes"})
-    price: NonNegative = Field(1e-6, description="paid for each byte delivered", json_schema_extra={"unit": "money/bytes"})
-
-    @property
-    def nominal(self) -> float:
-        """Seconds that the stream lasts when nothing holds it up."""
-        return self.data / self.rate
+from edrp.mapping.path_tasks import BimodalTask, Component, PathTask, Service
+from edrp.mapping.server_network import ServerNetwork
 
 
 class BimodalScenarioSolution(Solution):
@@ -175,7 +160,7 @@ class BimodalScenario(Problem):
         broken = tuple(run_faults(self, decision))
         if len(decision.tasks) != len(self.tasks) or not all(map(is_whole, decision.tasks)):
             return Evaluation(math.inf, {}, broken)
-        metrics = accounts(self, decision)
+        metrics = run_metrics(self, decision)
         return Evaluation(metrics.pop("lost_revenue"), metrics, broken)
 
     def solution(self, decision: BimodalRun | None, fields: dict[str, Any]) -> BimodalScenarioSolution:

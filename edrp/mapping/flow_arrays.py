@@ -9,11 +9,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
-from edrp.mapping.mapping_arrays import NetworkTables
+from edrp.mapping.mapping_arrays import NetworkArrays
 
 
 @dataclass(slots=True)
-class FlowTables:
+class FlowArrays:
     """F flows between servers, each on a route of dedicated links or on the public network.
 
     Attributes
@@ -37,19 +37,19 @@ class FlowTables:
         return self.arcs[flow, : self.links[flow]]
 
 
-def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowTables:
+def flow_arrays(problem: LinkAllocationProblem, network: NetworkArrays) -> FlowArrays:
     """The arrays of a problem's flows, with what they hold now; routes have room for `max_links` arcs at least.
 
     Examples
     --------
-    >>> from edrp.mapping.mapping_arrays import network_tables
+    >>> from edrp.mapping.mapping_arrays import network_arrays
     >>> problem = LinkAllocationProblem(
     ...     network={"nodes": [{"name": name, "capacity": 0} for name in "abc"],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0},
     ...                        {"source": "b", "target": "c", "bandwidth": 5.0}]},
     ...     flows=[{"name": "f", "source": "a", "target": "c", "rate": 4.0, "price": 1.0, "route": ["a", "b", "c"]}],
     ... )
-    >>> flow_tables(problem, network_tables(problem.network)).route(0)
+    >>> flow_arrays(problem, network_arrays(problem.network)).route(0)
     array([0, 2], dtype=int32)
     """
     index = {name: position for position, name in enumerate(network.names)}
@@ -58,7 +58,7 @@ def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowT
     arcs = np.zeros((len(routes), max(problem.max_links, *map(len, routes))), np.int32)
     for held, route in zip(arcs, routes, strict=True):
         held[: len(route)] = route
-    return FlowTables(
+    return FlowArrays(
         source=np.array([index[flow.source] for flow in problem.flows], np.int32),
         target=np.array([index[flow.target] for flow in problem.flows], np.int32),
         rate=np.array([flow.rate for flow in problem.flows]),
@@ -68,7 +68,7 @@ def flow_tables(problem: LinkAllocationProblem, network: NetworkTables) -> FlowT
     )
 
 
-def arc_numbers(network: NetworkTables) -> dict[tuple[int, int], int]:
+def arc_numbers(network: NetworkArrays) -> dict[tuple[int, int], int]:
     """Number of the arc between two servers, in the order of the arcs."""
     return {arc: number for number, arc in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
 
@@ -81,7 +81,7 @@ def most_links(price: Floats, max_links: int, forwarding_price: float) -> Ints:
     return np.asarray(np.minimum(max_links, paid), np.int64)
 
 
-def route_names(network: NetworkTables, arcs: Ints32) -> tuple[str, ...] | None:
+def route_names(network: NetworkArrays, arcs: Ints32) -> tuple[str, ...] | None:
     """Servers on a route given by its arcs; None for none."""
     if not len(arcs):
         return None

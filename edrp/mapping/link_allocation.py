@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
-from edrp.mapping.documents import ServerNetwork
+from edrp.mapping.server_network import ServerNetwork
 
 SLACK = 1e-9
 """Relative excess over a limit that counts as rounding."""

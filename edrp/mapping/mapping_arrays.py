@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints32
-from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
-
-if TYPE_CHECKING:
-    from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.path_tasks import PathMap, PathTask
+from edrp.mapping.server_network import ServerNetwork
 
 
 @dataclass(slots=True)
-class NetworkTables:
+class NetworkArrays:
     """A network of n servers and a arcs. A simulator may overwrite what is free between one task and the next.
 
     Attributes
@@ -46,7 +43,7 @@ class NetworkTables:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskTables:
+class TaskArrays:
     """A task of m components.
 
     Attributes
@@ -65,11 +62,11 @@ class TaskTables:
 
 
 @dataclass(frozen=True, slots=True)
-class MappingTables:
+class MappingArrays:
     """A network, a task, and how limits and costs are read (fields of `MappingProblem`)."""
 
-    network: NetworkTables
-    task: TaskTables
+    network: NetworkArrays
+    task: TaskArrays
     max_empty_hops: int
     total_hops: bool
     cumulative: bool
@@ -79,42 +76,14 @@ class MappingTables:
     most_links: int
 
 
-def mapping_tables(problem: MappingProblem) -> MappingTables:
-    """The arrays of a problem.
-
-    Examples
-    --------
-    >>> from edrp.mapping.path_mapping import MappingProblem
-    >>> problem = MappingProblem(
-    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
-    ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0, "cost": 2.0}]},
-    ...     task={"source": "a", "delivery": "b", "components": [{"name": "f", "capacity": 1}], "bandwidths": [1, 1]},
-    ... )
-    >>> mapping_tables(problem).network.target
-    array([1, 0], dtype=int32)
-    """
-    network = network_tables(problem.network)
-    return MappingTables(
-        network=network,
-        task=task_tables(problem.task, problem.network),
-        max_empty_hops=problem.max_empty_hops,
-        total_hops=problem.empty_hops == "total",
-        cumulative=problem.bandwidth == "cumulative",
-        public=bool((network.uplink > 0).any()),
-        public_cost=problem.public_cost,
-        cost=problem.cost,
-        most_links=problem.most_links,
-    )
-
-
-def network_tables(network: ServerNetwork) -> NetworkTables:
+def network_arrays(network: ServerNetwork) -> NetworkArrays:
     """The arrays of a network, new ones at each call."""
     names = tuple(network.by_name)
     index = {name: position for position, name in enumerate(names)}
     arcs = sorted((index[u], index[v], link) for (u, v), link in network.arcs.items())
     source = np.array([u for u, _, _ in arcs], np.int32)
     servers = network.nodes
-    return NetworkTables(
+    return NetworkArrays(
         names=names,
         capacity=np.array([each.capacity for each in servers]),
         total=np.array([each.whole_capacity for each in servers]),
@@ -130,11 +99,11 @@ def network_tables(network: ServerNetwork) -> NetworkTables:
     )
 
 
-def task_tables(task: PathTask, network: ServerNetwork) -> TaskTables:
+def task_arrays(task: PathTask, network: ServerNetwork) -> TaskArrays:
     """The arrays of a task on a network."""
     index = {name: position for position, name in enumerate(network.by_name)}
     hosts = [[server.hosts(each.service) for server in network.nodes] for each in task.components]
-    return TaskTables(
+    return TaskArrays(
         source=index[task.source],
         delivery=index[task.delivery],
         needs=np.array(task.needs, float),
@@ -144,7 +113,7 @@ def task_tables(task: PathTask, network: ServerNetwork) -> TaskTables:
 
 
 def path_map(
-    network: NetworkTables, nodes: Sequence[int], routes: Sequence[Sequence[int]], public: Sequence[bool] = ()
+    network: NetworkArrays, nodes: Sequence[int], routes: Sequence[Sequence[int]], public: Sequence[bool] = ()
 ) -> PathMap:
     """The map in names: servers of components, servers of each hop, and which hops are public."""
     names = network.names

@@ -14,8 +14,9 @@ from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.mapping.costs import CostName, MapFacts, objective
-from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
-from edrp.mapping.mapping_arrays import mapping_tables
+from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
+from edrp.mapping.path_tasks import PathMap, PathTask
+from edrp.mapping.server_network import ServerNetwork
 from edrp.mapping.shortage import shortage
 
 SLACK = 1e-9
@@ -220,7 +221,34 @@ class MappingProblem(Problem):
 
     def clashes(self) -> tuple[str, ...]:
         """Which resource is short."""
-        return shortage(mapping_tables(self))
+        return shortage(mapping_arrays(self))
+
+
+def mapping_arrays(problem: MappingProblem) -> MappingArrays:
+    """The arrays of a problem.
+
+    Examples
+    --------
+    >>> problem = MappingProblem(
+    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
+    ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0, "cost": 2.0}]},
+    ...     task={"source": "a", "delivery": "b", "components": [{"name": "f", "capacity": 1}], "bandwidths": [1, 1]},
+    ... )
+    >>> mapping_arrays(problem).network.target
+    array([1, 0], dtype=int32)
+    """
+    network = network_arrays(problem.network)
+    return MappingArrays(
+        network=network,
+        task=task_arrays(problem.task, problem.network),
+        max_empty_hops=problem.max_empty_hops,
+        total_hops=problem.empty_hops == "total",
+        cumulative=problem.bandwidth == "cumulative",
+        public=bool((network.uplink > 0).any()),
+        public_cost=problem.public_cost,
+        cost=problem.cost,
+        most_links=problem.most_links,
+    )
 
 
 def _passed(route: tuple[str, ...]) -> int:

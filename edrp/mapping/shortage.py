@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools
-from edrp.mapping.mapping_arrays import MappingTables
+from edrp.mapping.mapping_arrays import MappingArrays
 
 
-def shortage(tables: MappingTables) -> tuple[str, ...]:
+def shortage(tables: MappingArrays) -> tuple[str, ...]:
     """Name what is short for a task that has no map, looking at one component after the other.
 
     Each limit is looked at alone; where each can be met alone, the answer says that they cannot be met together.
@@ -25,7 +25,7 @@ def shortage(tables: MappingTables) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from edrp.mapping.mapping_arrays import mapping_tables
+    >>> from edrp.mapping.path_mapping import mapping_arrays
     >>> from edrp.mapping.path_mapping import MappingProblem
     >>> problem = MappingProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1, "services": []}],
@@ -51,7 +51,7 @@ def shortage(tables: MappingTables) -> tuple[str, ...]:
     return (_together(tables),)
 
 
-def _able(tables: MappingTables, hop: int) -> Bools:
+def _able(tables: MappingArrays, hop: int) -> Bools:
     """Servers on which what follows a hop can be: the next component, or the delivery."""
     task, network = tables.task, tables.network
     if hop == len(task.needs):
@@ -59,7 +59,7 @@ def _able(tables: MappingTables, hop: int) -> Bools:
     return np.asarray(task.hosts[hop] & (network.capacity >= task.needs[hop] * (1 - 1e-12)))
 
 
-def _reached(tables: MappingTables, here: Bools, rate: float) -> Bools:
+def _reached(tables: MappingArrays, here: Bools, rate: float) -> Bools:
     """Servers that a hop of this rate reaches from any of some servers, each limit alone; at rate 0 all that rate could give."""
     network = tables.network
     usable = network.bandwidth >= rate * (1 - 1e-12)
@@ -77,13 +77,13 @@ def _reached(tables: MappingTables, here: Bools, rate: float) -> Bools:
     return np.asarray(reached)
 
 
-def _no_server(tables: MappingTables, hop: int) -> str:
+def _no_server(tables: MappingArrays, hop: int) -> str:
     task, free = tables.task, tables.network.capacity
     most = free[task.hosts[hop]].max() if task.hosts[hop].any() else 0.0
     return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {most:.6g} free at most"
 
 
-def _no_way(tables: MappingTables, here: Bools, able: Bools, hop: int) -> str:
+def _no_way(tables: MappingArrays, here: Bools, able: Bools, hop: int) -> str:
     """Why no able server is reached: for lack of rate, or for lack of links."""
     rate = tables.task.bandwidths[hop]
     start = f"component {hop}" if hop else "the source"
@@ -95,7 +95,7 @@ def _no_way(tables: MappingTables, here: Bools, able: Bools, hop: int) -> str:
     return f"max_empty_hops: no server for {end} is within {passed} of one for {start}"
 
 
-def _together(tables: MappingTables) -> str:
+def _together(tables: MappingArrays) -> str:
     needed, free = float(tables.task.needs.sum()), float(tables.network.capacity.sum())
     if needed > free:
         return f"capacity: the components need {needed:.6g} in all, the servers have {free:.6g} free"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.formulations.mapping.label_arrays import Guide, Tracked
-from edrp.formulations.mapping.layered_graph import Layers, Prices, ToGo
+from edrp.formulations.mapping.lagrangian import Priced
+from edrp.formulations.mapping.layered_graph import Layers, ToGo
 from edrp.formulations.mapping.relaxation import cost_to_go
 
 MOST_SUMS = 400
@@ -19,22 +18,6 @@ EQUAL = 1e-14
 
 MOST_CELLS = 4_000_000
 """Of the tables of maps through tracked resources; beyond, they are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Priced:
-    """Weights of resources, shape (3 n + a,), with what follows from them."""
-
-    weights: Floats
-    prices: Prices
-    togo: ToGo
-
-    @classmethod
-    def of(cls, layers: Layers, weights: Floats) -> Priced:
-        """Fill the tables."""
-        prices, togo = layers.priced(weights), layers.to_go()
-        cost_to_go(layers.graph, prices, togo, -1, togo)
-        return cls(weights, prices, togo)
 
 
 def guide_of(layers: Layers, plain: Priced, priced: Priced, resources: list[int], through: bool) -> Guide:

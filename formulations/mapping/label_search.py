@@ -19,8 +19,7 @@ from edrp.formulations.mapping.label_arrays import (
     Labels,
     Tracked,
 )
-from edrp.formulations.mapping.label_order import admitted, pop, push
-from edrp.formulations.mapping.label_rules import room, rounded, take, within_limits
+from edrp.formulations.mapping.label_rules import admitted, pop, push, room, rounded, take, within_limits
 from edrp.formulations.mapping.layered_graph import Graph
 from edrp.formulations.mapping.map_moves import HOST
 

@@ -1,17 +1,18 @@
-"""Weights of resources that raise the bound: subgradient ascent (Polyak's steps) on the relaxation of all limits."""
+"""Lower bounds of path mapping: Lagrangian relaxation of the limits by subgradient ascent, and the relaxation of the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.formulations.mapping.guides import Priced
-from edrp.formulations.mapping.layered_graph import Layers
+from edrp.core.errors import UnsupportedProblemError
+from edrp.formulations.mapping.layered_graph import Layers, Prices, ToGo, layers_of
 from edrp.formulations.mapping.map_moves import cost_and_use, overloaded
-from edrp.formulations.mapping.relaxation import cheapest_moves
+from edrp.formulations.mapping.relaxation import cheapest_moves, cost_to_go
+from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
 STEPS = 25
 """More of them hardly raise the bound."""
@@ -21,6 +22,22 @@ PATIENCE = 4
 
 ENOUGH = 1e-3
 """Relative progress that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Weights of resources, shape (3 n + a,), with what follows from them."""
+
+    weights: Floats
+    prices: Prices
+    togo: ToGo
+
+    @classmethod
+    def of(cls, layers: Layers, weights: Floats) -> Priced:
+        """Fill the tables."""
+        prices, togo = layers.priced(weights), layers.to_go()
+        cost_to_go(layers.graph, prices, togo, -1, togo)
+        return cls(weights, prices, togo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +93,51 @@ def ascend(layers: Layers, known: float, dearest: float, remaining: Callable[[],
             break
         weights = np.maximum(0.0, weights + length * max(target - value, 1e-6 * dearest) / norm * excess)
     return best
+
+
+def relaxed_bound(problem: MappingProblem) -> float:
+    """Cost of the cheapest path through a graph with one layer of servers for each component; bandwidths are overlooked.
+
+    A component is only on servers that have room for it, each looked at by itself: several on a server are not added up. Empty
+    hops are limited as in the problem.
+
+    Parameters
+    ----------
+    problem
+        With additive cost.
+
+    Returns
+    -------
+    float
+        No map costs less; infinite where even so there is none.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        For another cost.
+
+    Examples
+    --------
+    The cheap link is too slow, which the bound overlooks:
+
+    >>> problem = MappingProblem(
+    ...     network={
+    ...         "nodes": [{"name": name, "capacity": 1} for name in "abc"],
+    ...         "links": [{"source": "a", "target": "b", "bandwidth": 1, "cost": 1},
+    ...                   {"source": "a", "target": "c", "bandwidth": 9, "cost": 4},
+    ...                   {"source": "c", "target": "b", "bandwidth": 9, "cost": 4}],
+    ...     },
+    ...     task={"source": "a", "delivery": "b", "bandwidths": [2, 2], "components": [{"name": "f", "capacity": 1}]},
+    ... )
+    >>> relaxed_bound(problem)
+    1.0
+    """
+    if problem.cost != "additive":
+        raise UnsupportedProblemError(f"cost {problem.cost!r} is no sum over links: the relaxed bound is of additive costs")
+    tables = mapping_arrays(problem)
+    wide = np.full_like(tables.network.bandwidth, np.inf)
+    uplink = np.where(tables.network.uplink > 0, np.inf, 0.0)
+    network = replace(tables.network, bandwidth=wide, uplink=uplink, downlink=np.full_like(uplink, np.inf))
+    layers = layers_of(replace(tables, network=network))
+    layers = replace(layers, graph=layers.graph._replace(limit=np.full_like(layers.graph.limit, np.inf)))
+    return cheapest(layers, Priced.of(layers, np.zeros(layers.graph.limit.size)))[0]

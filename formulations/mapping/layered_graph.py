@@ -1,4 +1,4 @@
-"""Path mapping as a graph of layers, one per number of components mapped: what the compiled searches take."""
+"""Path mapping as a graph of layers, one per number of components mapped: the input of the compiled searches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.memory import refuse_beyond_memory
-from edrp.mapping.mapping_arrays import MappingTables
+from edrp.mapping.mapping_arrays import MappingArrays
+from edrp.mapping.path_mapping import MappingProblem
 
 SLACK = 0.9e-9
 """Relative excess over a limit that is allowed; the evaluator allows a little more."""
@@ -23,7 +24,7 @@ class Graph(NamedTuple):
 
     Attributes
     ----------
-    first, target : arcs, as in `NetworkTables`.
+    first, target : arcs, as in `NetworkArrays`.
     needs, rates : of components, shape (m,), and of hops, shape (m + 1,).
     limit : shape (3 n + a,), what is free of every resource: servers, arcs, uplinks, downlinks; infinite where uses by one
         task do not add up.
@@ -113,7 +114,7 @@ class Layers:
         return tuple(np.split(values, [servers, servers + arcs, 2 * servers + arcs]))
 
 
-def layers_of(tables: MappingTables) -> Layers:
+def layers_of(tables: MappingArrays) -> Layers:
     """The layers of a problem with additive cost.
 
     Raises
@@ -150,3 +151,20 @@ def layers_of(tables: MappingTables) -> Layers:
         budgets=empty + 1 if tables.total_hops else 1,
     )
     return Layers(graph, prices, shares)
+
+
+def refusal(problem: MappingProblem) -> str | None:
+    """Why labels and programs cannot express the cost of a problem; None if they can.
+
+    Examples
+    --------
+    >>> problem = MappingProblem(
+    ...     network={"nodes": [{"name": "a", "capacity": 1}]}, cost="load-balance",
+    ...     task={"source": "a", "delivery": "a", "components": [], "bandwidths": [1]},
+    ... )
+    >>> refusal(problem)
+    "cost 'load-balance' is no sum over links; process-map enumerates maps under it, least-cost-map searches them"
+    """
+    if problem.cost == "additive":
+        return None
+    return f"cost {problem.cost!r} is no sum over links; process-map enumerates maps under it, least-cost-map searches them"

@@ -21,9 +21,9 @@ from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
-from edrp.mapping.flow_arrays import FlowTables, arc_numbers, flow_tables, most_links
+from edrp.mapping.flow_arrays import FlowArrays, arc_numbers, flow_arrays, most_links
 from edrp.mapping.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
-from edrp.mapping.mapping_arrays import NetworkTables, network_tables
+from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
 
 BYTES_PER_PAIR = 40
 """Memory of a flow and an arc while it is found out whether the one can take the other."""
@@ -62,8 +62,8 @@ class LinkAllocationFormulation(Formulation):
     4.0
     """
 
-    network: NetworkTables
-    flows: FlowTables
+    network: NetworkArrays
+    flows: FlowArrays
     flow: Ints
     arc: Ints
 
@@ -137,8 +137,8 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
         When the program would not fit into memory.
     """
     started = perf_counter()
-    network = network_tables(problem.network)
-    flows = flow_tables(problem, network)
+    network = network_arrays(problem.network)
+    flows = flow_arrays(problem, network)
     pairs = len(problem.flows) * network.bandwidth.size
     what = f"{len(problem.flows)} flows on {network.bandwidth.size} arcs"
     refuse_beyond_memory(float(pairs) * BYTES_PER_PAIR, what, "use the method 'greedy-reallocation', which needs no program")
@@ -160,7 +160,7 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
     return LinkAllocationFormulation(problem, program, built, objective, perf_counter() - started, network, flows, flow, arc)
 
 
-def usable(network: NetworkTables, flows: FlowTables, most: Ints) -> Bools:
+def usable(network: NetworkArrays, flows: FlowArrays, most: Ints) -> Bools:
     """Which arcs lie on a route of each flow with at most `most` (F,) links and enough bandwidth; shape (F, arcs).
 
     By distances first; then arcs are dropped that only lead into a dead end and back.
@@ -186,7 +186,7 @@ def usable(network: NetworkTables, flows: FlowTables, most: Ints) -> Bools:
         found = kept
 
 
-def _reverse(network: NetworkTables) -> Ints:
+def _reverse(network: NetworkArrays) -> Ints:
     """Shape (a,), the arc that leads back, -1 for none."""
     numbers = arc_numbers(network)
     return np.array([numbers.get((v, u), -1) for u, v in numbers], np.int64)
@@ -198,7 +198,7 @@ def _by_server(pairs: Bools, ends: Ints32, servers: int) -> Ints:
     return np.bincount(flow * servers + ends[arc], minlength=len(pairs) * servers).reshape(len(pairs), servers)
 
 
-def _add_route_rows(program: Program, network: NetworkTables, flows: FlowTables, flow: Ints, arc: Ints, most: Ints) -> None:
+def _add_route_rows(program: Program, network: NetworkArrays, flows: FlowArrays, flow: Ints, arc: Ints, most: Ints) -> None:
     """Rows `route`: what leads to a server leads on; `links`: no more than a flow may have; `network`: one of the two."""
     servers, count = len(network.names), flows.rate.size
     ordinal = np.arange(count)
@@ -213,7 +213,7 @@ def _add_route_rows(program: Program, network: NetworkTables, flows: FlowTables,
     program.add_rows("network", count, [(ordinal, dedicated, 1.0), (ordinal, program["public"], 1.0)], upper=1.0)
 
 
-def _add_rate_rows(program: Program, network: NetworkTables, flows: FlowTables, flow: Ints, arc: Ints) -> None:
+def _add_rate_rows(program: Program, network: NetworkArrays, flows: FlowArrays, flow: Ints, arc: Ints) -> None:
     """Rows `bandwidth`, `uplink`, `downlink`: shares in use of arcs, and of what servers send and receive publicly."""
     used, rows = np.unique(arc, return_inverse=True)
     shares = flows.rate[flow] / network.bandwidth[arc]

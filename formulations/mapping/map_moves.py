@@ -9,8 +9,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.formulations.mapping.layered_graph import Layers
-from edrp.mapping.documents import PathMap
-from edrp.mapping.mapping_arrays import MappingTables, path_map
+from edrp.mapping.mapping_arrays import MappingArrays, path_map
+from edrp.mapping.path_tasks import PathMap
 
 HOST = -1
 """The move that puts the next component on the server where the map is. Other moves are arcs, and, from the number of arcs
@@ -47,7 +47,7 @@ def overloaded(used: Floats) -> list[int]:
     return [int(each) for each in np.flatnonzero(used > 1 + CLOSE)]
 
 
-def map_of(tables: MappingTables, moves: Sequence[int]) -> PathMap:
+def map_of(tables: MappingArrays, moves: Sequence[int]) -> PathMap:
     """The map that moves make, in names."""
     arcs = tables.network.target.size
     nodes: list[int] = []
@@ -63,7 +63,7 @@ def map_of(tables: MappingTables, moves: Sequence[int]) -> PathMap:
     return path_map(tables.network, nodes, routes, public)
 
 
-def moves_of(tables: MappingTables, decision: PathMap) -> list[int]:
+def moves_of(tables: MappingArrays, decision: PathMap) -> list[int]:
     """The moves that make a map of this network."""
     network = tables.network
     index = {name: position for position, name in enumerate(network.names)}

@@ -19,12 +19,11 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.mapping.costs import refusal
-from edrp.formulations.mapping.layered_graph import SLACK, Layers, layers_of
+from edrp.formulations.mapping.layered_graph import SLACK, Layers, layers_of, refusal
 from edrp.formulations.mapping.map_moves import cost_and_use, moves_of
-from edrp.mapping.documents import PathMap
-from edrp.mapping.mapping_arrays import MappingTables, mapping_tables, path_map
-from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.mapping_arrays import MappingArrays, path_map
+from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
+from edrp.mapping.path_tasks import PathMap
 
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
@@ -62,7 +61,7 @@ class MappingFormulation(Formulation):
     (11.0, (('a', 'b', 'c'), ('c', 'b')))
     """
 
-    tables: MappingTables
+    tables: MappingArrays
     layers: Layers
 
     def decode(self, values: Floats) -> PathMap:
@@ -124,7 +123,7 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     why = refusal(problem)
     if why is not None:
         raise UnsupportedProblemError(why)
-    tables = mapping_tables(problem)
+    tables = mapping_arrays(problem)
     hops, servers, arcs = tables.task.bandwidths.size, len(tables.network.names), tables.network.target.size
     needed = BYTES_PER_COLUMN * float(hops * (arcs + servers))
     refuse_beyond_memory(needed, f"{hops} hops on {arcs} arcs", "use label-setting")
@@ -140,7 +139,7 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     return MappingFormulation(problem, program, built, objective, perf_counter() - started, tables, layers)
 
 
-def _shortest(tables: MappingTables, taken: Ints, start: int, end: int) -> list[int]:
+def _shortest(tables: MappingArrays, taken: Ints, start: int, end: int) -> list[int]:
     """A walk with the fewest of the arcs taken."""
     onward: dict[int, list[int]] = {}
     for arc in taken.tolist():
@@ -158,7 +157,7 @@ def _shortest(tables: MappingTables, taken: Ints, start: int, end: int) -> list[
     return route[::-1]
 
 
-def _add_columns(program: Program, tables: MappingTables, layers: Layers) -> None:
+def _add_columns(program: Program, tables: MappingArrays, layers: Layers) -> None:
     """Columns `place` (m, n), `arc` (m + 1, a); `out`, `into` (m + 1, n) of public hops; `empty` (m + 1,) for a total limit."""
     prices = layers.prices
     program.add_columns("place", prices.host.shape, upper=np.isfinite(prices.host), integer=True)
@@ -185,7 +184,7 @@ def _add_place_rows(program: Program) -> None:
     program.add_rows("place", len(place), [(np.arange(len(place))[:, None], place, 1.0)], lower=1.0, upper=1.0)
 
 
-def _add_flow_rows(program: Program, tables: MappingTables) -> None:
+def _add_flow_rows(program: Program, tables: MappingArrays) -> None:
     """Rows `flow` (m + 1, n): what leaves a server less what enters is 1 where the hop begins, -1 where it ends."""
     place, arc, network = program["place"], program["arc"], tables.network
     hops, servers = arc.shape[0], place.shape[1]

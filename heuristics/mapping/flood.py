@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from math import inf
 from time import perf_counter
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.parameters import read_parameters
 from edrp.core.wording import shown
@@ -20,19 +25,105 @@ from edrp.heuristics.mapping.flood_memory import (
     COMPLETE,
     HANDLED,
     MAPS,
+    PUBLIC,
     SENT,
     SPECIFICATIONS,
+    FloodNetwork,
+    FloodTask,
     Memory,
-    NetworkArrays,
     Rules,
-    TaskArrays,
     begun,
     delays_differ,
     roomy,
 )
-from edrp.heuristics.mapping.flood_result import FloodResult
-from edrp.mapping.costs import COSTS, CostName, MapFacts
-from edrp.mapping.mapping_arrays import NetworkTables, TaskTables
+from edrp.mapping.costs import COSTS, CostName, MapFacts, ranked
+from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
+
+
+class FoundMap(NamedTuple):
+    """A complete map.
+
+    Attributes
+    ----------
+    nodes : server of each component.
+    routes : servers of each hop, a single one for a hop that stays there.
+    public : whether each hop goes over the public network.
+    facts : what costs look at.
+    """
+
+    nodes: tuple[int, ...]
+    routes: tuple[tuple[int, ...], ...]
+    public: tuple[bool, ...]
+    facts: MapFacts
+
+
+@dataclass(frozen=True)
+class FloodResult(Sequence[FoundMap]):
+    """Complete maps in the order in which the delivery server would reserve them, and what they took.
+
+    Attributes
+    ----------
+    messages : number of messages by kind.
+    finished : whether every message was handled and acknowledged; not when time was up.
+    capped : whether messages were kept back because there were too many.
+    facts : of the complete maps, in the order in which they were found.
+    cost, most_links : what maps are ranked by.
+    steps, ends : maps step by step (dtype `edrp.heuristics.mapping.flood_memory.MAP`), and the last step of each complete one.
+    """
+
+    messages: dict[str, int]
+    finished: bool
+    capped: bool
+    facts: list[MapFacts]
+    cost: str
+    most_links: int
+    steps: NDArray[Any]
+    ends: Ints
+
+    def __len__(self) -> int:
+        """Complete maps."""
+        return len(self.facts)
+
+    @overload
+    def __getitem__(self, rank: int) -> FoundMap: ...
+
+    @overload
+    def __getitem__(self, rank: slice) -> list[FoundMap]: ...
+
+    def __getitem__(self, rank: int | slice) -> FoundMap | list[FoundMap]:
+        """The map of that rank, 0 for the best."""
+        if isinstance(rank, slice):
+            return [self[each] for each in range(*rank.indices(len(self)))]
+        return self.unrolled(self.ranking[rank])
+
+    @cached_property
+    def ranking(self) -> list[int]:
+        """Places in `facts`, best first."""
+        return ranked(self.cost, self.facts, self.most_links)
+
+    def unrolled(self, found: int) -> FoundMap:
+        """The map of a place in `facts`, followed from its last step back to its first."""
+        nodes: list[int] = []
+        routes: list[list[int]] = [[]]
+        public: list[bool] = [False]
+        position = int(self.ends[found])
+        while position >= 0:
+            step = self.steps[position]
+            node = int(step["node"])
+            routes[-1].append(node)
+            for _ in range(int(step["placed"])):
+                nodes.append(node)
+                routes.append([node])
+                public.append(False)
+            public[-1] = public[-1] or int(step["arc"]) == PUBLIC
+            position = int(step["parent"])
+        return FoundMap(
+            nodes=tuple(reversed(nodes)),
+            routes=tuple(tuple(reversed(route)) for route in reversed(routes)),
+            public=tuple(reversed(public)),
+            facts=self.facts[found],
+        )
+
 
 PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 """In the order of the compiled code."""
@@ -79,7 +170,7 @@ class Flood:
 
     Examples
     --------
-    >>> from edrp.mapping.mapping_arrays import mapping_tables
+    >>> from edrp.mapping.path_mapping import mapping_arrays
     >>> from edrp.mapping.path_mapping import MappingProblem
     >>> problem = MappingProblem(
     ...     network={
@@ -90,7 +181,7 @@ class Flood:
     ...     task={"source": "a", "delivery": "c", "bandwidths": [4, 2, 1],
     ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
     ... )
-    >>> tables = mapping_tables(problem)
+    >>> tables = mapping_arrays(problem)
     >>> found = Flood(tables.network, max_empty_hops=2).run(tables.task)
     >>> found[0].nodes, found[0].routes, found.messages["map"]
     ((2, 2), ((0, 1, 2), (2,), (2,)), 12)
@@ -98,7 +189,7 @@ class Flood:
 
     def __init__(
         self,
-        network: NetworkTables,
+        network: NetworkArrays,
         *,
         pruning: PruningName = "least-cost",
         cost: CostName = "additive",
@@ -140,7 +231,7 @@ class Flood:
         )
         self._memory: Memory | None = None
 
-    def run(self, task: TaskTables, seed: int = 0, until: float = inf) -> FloodResult:
+    def run(self, task: TaskArrays, seed: int = 0, until: float = inf) -> FloodResult:
         """Map a task.
 
         Parameters
@@ -163,7 +254,7 @@ class Flood:
             timed=rules.jitter > 0 or delays_differ(network, public=rules.public),
             seed=seed,
         )
-        arrays, described = NetworkArrays.of(network), TaskArrays.of(task)
+        arrays, described = FloodNetwork.of(network), FloodTask.of(task)
         memory = begun(self._memory, arrays, described, rules)
         counts = memory.counts
         while counts[HANDLED] < counts[SENT] and perf_counter() <= until:

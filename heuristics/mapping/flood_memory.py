@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.mapping.mapping_arrays import NetworkTables, TaskTables
+from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 
 START, PUBLIC = -1, -2
 """In place of an arc: the map comes from the user's portal, or over the public network."""
@@ -45,8 +45,8 @@ WAITER = np.dtype([("time", np.float64), ("number", np.int64)])
 """A message in the heap, and when it arrives."""
 
 
-class NetworkArrays(NamedTuple):
-    """What is free of a network now (`NetworkTables`)."""
+class FloodNetwork(NamedTuple):
+    """What is free of a network now (`NetworkArrays`)."""
 
     first: Ints32
     source: Ints32
@@ -61,13 +61,13 @@ class NetworkArrays(NamedTuple):
     access_delay: Floats
 
     @classmethod
-    def of(cls, network: NetworkTables) -> NetworkArrays:
+    def of(cls, network: NetworkArrays) -> FloodNetwork:
         """The arrays themselves, not copies."""
         return cls(*(getattr(network, name) for name in cls._fields))
 
 
-class TaskArrays(NamedTuple):
-    """A task (`TaskTables`)."""
+class FloodTask(NamedTuple):
+    """A task (`TaskArrays`)."""
 
     source: int
     delivery: int
@@ -76,7 +76,7 @@ class TaskArrays(NamedTuple):
     hosts: Bools
 
     @classmethod
-    def of(cls, task: TaskTables) -> TaskArrays:
+    def of(cls, task: TaskArrays) -> FloodTask:
         """The arrays themselves, not copies."""
         return cls(int(task.source), int(task.delivery), task.needs, task.bandwidths, task.hosts)
 
@@ -121,7 +121,7 @@ class Memory(NamedTuple):
     ways: Ints32
 
 
-def begun(earlier: Memory | None, network: NetworkArrays, task: TaskArrays, rules: Rules) -> Memory:
+def begun(earlier: Memory | None, network: FloodNetwork, task: FloodTask, rules: Rules) -> Memory:
     """The memory at the start of a mapping, when the portal has sent an empty map to the source; arrays are used again."""
     servers, arcs, m = len(network.first) - 1, len(network.target), len(task.needs)
     shape = (servers, m + 1, rules.max_empty_hops + 2 if rules.split_by_hops else 1, 2)
@@ -172,7 +172,7 @@ def enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
     return copy
 
 
-def delays_differ(network: NetworkTables, *, public: bool) -> bool:
+def delays_differ(network: NetworkArrays, *, public: bool) -> bool:
     """Whether messages may overtake one another on different ways."""
     ways = [network.delay]
     if public and (network.uplink > 0).any():

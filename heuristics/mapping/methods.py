@@ -12,12 +12,11 @@ from pydantic import Field
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.mapping.agents.rules import PruningName
-from edrp.heuristics.mapping.flood import Flood
-from edrp.heuristics.mapping.flood_result import FloodResult, FoundMap
+from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
 from edrp.mapping.costs import objective
-from edrp.mapping.documents import PathMap
-from edrp.mapping.mapping_arrays import mapping_tables, path_map
-from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.mapping_arrays import path_map
+from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
+from edrp.mapping.path_tasks import PathMap
 
 Messages = Annotated[int, Field(ge=1, le=100_000_000)]
 
@@ -72,7 +71,7 @@ class MappingProtocol(Method):
     def run(self, problem: MappingProblem, options: Options) -> Answer:
         """Exchange all messages of one mapping, then try the complete maps one after the other."""
         parameters: Any = self.read_parameters(options)
-        tables = mapping_tables(problem)
+        tables = mapping_arrays(problem)
         flood = Flood(
             tables.network,
             pruning=self.pruning,

@@ -1,17 +1,21 @@
-"""Link re-allocation (bi-modal networks, §5, Alg. 4): which flows get dedicated links, decided anew at regular intervals."""
+"""Link re-allocation (bi-modal networks, §5, Alg. 4), at one moment and as a method for problems of kind `link-allocation`."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation_kernel import FreeArcs, improve_routes
-from edrp.mapping.flow_arrays import FlowTables, most_links
-from edrp.mapping.mapping_arrays import NetworkTables
+from edrp.heuristics.notes import listed
+from edrp.mapping.flow_arrays import FlowArrays, flow_arrays, most_links, route_names
+from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
+from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
 
-__all__ = ["FlowTables", "reallocate"]
+__all__ = ["FlowArrays", "reallocate"]
 
 
-def reallocate(network: NetworkTables, flows: FlowTables, max_links: int, forwarding_price: float = 0.0) -> int:
+def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwarding_price: float = 0.0) -> int:
     """Give flows direct links, or shorter routes of dedicated ones, where bandwidth is free: Algorithm 4, repaired.
 
     Server by server, flows to the same next server compete for the direct link by their priority, price times rate, while
@@ -40,14 +44,14 @@ def reallocate(network: NetworkTables, flows: FlowTables, max_links: int, forwar
     --------
     Both flows from a to c are on the public network, and the arcs a-b and b-c have room for one of them:
 
-    >>> from edrp.mapping.documents import ServerNetwork
-    >>> from edrp.mapping.mapping_arrays import network_tables
-    >>> network = network_tables(ServerNetwork(
+    >>> from edrp.mapping.server_network import ServerNetwork
+    >>> from edrp.mapping.mapping_arrays import network_arrays
+    >>> network = network_arrays(ServerNetwork(
     ...     nodes=[{"name": name, "capacity": 1.0} for name in "abc"],
     ...     links=[{"source": "a", "target": "b", "bandwidth": 5.0}, {"source": "b", "target": "c", "bandwidth": 5.0}],
     ... ))
     >>> two = np.zeros(2, np.int32)
-    >>> flows = FlowTables(two, two + 2, np.full(2, 4.0), np.array([1.0, 2.0]), two.copy(), np.zeros((2, 6), np.int32))
+    >>> flows = FlowArrays(two, two + 2, np.full(2, 4.0), np.array([1.0, 2.0]), two.copy(), np.zeros((2, 6), np.int32))
     >>> reallocate(network, flows, 6), flows.links, network.bandwidth
     (1, array([0, 2], dtype=int32), array([1., 5., 1., 5.]))
     """
@@ -69,3 +73,61 @@ def reallocate(network: NetworkTables, flows: FlowTables, max_links: int, forwar
             flows.arcs,
         )
     )
+
+
+class GreedyReallocation(Method):
+    """The paper's rule at one moment (Alg. 4): direct links by price and rate, then the shortest other routes.
+
+    A flow keeps what it has until something shorter is reserved. Only what breaks a limit now is given up before anything
+    else: routes that are too long or too dear, and on links that have too little bandwidth the flows of least priority.
+
+    Examples
+    --------
+    The dear flow gets the link, the other one keeps to the public network:
+
+    >>> problem = LinkAllocationProblem(
+    ...     network={
+    ...         "nodes": [{"name": "a", "capacity": 0, "uplink": 3.0}, {"name": "b", "capacity": 0}],
+    ...         "links": [{"source": "a", "target": "b", "bandwidth": 4.0}],
+    ...     },
+    ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
+    ...            {"name": "dear", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
+    ... )
+    >>> answer = GreedyReallocation().run(problem, Options())
+    >>> [(each.flow, each.route, each.public_rate) for each in answer.decision]
+    [('cheap', None, 3.0), ('dear', ('a', 'b'), 0.0)]
+    """
+
+    name = "greedy-reallocation"
+    kinds = ("link-allocation",)
+    summary = "direct links by price and rate, then the shortest other routes; no flow ends worse than it began"
+
+    def run(self, problem: LinkAllocationProblem, options: Options) -> Answer:
+        """Apply the rule once."""
+        self.read_parameters(options)
+        network = network_arrays(problem.network)
+        flows = flow_arrays(problem, network)
+        hold_what_fits(network, flows, problem)
+        reallocate(network, flows, problem.max_links, problem.forwarding_price)
+        routes = {flow.name: route_names(network, flows.route(index)) for index, flow in enumerate(problem.flows)}
+        decision = problem.allocated(routes)
+        evaluation = problem.evaluate(decision)
+        if evaluation.feasible:
+            return Answer("feasible", "finished", decision, evaluation.objective)
+        return Answer("none", "finished", notes=(f"{self.name} breaks {listed(evaluation.broken)}",))
+
+
+def hold_what_fits(network: NetworkArrays, flows: FlowArrays, problem: LinkAllocationProblem) -> None:
+    """Take what flows hold off the bandwidth that is free, by falling priority; routes that break a limit are given up."""
+    most = most_links(flows.price, problem.max_links, problem.forwarding_price)
+    rounding = SLACK * network.bandwidth
+    for flow in np.argsort(-flows.price * flows.rate, kind="stable"):
+        needed = np.bincount(flows.route(flow), minlength=network.bandwidth.size) * flows.rate[flow]
+        if flows.links[flow] > most[flow] or (needed > network.bandwidth + rounding)[flows.route(flow)].any():
+            flows.links[flow] = 0
+        else:
+            network.bandwidth -= needed
+
+
+METHODS = (GreedyReallocation(),)
+"""Methods for problems of kind `link-allocation`."""

@@ -13,7 +13,7 @@ SLACK = 1e-9
 
 
 class FreeArcs(NamedTuple):
-    """Arcs out of each of n servers: `first` (n + 1,), `source`, `target` and `free` bandwidth (a,), as in `NetworkTables`."""
+    """Arcs out of each of n servers: `first` (n + 1,), `source`, `target` and `free` bandwidth (a,), as in `NetworkArrays`."""
 
     first: np.ndarray
     source: np.ndarray

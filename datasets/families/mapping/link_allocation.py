@@ -1,9 +1,9 @@
-"""Families of link allocation: flows on the paper's platform, on one whose links lost bandwidth, and on small meshes."""
+"""Random problems of link allocation: on the paper's platform, on one whose links lost bandwidth, and on small networks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import networkx as nx
@@ -11,9 +11,99 @@ import numpy as np
 
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.mapping.flows import bimodal_flows
+from edrp.datasets.families.mapping.platforms import LINKS, SERVERS, SHRINKAGE, SOURCE_RATE, bimodal_platform
+from edrp.datasets.random_streams import random_stream
 from edrp.datasets.rounding import rounded
-from edrp.mapping.link_allocation import LinkAllocationProblem, Route
+from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
+from edrp.mapping.server_network import ServerNetwork
+
+FLOWS = 150
+"""About as many hops are there at a time under 60 tasks/h: 13 tasks of 11 hops each."""
+
+MOST_HOPS = 11
+PRICES = (0.5e-6, 2e-6)
+"""Money per byte. Ours: the paper prints no prices."""
+
+NEAR = 0.6
+"""How often the next component runs within two links. Ours: placements prefer it."""
+
+GONE = 0.5
+"""Share of the flows that ended since others were admitted. Ours."""
+
+_FLOWS = 5
+"""Stream of random numbers of a seed, beside those of the platform."""
+
+
+def bimodal_flows(
+    flows: int = FLOWS, *, servers: int = SERVERS, links: int = LINKS, seed: int = 0, **fields: Any
+) -> LinkAllocationProblem:
+    """Flows between servers of a `bimodal_platform`, some of which could have better links than when they were admitted.
+
+    Each was given the direct link, or two links, where there was room, and the public network otherwise. Then half of all
+    ended. Rates are those of the paper's tasks: 1 Mbps at the source, 95 % of it behind each component.
+
+    Parameters
+    ----------
+    flows
+        How many are there now.
+    servers, links
+        Of the platform.
+    seed
+        The same seed gives the same flows.
+    fields
+        Of `LinkAllocationProblem`, where they shall differ.
+
+    Examples
+    --------
+    >>> problem = bimodal_flows(seed=1)
+    >>> len(problem.flows), sum(flow.route is None for flow in problem.flows)
+    (150, 66)
+    """
+    random = random_stream(seed, _FLOWS)
+    platform = _Platform(bimodal_platform(servers, links, seed))
+    admitted = [platform.admitted(random) for _ in range(round(flows / (1 - GONE)))]
+    kept = sorted(random.choice(len(admitted), flows, replace=False).tolist())
+    described = tuple(Flow(name=f"f{number}", **admitted[index]) for number, index in enumerate(kept))
+    return LinkAllocationProblem(network=platform.network, flows=described, **fields)
+
+
+class _Platform:
+    """Servers, and what is free on the arcs between them."""
+
+    def __init__(self, network: ServerNetwork) -> None:
+        self.network = network
+        self.free = {arc: link.bandwidth for arc, link in network.arcs.items()}
+        self.graph = nx.DiGraph(list(self.free))
+        self.graph.add_nodes_from(network.by_name)
+        hosted = np.array([len(node.services or ()) for node in network.nodes], float)
+        self.weight = dict(zip(network.by_name, hosted, strict=True))
+
+    def admitted(self, random: np.random.Generator) -> dict[str, Any]:
+        """A flow that comes now, and takes what it finds."""
+        source = self._drawn(list(self.weight), random)
+        near = nx.single_source_shortest_path_length(self.graph, source, cutoff=2) if random.random() < NEAR else {}
+        others = [name for name in (near if len(near) > 1 else self.weight) if name != source]
+        target = self._drawn(others, random)
+        rate = rounded(SOURCE_RATE * SHRINKAGE ** int(random.integers(MOST_HOPS)))
+        route = self._reserved(source, target, rate)
+        return {"source": source, "target": target, "rate": rate, "price": rounded(random.uniform(*PRICES)), "route": route}
+
+    def _drawn(self, names: list[str], random: np.random.Generator) -> str:
+        """One of some servers, by the number of services that they host."""
+        weights = np.array([self.weight[name] for name in names])
+        return names[int(random.choice(len(names), p=weights / weights.sum()))]
+
+    def _reserved(self, source: str, target: str, rate: float) -> Route | None:
+        """The direct link or two links, where they have room."""
+        ways = [(source, target), *((source, middle, target) for middle in self.graph[source])]
+        for route in ways:
+            arcs = list(pairwise(route))
+            if all(self.free.get(arc, 0.0) >= rate for arc in arcs):
+                for arc in arcs:
+                    self.free[arc] -= rate
+                return route
+        return None
+
 
 DEFAULT_FLOWS, DEFAULT_MESH_FLOWS = 60, 12
 MOST_SEED = 2**31
@@ -109,6 +199,78 @@ def _mesh_flow(
             left[arc] -= rate
         route = tuple(f"n{server}" for server in way)
     return {"name": name, "source": f"n{source}", "target": f"n{target}", "rate": rate, "price": price, "route": route}
+
+
+Random = np.random.Generator
+
+
+def random_link_allocation_problem(
+    seed: int, *, servers: tuple[int, int] = (2, 5), flows: tuple[int, int] = (1, 5)
+) -> LinkAllocationProblem:
+    """Draw a problem; about one in fifteen is infeasible.
+
+    Links with and without a way back, without bandwidth, and with less than flows hold now; up- and downlinks of nothing,
+    of little and without limit; prices of nothing; forwarding that few flows can pay; exact fits of small whole rates.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same problem.
+    servers, flows
+        Least and most of each.
+
+    Examples
+    --------
+    >>> problem = random_link_allocation_problem(1)
+    >>> problem == random_link_allocation_problem(1), 1 <= len(problem.flows) <= 5
+    (True, True)
+    """
+    random = np.random.default_rng([seed, 2004])
+    names = [f"n{index}" for index in range(random.integers(servers[0], servers[1] + 1))]
+    symmetric = bool(random.random() < 0.7)
+    density = random.uniform(0.3, 0.9)
+    drawn = [pair for pair in permutations(names, 2) if random.random() < density and not (symmetric and pair[0] > pair[1])]
+    max_links = int(random.integers(1, 4))
+    free = dict.fromkeys([*drawn, *((v, u) for u, v in drawn if symmetric)], 0.0)
+    graph = nx.DiGraph(list(free))
+    described = [_flow(random, names, graph, max_links, index) for index in range(random.integers(flows[0], flows[1] + 1))]
+    for flow in described:
+        for arc in pairwise(flow["route"] or ()):
+            free[arc] += flow["rate"]
+    spoiled = 0.7 if random.random() < 0.5 else 1.0
+    links = []
+    for u, v in drawn:
+        held = max(free[u, v], free[v, u] if symmetric else 0.0)
+        more = float(random.choice([0.0, 0.0, 2.0, 4.0, 7.0]))
+        links.append({"source": u, "target": v, "bandwidth": held * (spoiled if random.random() < 0.6 else 1.0) + more})
+    return LinkAllocationProblem(
+        network={"nodes": [_server(random, name) for name in names], "links": links, "symmetric": symmetric},
+        flows=described,
+        max_links=max_links,
+        forwarding_price=float(random.choice([0.0, 0.3, 1.0])),
+        public_share=float(random.choice([0.5, 0.81, 1.0])),
+        keep=bool(random.random() < 0.6),
+    )
+
+
+def _server(random: Random, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "capacity": 0.0,
+        "uplink": float(random.choice([0.0, 2.0, 5.0, 20.0])),
+        "downlink": [None, 0.0, 3.0, 6.0][random.choice(4, p=[0.5, 0.1, 0.2, 0.2])],
+    }
+
+
+def _flow(random: Random, names: list[str], graph: nx.DiGraph[Any], max_links: int, index: int) -> dict[str, Any]:
+    source, target = (str(name) for name in random.choice(names, 2, replace=False))
+    rate = float(random.integers(1, 5)) if random.random() < 0.7 else float(random.uniform(0.5, 4.0))
+    price = float(random.choice([0.0, 1.0, 2.0, random.uniform(0.1, 3.0)]))
+    route: Route | None = None
+    if random.random() < 0.5 and source in graph and target in graph:
+        ways = list(nx.all_simple_paths(graph, source, target, cutoff=max_links))
+        route = tuple(ways[random.integers(len(ways))]) if ways else None
+    return {"name": f"f{index}", "source": source, "target": target, "rate": rate, "price": price, "route": route}
 
 
 FAMILIES = tuple(_families())

@@ -12,12 +12,11 @@ from scipy.spatial.distance import pdist, squareform
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.mapping.platforms import SERVICES, SHRINKAGE, SOURCE_RATE, bimodal_platform
-from edrp.datasets.families.mapping.power_law_networks import mapping_problem
-from edrp.datasets.families.mapping.preferential import preferential_links
+from edrp.datasets.families.mapping.power_law_networks import mapping_problem, preferential_links
 from edrp.datasets.rounding import rounded
 from edrp.mapping.costs import COSTS
-from edrp.mapping.documents import ServerNetwork
 from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.server_network import ServerNetwork
 
 Fields = dict[str, Any]
 

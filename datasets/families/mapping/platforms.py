@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.families.mapping.power_law_networks import MEGABIT, mapping_network, mapping_problem
-from edrp.datasets.families.mapping.preferential import preferential_links
+from edrp.datasets.families.mapping.power_law_networks import MEGABIT, mapping_network, mapping_problem, preferential_links
 from edrp.datasets.random_streams import random_stream
 from edrp.datasets.rounding import rounded
-from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalTask
-from edrp.mapping.documents import DataLink, Server, ServerNetwork, Service
+from edrp.mapping.bimodal_scenario import BimodalScenario
+from edrp.mapping.path_tasks import BimodalTask, Service
+from edrp.mapping.server_network import DataLink, Server, ServerNetwork
 
 __all__ = ["bimodal_platform", "bimodal_scenario", "mapping_network", "mapping_problem"]
 

@@ -11,7 +11,8 @@ from edrp.datasets.families.family import Family
 from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
 from edrp.datasets.rounding import rounded
-from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalTask
+from edrp.mapping.bimodal_scenario import BimodalScenario
+from edrp.mapping.path_tasks import BimodalTask
 
 DEFAULT_TASKS = 20
 MOST_SEED = 2**31

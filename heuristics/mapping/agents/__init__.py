@@ -23,7 +23,8 @@ Examples
 Two agents in one process; a list stands for the network:
 
 >>> from dataclasses import replace
->>> from edrp.mapping.documents import PathTask, ServerNetwork
+>>> from edrp.mapping.path_tasks import PathTask
+>>> from edrp.mapping.server_network import ServerNetwork
 >>> network = ServerNetwork(
 ...     nodes=[{"name": "camera", "capacity": 0}, {"name": "office", "capacity": 2}],
 ...     links=[{"source": "camera", "target": "office", "bandwidth": 1e6}],
@@ -56,13 +57,11 @@ forget: office → camera
 (('office',), 1.0)
 """
 
-from edrp.heuristics.mapping.agents.agent import MapAgent
-from edrp.heuristics.mapping.agents.directory import Directory
-from edrp.heuristics.mapping.agents.exchange import Exchange, agents_of
+from edrp.heuristics.mapping.agents.agent import Directory, MapAgent
+from edrp.heuristics.mapping.agents.exchange import Exchange, ProtocolResult, agents_of
 from edrp.heuristics.mapping.agents.messages import PORTAL, Begin, End, Map, Message
 from edrp.heuristics.mapping.agents.portal import Portal
 from edrp.heuristics.mapping.agents.reservations import Reservation
-from edrp.heuristics.mapping.agents.result import ProtocolResult
 from edrp.heuristics.mapping.agents.rules import Rules, Specification
 from edrp.heuristics.mapping.agents.run_protocol import run_protocol
 

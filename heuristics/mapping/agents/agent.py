@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from edrp.heuristics.mapping.agents.directory import Directory
 from edrp.heuristics.mapping.agents.messages import (
     PORTAL,
     Ack,
@@ -22,11 +21,41 @@ from edrp.heuristics.mapping.agents.messages import (
     Spec,
 )
 from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.probing import Probing
 from edrp.heuristics.mapping.agents.pruning import PRUNINGS, Pruning
-from edrp.heuristics.mapping.agents.reservations import Ledger
+from edrp.heuristics.mapping.agents.reservations import Ledger, Probing
 from edrp.heuristics.mapping.agents.rules import Specification, fits
-from edrp.mapping.documents import DataLink, Server
+from edrp.mapping.server_network import DataLink, Server
+
+
+class Directory:
+    """Services of all servers, in the order in which servers are tried.
+
+    Servers need it for the public network only, where everybody is everybody's neighbour (section 4.3). It may be out of date:
+    whoever receives a map that it cannot extend drops it.
+
+    Parameters
+    ----------
+    services
+        What each server hosts, by its name; None for everything.
+
+    Examples
+    --------
+    >>> Directory({"a": ("count",), "b": None, "c": ()}).hosts("count")
+    ('a', 'b')
+    """
+
+    def __init__(self, services: Mapping[str, Iterable[str] | None]) -> None:
+        self._services = {name: None if hosted is None else frozenset(hosted) for name, hosted in services.items()}
+        self._hosts: dict[str | None, tuple[str, ...]] = {}
+
+    def hosts(self, service: str | None) -> tuple[str, ...]:
+        """Servers that host a service; None is any service."""
+        if service not in self._hosts:
+            self._hosts[service] = tuple(
+                name for name, hosted in self._services.items() if service is None or hosted is None or service in hosted
+            )
+        return self._hosts[service]
+
 
 UNLIMITED = sys.maxsize
 """Allowance of a mapping that may take any number of messages."""
@@ -81,7 +110,7 @@ class MapAgent:
 
     Examples
     --------
-    >>> from edrp.mapping.documents import PathTask
+    >>> from edrp.mapping.path_tasks import PathTask
     >>> from edrp.heuristics.mapping.agents.rules import Rules
     >>> agent = MapAgent(
     ...     Server(name="a", capacity=1), {"b": DataLink(source="a", target="b", bandwidth=9)}, Directory({"a": None, "b": None})

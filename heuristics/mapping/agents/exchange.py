@@ -10,17 +10,48 @@ from heapq import heappop, heappush
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import shown
-from edrp.heuristics.mapping.agents.agent import UNLIMITED, MapAgent
-from edrp.heuristics.mapping.agents.directory import Directory
+from edrp.heuristics.mapping.agents.agent import UNLIMITED, Directory, MapAgent
 from edrp.heuristics.mapping.agents.messages import PORTAL, Ack, Ask, Begin, Confirm, End, Map, Message, Reject, Select, Spec
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.portal import Portal
 from edrp.heuristics.mapping.agents.reservations import Reservation
-from edrp.heuristics.mapping.agents.result import ProtocolResult
 from edrp.heuristics.mapping.agents.rules import Rules, Specification
-from edrp.mapping.costs import ranked
+from edrp.mapping.costs import MapFacts, ranked
 from edrp.mapping.counter_random import uniform
-from edrp.mapping.documents import DataLink, PathTask, ServerNetwork
+from edrp.mapping.path_tasks import PathMap, PathTask
+from edrp.mapping.server_network import DataLink, ServerNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolResult:
+    """What has become of one task.
+
+    Attributes
+    ----------
+    specification : the task, and how it was mapped.
+    decision : the map that is reserved (or was, where the task has ended); None for a task that is rejected, or undecided.
+    maps, facts : complete maps and what costs look at, best first.
+    messages : how many were sent, by kind. "spec" counts specifications, most of which travel with maps.
+    terminated : times at which the portal learnt that no map is under way, in seconds; one, after the mapping.
+    decided : times at which the portal learnt of the decision.
+    ended : whether the task has ended.
+    short : for a task that is rejected, what each map that was tried lacked; nothing where no map was found.
+    engagements : how often each server took part with maps outstanding; those above one are re-engagements.
+    capped : whether the number of messages had come to its limit.
+    """
+
+    specification: Specification
+    decision: PathMap | None
+    maps: tuple[PathMap, ...]
+    facts: tuple[MapFacts, ...]
+    messages: Counter[str]
+    terminated: tuple[float, ...]
+    decided: tuple[float, ...]
+    ended: bool
+    short: tuple[str, ...]
+    engagements: Counter[str]
+    capped: bool
+
 
 AT_ONCE, IN_TIME = 0, 1
 """Of messages that arrive at the same moment, those that take no time go first."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from edrp.mapping.costs import MapFacts
-from edrp.mapping.documents import PathMap
+from edrp.mapping.path_tasks import PathMap
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from edrp.core.parameters import read_parameters
 from edrp.mapping.costs import CostName
-from edrp.mapping.documents import PathTask
+from edrp.mapping.path_tasks import PathTask
 
 if TYPE_CHECKING:
     from edrp.mapping.path_mapping import MappingProblem

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from edrp.heuristics.mapping.agents.agent import MapAgent
-from edrp.heuristics.mapping.agents.exchange import Exchange
-from edrp.heuristics.mapping.agents.result import ProtocolResult
+from edrp.heuristics.mapping.agents.exchange import Exchange, ProtocolResult
 from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.mapping.path_mapping import MappingProblem
 

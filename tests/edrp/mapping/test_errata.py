@@ -18,8 +18,9 @@ from edrp.heuristics.mapping.agents.messages import Ack, Ask, Message, Spec
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.pruning import PRUNINGS, LeastCost
 from edrp.mapping.costs import SAME_LOAD, MapFacts
-from edrp.mapping.documents import DataLink, PathTask, Server
 from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.path_tasks import PathTask
+from edrp.mapping.server_network import DataLink, Server
 
 
 def problem(

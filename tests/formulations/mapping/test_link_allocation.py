@@ -15,15 +15,13 @@ from edrp.cli.display.mapping import allocation_parts
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.program import Linear
-from edrp.datasets.families.mapping.flows import bimodal_flows
-from edrp.datasets.families.mapping.random_link_allocation import random_link_allocation_problem
+from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
 from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
-from edrp.heuristics.mapping.reallocation import FlowTables, reallocate
-from edrp.heuristics.mapping.reallocation_method import GreedyReallocation
-from edrp.mapping.documents import ServerNetwork
+from edrp.heuristics.mapping.reallocation import FlowArrays, GreedyReallocation, reallocate
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
-from edrp.mapping.mapping_arrays import NetworkTables, network_tables
+from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
+from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.check_problems import LinkAllocationCheckProblems
 from edrp.validation.oracles.mapping.link_allocation_brute_force import brute_force_link_allocation
 
@@ -250,7 +248,7 @@ def test_the_evaluator_names_what_is_broken(decision: list[dict[str, Any]], why:
 
 
 def plain_reallocation(
-    network: NetworkTables, flows: FlowTables, held: list[list[int]], max_links: int, price: float
+    network: NetworkArrays, flows: FlowArrays, held: list[list[int]], max_links: int, price: float
 ) -> tuple[list[list[int]], dict[tuple[int, int], float], int]:
     """The rule in plain words: routes as server lists, the bandwidth that is free then, how many flows changed."""
     ends = list(zip(network.source.tolist(), network.target.tolist(), strict=True))
@@ -288,7 +286,7 @@ def plain_reallocation(
     return ways, free, changed
 
 
-def drawn_state(seed: int) -> tuple[NetworkTables, FlowTables, list[list[int]]]:
+def drawn_state(seed: int) -> tuple[NetworkArrays, FlowArrays, list[list[int]]]:
     """A random network, flows of which some do not run or stay on a server, and routes from an earlier allocation."""
     random = np.random.default_rng(seed)
     servers, count = int(random.integers(2, 9)), int(random.integers(1, 25))
@@ -296,8 +294,8 @@ def drawn_state(seed: int) -> tuple[NetworkTables, FlowTables, list[list[int]]]:
     pairs = [(u, v) for u in names for v in names if u != v and random.random() < 0.4]
     links = [{"source": u, "target": v, "bandwidth": float(random.integers(0, 12))} for u, v in pairs]
     document = {"nodes": [{"name": name, "capacity": 0} for name in names], "links": links, "symmetric": False}
-    network = network_tables(ServerNetwork(**document))
-    flows = FlowTables(
+    network = network_arrays(ServerNetwork(**document))
+    flows = FlowArrays(
         source=random.integers(0, servers, count).astype(np.int32),
         target=random.integers(0, servers, count).astype(np.int32),
         rate=random.integers(0, 5, count) * float(random.choice([1.0, 0.7])),
@@ -314,7 +312,7 @@ def drawn_state(seed: int) -> tuple[NetworkTables, FlowTables, list[list[int]]]:
     return network, flows, [way_of(network, flows, index) for index in range(count)]
 
 
-def way_of(network: NetworkTables, flows: FlowTables, index: int) -> list[int]:
+def way_of(network: NetworkArrays, flows: FlowArrays, index: int) -> list[int]:
     arcs = flows.route(index)
     return [int(network.source[arcs[0]]), *network.target[arcs].tolist()] if arcs.size else []
 

@@ -11,9 +11,10 @@ from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.heuristics.mapping.agents import Exchange, Map, MapAgent, ProtocolResult, Rules, run_protocol
 from edrp.heuristics.mapping.agents.messages import Message
 from edrp.heuristics.mapping.flood import Flood
-from edrp.mapping.documents import PathTask, ServerNetwork
-from edrp.mapping.mapping_arrays import mapping_tables, path_map
-from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.mapping_arrays import path_map
+from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
+from edrp.mapping.path_tasks import PathTask
+from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations, held_by_tasks
 from edrp.validation.oracles.mapping.protocol_races import race, random_exchange
 
@@ -52,7 +53,7 @@ def test_agents_and_compiled_flood_find_the_same_maps_with_the_same_messages(pru
     for seed in range(12):
         for given in problems(seed):
             result = run_protocol(given, jitter=jitter, seed=seed, **pruning)
-            tables = mapping_tables(given)
+            tables = mapping_arrays(given)
             flood = Flood(
                 tables.network,
                 cost=given.cost,

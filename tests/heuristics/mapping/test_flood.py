@@ -14,12 +14,11 @@ from edrp.core.solution import Answer
 from edrp.core.solve import checked
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.heuristics.mapping.flood import Flood
-from edrp.heuristics.mapping.flood_result import FloodResult
+from edrp.heuristics.mapping.flood import Flood, FloodResult
 from edrp.heuristics.mapping.methods import METHODS
 from edrp.mapping.costs import COSTS, CostName
-from edrp.mapping.mapping_arrays import MappingTables, mapping_tables
-from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.mapping_arrays import MappingArrays
+from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 
 BY_NAME = {method.name: method for method in METHODS}
@@ -34,11 +33,11 @@ def solved(problem: MappingProblem, name: str = "least-cost-map", seed: int = 0,
 
 
 def flooded(problem: MappingProblem, seed: int = 0, **rules: Any) -> FloodResult:
-    tables = mapping_tables(problem)
+    tables = mapping_arrays(problem)
     return flood_of(tables, **rules).run(tables.task, seed)
 
 
-def flood_of(tables: MappingTables, **rules: Any) -> Flood:
+def flood_of(tables: MappingArrays, **rules: Any) -> Flood:
     read = {"cost": tables.cost, "max_empty_hops": tables.max_empty_hops, "total_hops": tables.total_hops}
     return Flood(tables.network, **{**read, "cumulative": tables.cumulative, "public_cost": tables.public_cost, **rules})
 
@@ -151,7 +150,7 @@ def test_the_same_seed_gives_the_same_messages_and_another_one_others(rules: dic
 def test_a_flood_serves_one_task_after_another_and_reads_what_is_free_anew() -> None:
     """What one task leaves behind in the arrays does not touch the next, larger or smaller."""
     problems = [mapping_problem(20, components=count, seed=3) for count in (6, 2, 4)]
-    tables = [mapping_tables(each) for each in problems]
+    tables = [mapping_arrays(each) for each in problems]
     flood = flood_of(tables[0])
     for problem, each in zip(problems, tables, strict=True):
         fresh = flooded(problem)

@@ -10,8 +10,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.mapping.documents import PathMap
 from edrp.mapping.path_mapping import SLACK, MappingProblem
+from edrp.mapping.path_tasks import PathMap
 
 MOST_PLACEMENTS = 3_000_000
 """Beyond, a problem is not small."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Reservation
-from edrp.mapping.documents import PathMap, PathTask, ServerNetwork
+from edrp.mapping.path_tasks import PathMap, PathTask
+from edrp.mapping.server_network import ServerNetwork
 
 Resource = tuple[str, ...]
 """Kind of resource, and the servers that it belongs to."""

@@ -12,7 +12,8 @@ import numpy as np
 from edrp.heuristics.mapping.agents import Exchange, Map, Rules
 from edrp.heuristics.mapping.agents.messages import Ack
 from edrp.mapping.costs import COSTS
-from edrp.mapping.documents import PathTask, ServerNetwork
+from edrp.mapping.path_tasks import PathTask
+from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations
 
 Random = np.random.Generator

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from edrp.core.arrays import Bools, Floats
 from edrp.core.errors import EdrpError
 from edrp.datasets.families.mapping.platforms import mapping_problem
-from edrp.formulations.mapping.relaxed import relaxed_bound
+from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.validation.papers.bimodal.extent import Extent
 from edrp.validation.papers.bimodal.runs import COLUMNS

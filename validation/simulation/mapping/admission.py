@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.heuristics.mapping.flood import Flood
-from edrp.heuristics.mapping.flood_result import FoundMap
+from edrp.heuristics.mapping.flood import Flood, FoundMap
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
-from edrp.mapping.documents import PathMap, ServerNetwork
-from edrp.mapping.mapping_arrays import MappingTables, NetworkTables, TaskTables, network_tables, path_map
+from edrp.mapping.mapping_arrays import MappingArrays, NetworkArrays, TaskArrays, network_arrays, path_map
+from edrp.mapping.path_tasks import PathMap
+from edrp.mapping.server_network import ServerNetwork
 from edrp.mapping.shortage import shortage
 from edrp.validation.simulation.mapping.running_tasks import Hops
 
@@ -75,7 +75,7 @@ class Admissions:
     ) -> None:
         self._scenario, self._cost, self._max_empty_hops = scenario, cost, max_empty_hops
         network = usable(scenario)
-        self.network = network_tables(network)
+        self.network = network_arrays(network)
         if not message_delays:
             self.network.delay[:] = self.network.access_delay[:] = 0.0
         self._index = {name: place for place, name in enumerate(self.network.names)}
@@ -91,7 +91,7 @@ class Admissions:
             total_hops=scenario.empty_hops == "total",
             public=self._public,
         )
-        self._held: dict[int, tuple[tuple[int, ...], TaskTables]] = {}
+        self._held: dict[int, tuple[tuple[int, ...], TaskArrays]] = {}
 
     def admit(self, task: int) -> Admission:
         """Map a task, and reserve what the best map takes; or say what is short."""
@@ -120,10 +120,10 @@ class Admissions:
         for hop in np.flatnonzero(hops.links):
             np.add.at(self.network.bandwidth, hops.arcs[hop, : hops.links[hop]], sign * hops.rate[hop])
 
-    def _tables(self, task: int) -> TaskTables:
+    def _tables(self, task: int) -> TaskArrays:
         described = self._scenario.path_task(task)
         services = self._scenario.tasks[task].services
-        return TaskTables(
+        return TaskArrays(
             source=self._index[described.source],
             delivery=self._index[described.delivery],
             needs=np.array(described.needs, float),
@@ -131,10 +131,10 @@ class Admissions:
             hosts=np.array([self._hosts[name] for name in services], np.bool_).reshape(len(services), len(self._index)),
         )
 
-    def _problem(self, task: TaskTables) -> MappingTables:
+    def _problem(self, task: TaskArrays) -> MappingArrays:
         """The task on what is free now, as a mapping problem."""
         hops, total = len(task.bandwidths), self._scenario.empty_hops == "total"
-        return MappingTables(
+        return MappingArrays(
             network=self.network,
             task=task,
             max_empty_hops=self._max_empty_hops,
@@ -146,7 +146,7 @@ class Admissions:
             most_links=hops + self._max_empty_hops * (1 if total else hops),
         )
 
-    def _hops(self, found: FoundMap, task: TaskTables) -> Hops:
+    def _hops(self, found: FoundMap, task: TaskArrays) -> Hops:
         """What the hops of a map hold."""
         routes = [() if public else route for route, public in zip(found.routes, found.public, strict=True)]
         arcs = np.zeros((len(routes), self._max_empty_hops + 1), np.int32)
@@ -169,6 +169,6 @@ def usable(scenario: BimodalScenario) -> ServerNetwork:
     return scenario.network.replace(nodes=nodes, **({"links": ()} if scenario.networks == "public" else {}))
 
 
-def names_of(network: NetworkTables, arcs: list[int]) -> tuple[str, ...]:
+def names_of(network: NetworkArrays, arcs: list[int]) -> tuple[str, ...]:
     """The servers along a route of arcs."""
     return (network.names[network.source[arcs[0]]], *(network.names[network.target[arc]] for arc in arcs))

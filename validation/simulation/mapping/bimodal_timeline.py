@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.mapping.bimodal_metrics import spans_of
+from edrp.mapping.bimodal_metrics import hop_spans
 from edrp.mapping.bimodal_run import BimodalRun
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.simulation.timelines import amount_at, count_at, save_columns
@@ -68,7 +68,7 @@ def timeline(scenario: BimodalScenario, run: BimodalRun) -> TaskTimeline:
     arrivals = np.array([task.arrival for task in scenario.tasks])
     described = {index: scenario.path_task(index) for index, _ in served}
     held = [(each.start or 0.0, each.finish, math.fsum(described[index].needs)) for index, each in served]
-    hops = list(spans_of(run))
+    hops = list(hop_spans(run))
     rates = [
         (span.start, span.end, described[span.task].hop_bandwidths[span.hop] * (len(span.route) - 1))
         for span in hops

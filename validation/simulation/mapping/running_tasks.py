@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints32
-from edrp.heuristics.mapping.reallocation import FlowTables
+from edrp.heuristics.mapping.reallocation import FlowArrays
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.mapping.mapping_arrays import NetworkTables
-from edrp.validation.simulation.mapping.expectation import expected_fractions
-from edrp.validation.simulation.mapping.public_network import stream
+from edrp.mapping.mapping_arrays import NetworkArrays
+from edrp.validation.simulation.mapping.public_network import expected_fractions, stream
 from edrp.validation.simulation.mapping.stream_kernel import (
     SENT,
     SHORTFALL,
@@ -79,20 +78,20 @@ class Running:
     --------
     A task of 100 s without components, on the first arc of its network:
 
-    >>> from edrp.mapping.mapping_arrays import network_tables
+    >>> from edrp.mapping.mapping_arrays import network_arrays
     >>> scenario = BimodalScenario(
     ...     network={"nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 0}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 1e5}]}, services=[],
     ...     tasks=[{"arrival": 0, "source": "a", "delivery": "b", "services": [], "rate": 1e5, "data": 1e7}],
     ... )
-    >>> running = Running(scenario, network_tables(scenario.network), seed=0)
+    >>> running = Running(scenario, network_arrays(scenario.network), seed=0)
     >>> start, end, one = (np.array([value], np.int32) for value in (0, 1, 1))
     >>> running.add(0, Hops(start, end, np.array([1e5]), one, np.array([[0]])), now=5.0)
     >>> running.flow(5.0, until=20.0), running.flow(20.0, until=200.0)
     ((20.0, -1), (105.0, 0))
     """
 
-    def __init__(self, scenario: BimodalScenario, network: NetworkTables, seed: int) -> None:
+    def __init__(self, scenario: BimodalScenario, network: NetworkArrays, seed: int) -> None:
         self._scenario, self._seed = scenario, seed
         self._physics = Physics(
             interval=scenario.flow_interval,
@@ -133,10 +132,10 @@ class Running:
         own: list[NDArray[Any]] = [self.task, self.source, self.target, self.rate, self.price, self.links, self.arcs, self._keys]
         return [*own, self._streams.waiting, self._streams.progress]
 
-    def flows(self) -> FlowTables:
+    def flows(self) -> FlowArrays:
         """All hops of all tasks, those of the first task first; changes in it are changes here."""
         count = self.count
-        return FlowTables(
+        return FlowArrays(
             source=self.source[:count].reshape(-1),
             target=self.target[:count].reshape(-1),
             rate=self.rate[:count].reshape(-1),

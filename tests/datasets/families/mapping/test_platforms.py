@@ -10,8 +10,7 @@ import pytest
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.mapping.platforms import bimodal_platform, bimodal_scenario
-from edrp.datasets.families.mapping.power_law_networks import MEGABIT, mapping_network, mapping_problem
-from edrp.datasets.families.mapping.preferential import preferential_links
+from edrp.datasets.families.mapping.power_law_networks import MEGABIT, mapping_network, mapping_problem, preferential_links
 
 
 def graph_of(network):

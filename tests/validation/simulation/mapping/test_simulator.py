@@ -13,9 +13,8 @@ from edrp.core.methods import Options
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.simulation.mapping.bimodal_simulator import simulate
-from edrp.validation.simulation.mapping.expectation import expected_fraction
 from edrp.validation.simulation.mapping.methods import METHODS, MappingChoice
-from edrp.validation.simulation.mapping.public_network import normals
+from edrp.validation.simulation.mapping.public_network import expected_fraction, normals
 
 RATE = 1e5
 """Bytes/s of every task below, so that data is a hundred thousand times its seconds."""

@@ -1,4 +1,4 @@
-"""Servers, the links between them, and stream tasks as paths of components (bi-modal networks, sections 2 and 3.1)."""
+"""Stream tasks as paths of components, and the maps that say where they run (bi-modal networks, sections 2 and 3.1)."""
 
 from __future__ import annotations
 
@@ -9,92 +9,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, duplicates
-from edrp.placement.network import LinkedNodes, LinkEnds, NamedNode
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive
 
-MOST_COMPONENTS = 64
+MAX_COMPONENTS = 64
 """Components that a task may have."""
-
-
-class Server(NamedNode):
-    """A server: what it can still compute, what it hosts, and how it reaches the public network."""
-
-    capacity: NonNegative = Field(description="computing capacity that is free", json_schema_extra={"unit": "1"})
-    total_capacity: Positive | None = Field(
-        None, description="computing capacity, what is used included; null: all is free", json_schema_extra={"unit": "1"}
-    )
-    services: tuple[Name, ...] | None = Field(None, description="services that it hosts; null for all")
-    uplink: NonNegative = Field(
-        0.0, description="free rate into the public network; 0: it cannot send there", json_schema_extra={"unit": "bytes/s"}
-    )
-    downlink: NonNegative | None = Field(
-        None, description="free rate out of the public network; null for no limit", json_schema_extra={"unit": "bytes/s"}
-    )
-    access_delay: NonNegative = Field(
-        0.0, description="delay between the server and the core of the public network", json_schema_extra={"unit": "s"}
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("server")
-        if self.total_capacity is not None and self.total_capacity < self.capacity:
-            faults.add(("total_capacity",), self.total_capacity, f"must be at least capacity, which is {self.capacity:g}")
-        for index in duplicates(list(self.services or ())):
-            faults.add(("services", index), (self.services or ())[index], "is named twice; name each service once")
-        faults.raise_if_any()
-        return self
-
-    @property
-    def whole_capacity(self) -> float:
-        """Computing capacity, what is used included."""
-        return self.capacity if self.total_capacity is None else self.total_capacity
-
-    def hosts(self, service: str | None) -> bool:
-        """Whether a component of this service (None: any) can run here."""
-        return service is None or self.services is None or service in self.services
-
-
-class DataLink(LinkEnds):
-    """A dedicated link: whoever reserves rate on it has it."""
-
-    bandwidth: NonNegative = Field(description="rate that is free, in each direction", json_schema_extra={"unit": "bytes/s"})
-    cost: NonNegative = Field(0.0, description="price of each use by a task", json_schema_extra={"unit": "money"})
-    delay: NonNegative = Field(0.0, description="propagation delay", json_schema_extra={"unit": "s"})
-
-
-class ServerNetwork(LinkedNodes):
-    """Servers and dedicated links; with `symmetric` each link is two arcs, each with the bandwidth of the link.
-
-    Raises
-    ------
-    InvalidInstanceError
-        Duplicate names, unknown link ends, a link given twice or from a server to itself.
-
-    Examples
-    --------
-    >>> network = ServerNetwork(
-    ...     nodes=[{"name": "a", "capacity": 2}, {"name": "b", "capacity": 1}],
-    ...     links=[{"source": "a", "target": "b", "bandwidth": 1e6}],
-    ... )
-    >>> network.arcs["b", "a"].bandwidth
-    1000000.0
-    """
-
-    nodes: Annotated[tuple[Server, ...], Field(min_length=1)] = Field(description="servers")
-    links: tuple[DataLink, ...] = Field((), description="dedicated links")
-
-    @cached_property
-    def by_name(self) -> dict[str, Server]:
-        """Servers by name."""
-        return {node.name: node for node in self.nodes}
-
-    @cached_property
-    def arcs(self) -> dict[tuple[str, str], DataLink]:
-        """The link of each pair of servers that one leads from and to."""
-        found = {(link.source, link.target): link for link in self.links}
-        if self.symmetric:
-            found.update({(link.target, link.source): link for link in self.links})
-        return found
 
 
 class Service(Document):
@@ -137,7 +55,7 @@ class PathTask(Document):
 
     source: Name = Field(description="server where the data is")
     delivery: Name = Field(description="server to which the results go")
-    components: Annotated[tuple[Component, ...], Field(max_length=MOST_COMPONENTS)] = Field(description="in their order")
+    components: Annotated[tuple[Component, ...], Field(max_length=MAX_COMPONENTS)] = Field(description="in their order")
     bandwidths: tuple[NonNegative, ...] | None = Field(
         None, description="rate of each hop, from the source on; null: from `rate`", json_schema_extra={"unit": "bytes/s"}
     )
@@ -189,3 +107,20 @@ class PathMap(Document):
     def is_public(self, hop: int) -> bool:
         """Whether a hop goes over the public network."""
         return bool(self.public) and self.public[hop]
+
+
+class BimodalTask(Document):
+    """A task that arrives: a stream of so much data through services in their order."""
+
+    arrival: NonNegative = Field(description="when it asks to be admitted", json_schema_extra={"unit": "s"})
+    source: Name = Field(description="server where the data is")
+    delivery: Name = Field(description="server to which the results go")
+    services: Annotated[tuple[Name, ...], Field(max_length=MAX_COMPONENTS)] = Field(description="in their order")
+    rate: Positive = Field(description="rate at the source", json_schema_extra={"unit": "bytes/s"})
+    data: Positive = Field(description="data at the source", json_schema_extra={"unit": "bytes"})
+    price: NonNegative = Field(1e-6, description="paid for each byte delivered", json_schema_extra={"unit": "money/bytes"})
+
+    @property
+    def nominal(self) -> float:
+        """Seconds that the stream lasts when nothing holds it up."""
+        return self.data / self.rate

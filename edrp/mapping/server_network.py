@@ -1,0 +1,92 @@
+"""Servers and the links between them (bi-modal networks, section 2)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from edrp.core.document import Faults, Name, NonNegative, Positive, duplicates
+from edrp.placement.network import LinkedNodes, LinkEnds, NamedNode
+
+
+class Server(NamedNode):
+    """A server: what it can still compute, what it hosts, and how it reaches the public network."""
+
+    capacity: NonNegative = Field(description="computing capacity that is free", json_schema_extra={"unit": "1"})
+    total_capacity: Positive | None = Field(
+        None, description="computing capacity, what is used included; null: all is free", json_schema_extra={"unit": "1"}
+    )
+    services: tuple[Name, ...] | None = Field(None, description="services that it hosts; null for all")
+    uplink: NonNegative = Field(
+        0.0, description="free rate into the public network; 0: it cannot send there", json_schema_extra={"unit": "bytes/s"}
+    )
+    downlink: NonNegative | None = Field(
+        None, description="free rate out of the public network; null for no limit", json_schema_extra={"unit": "bytes/s"}
+    )
+    access_delay: NonNegative = Field(
+        0.0, description="delay between the server and the core of the public network", json_schema_extra={"unit": "s"}
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("server")
+        if self.total_capacity is not None and self.total_capacity < self.capacity:
+            faults.add(("total_capacity",), self.total_capacity, f"must be at least capacity, which is {self.capacity:g}")
+        for index in duplicates(list(self.services or ())):
+            faults.add(("services", index), (self.services or ())[index], "is named twice; name each service once")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def whole_capacity(self) -> float:
+        """Computing capacity, what is used included."""
+        return self.capacity if self.total_capacity is None else self.total_capacity
+
+    def hosts(self, service: str | None) -> bool:
+        """Whether a component of this service (None: any) can run here."""
+        return service is None or self.services is None or service in self.services
+
+
+class DataLink(LinkEnds):
+    """A dedicated link: whoever reserves rate on it has it."""
+
+    bandwidth: NonNegative = Field(description="rate that is free, in each direction", json_schema_extra={"unit": "bytes/s"})
+    cost: NonNegative = Field(0.0, description="price of each use by a task", json_schema_extra={"unit": "money"})
+    delay: NonNegative = Field(0.0, description="propagation delay", json_schema_extra={"unit": "s"})
+
+
+class ServerNetwork(LinkedNodes):
+    """Servers and dedicated links; with `symmetric` each link is two arcs, each with the bandwidth of the link.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Duplicate names, unknown link ends, a link given twice or from a server to itself.
+
+    Examples
+    --------
+    >>> network = ServerNetwork(
+    ...     nodes=[{"name": "a", "capacity": 2}, {"name": "b", "capacity": 1}],
+    ...     links=[{"source": "a", "target": "b", "bandwidth": 1e6}],
+    ... )
+    >>> network.arcs["b", "a"].bandwidth
+    1000000.0
+    """
+
+    nodes: Annotated[tuple[Server, ...], Field(min_length=1)] = Field(description="servers")
+    links: tuple[DataLink, ...] = Field((), description="dedicated links")
+
+    @cached_property
+    def by_name(self) -> dict[str, Server]:
+        """Servers by name."""
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def arcs(self) -> dict[tuple[str, str], DataLink]:
+        """The link of each pair of servers that one leads from and to."""
+        found = {(link.source, link.target): link for link in self.links}
+        if self.symmetric:
+            found.update({(link.target, link.source): link for link in self.links})
+        return found
