@@ -15,8 +15,13 @@ from edrp.validation.papers.bimodal.extent import Extent, quick_look
 from edrp.validation.papers.edrp import report as edrp_report
 from edrp.validation.papers.edrp import table_iv
 from edrp.validation.papers.enactment import report as enactment_report
-from edrp.validation.papers.latency_aware import coordinates_report, production_table, replanning_report, table_4
-from edrp.validation.papers.latency_aware import report as latency_report
+from edrp.validation.papers.latency_aware import (
+    coordinates_report,
+    production_report,
+    replanning_report,
+    table_4,
+    throughput_report,
+)
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 
@@ -84,7 +89,7 @@ def run_latency_aware(
     fresh: Annotated[int, typer.Option(min=0, max=30, help="Generated topologies beside the paper's, proven first.")] = 0,
 ) -> None:
     """Set schedulers of latency-aware placement beside the paper: Tables 2 to 4, Figs. 6 to 8, gaps to proven optima."""
-    latency_report.run(output(), out=out, seeds=min(seeds, 5))
+    throughput_report.run(output(), out=out, seeds=min(seeds, 5))
     table_4.run(output(), seeds=seeds, fresh=fresh)
 
 
@@ -101,10 +106,10 @@ def run_replanning(
 @validate.command("production")
 def run_production(
     data: Annotated[Path, typer.Option("--data", help="Folder of storm_production_topologies.json.", show_default=False)],
-    time_limit: Annotated[float, typer.Option(min=0.0, help="Seconds a method and topology.")] = production_table.TIME_LIMIT,
+    time_limit: Annotated[float, typer.Option(min=0.0, help="Seconds a method and topology.")] = production_report.TIME_LIMIT,
 ) -> None:
     """Place 136 production topologies of Storm on their clusters: hosts, bound, traffic between hosts, seconds."""
-    production_table.run(output(), data=data, time_limit=time_limit)
+    production_report.run(output(), data=data, time_limit=time_limit)
 
 
 @validate.command("coordinates")

@@ -36,17 +36,17 @@ class Styles:
         self._index = {name: index for index, name in enumerate(names)}
 
     def colour(self, name: str) -> str:
-        """Of lines and boxes."""
+        """Colour of lines and boxes."""
         return COLOURS[self._index[name] % len(COLOURS)]
 
     def line(self, name: str) -> dict[str, object]:
-        """Of a curve."""
+        """Style of a curve."""
         index = self._index[name]
         width = 4.0 - 2.4 * index / max(1, len(self._index) - 1)  # of curves that coincide the first still shows
         return {"color": self.colour(name), "width": width, "dash": DASHES[index % len(DASHES)]}
 
     def marker(self, name: str) -> dict[str, object]:
-        """Of a point."""
+        """Style of a point."""
         symbol = SYMBOLS[self._index[name] % len(SYMBOLS)]
         return {"color": self.colour(name), "size": 11, "symbol": symbol, "line": {"color": "white", "width": 1}}
 

@@ -11,10 +11,10 @@ from edrp.core.arrays import Floats
 from edrp.validation.benchmark.measures import NEAR, compared_runs
 
 POINTS = 80
-"""Of a curve over time."""
+"""Points of a curve over time."""
 
-LEAST_SECONDS = 1e-6
-"""Shorter times are not told apart."""
+MIN_SECONDS = 1e-6
+"""Shorter times count as this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def objective_profiles(runs: pd.DataFrame) -> dict[str, Curve]:
 def time_profiles(runs: pd.DataFrame) -> dict[str, Curve]:
     """Profiles of the time to a good answer: one at most 1 % worse than the best answer of any method."""
     counted = _attempted(runs)
-    seconds = counted["seconds"].clip(lower=LEAST_SECONDS)
+    seconds = counted["seconds"].clip(lower=MIN_SECONDS)
     return performance_profiles(_wide(counted.assign(cost=seconds.where(counted["excess"] <= NEAR))))
 
 
@@ -128,8 +128,8 @@ def gap_over_time(runs: pd.DataFrame) -> dict[str, Curve]:
 def one_shot(runs: pd.DataFrame) -> dict[str, tuple[float, float]]:
     """Median time and median gap of each method, a missing answer counting as a gap of 100 %; by method."""
     counted = compared_runs(runs)
-    each = counted.assign(gap=counted["gap"].fillna(1.0)).groupby("method")[["seconds", "gap"]].median().dropna()
-    return {str(method): (float(seconds), float(gap)) for method, seconds, gap in each.itertuples()}
+    medians = counted.assign(gap=counted["gap"].fillna(1.0)).groupby("method")[["seconds", "gap"]].median().dropna()
+    return {str(method): (float(seconds), float(gap)) for method, seconds, gap in medians.itertuples()}
 
 
 def _steps(run: object) -> tuple[Floats, Floats, bool]:

@@ -21,11 +21,11 @@ NEAR = 0.01
 UNREADABLE = "unreadable"
 """In place of the kind of instances that no method could read."""
 
-MOST_FAMILIES = 20
-"""That one table shows."""
+MAX_FAMILIES = 20
+"""Families that one table shows."""
 
 OPTIMUM, BOUND, BEST = "proven optimum", "best bound", "best answer"
-"""What an instance's answers are compared with, the first of these that there is."""
+"""References for the answers to an instance: the first of these that exists."""
 
 COLUMNS = (
     "id",
@@ -49,7 +49,7 @@ COLUMNS = (
 """Columns of the result rows that are needed here."""
 
 
-def runs_of(rows: pa.Table) -> pd.DataFrame:
+def compare_runs(rows: pa.Table) -> pd.DataFrame:
     """One line per run, with what its instance's answers are compared with.
 
     Parameters
@@ -70,7 +70,7 @@ def runs_of(rows: pa.Table) -> pd.DataFrame:
     runs["kind"] = runs["id"].map(kinds).astype(object).where(lambda known: known.notna(), UNREADABLE)
     taken = [_takes(method, kind) for method, kind in zip(runs["method"], runs["kind"], strict=True)]
     runs = runs[np.array(taken, dtype=bool)].copy()
-    runs["family"] = [family_of(each) for each in runs["id"]]
+    runs["family"] = [family_name(name) for name in runs["id"]]
     for name in ("objective", "bound", "build_seconds", "solve_seconds"):
         runs[name] = runs[name].astype(float)
     runs["seconds"] = runs["build_seconds"] + runs["solve_seconds"]
@@ -82,7 +82,9 @@ def runs_of(rows: pa.Table) -> pd.DataFrame:
 def _compared(runs: pd.DataFrame) -> pd.DataFrame:
     """With one reference per instance: a proven optimum, else the best bound, else the best answer."""
     by_id = runs.groupby("id")
-    runs["infeasible"] = by_id["outcome"].transform(lambda each: (each == "infeasible").any() and not (each == "solved").any())
+    runs["infeasible"] = by_id["outcome"].transform(
+        lambda outcomes: (outcomes == "infeasible").any() and not (outcomes == "solved").any()
+    )
     held = runs["objective"].where(runs["solved"])
     optimum = held.where(runs["proven"]).groupby(runs["id"]).transform("min")
     bound = by_id["bound"].transform("max")
@@ -127,7 +129,7 @@ def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def summary_of(runs: pd.DataFrame) -> pd.DataFrame:
+def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     """One line per method of one kind of problem, the closest to the reference first.
 
     Returns
@@ -138,35 +140,35 @@ def summary_of(runs: pd.DataFrame) -> pd.DataFrame:
     instances = by_instance(runs)
     lines = {}
     for method, own in runs.groupby("method"):
-        each = instances.loc[method] if method in instances.index.get_level_values("method") else instances.iloc[:0]
-        lines[method] = _line(own, each)
+        answers = instances.loc[method] if method in instances.index.get_level_values("method") else instances.iloc[:0]
+        lines[method] = _line(own, answers)
     summary = pd.DataFrame.from_dict(lines, orient="index").rename_axis("method")
     return summary.sort_values(["solved", "mean_gap", "median_seconds"], ascending=[False, True, True], kind="stable")
 
 
-def _line(own: pd.DataFrame, each: pd.DataFrame) -> dict[str, Any]:
-    gaps = each["gap"].dropna()
+def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
+    gaps = answers["gap"].dropna()
     interval = bootstrap_mean(gaps)
     worst = compared_runs(own)["gap"].max()
     infeasible = own[own["infeasible"].astype(bool)]
     return {
-        "instances": len(each),
+        "instances": len(answers),
         "runs": len(own),
         "answered": len(gaps),
-        "solved": each["solved"].mean(),
-        "proven": each["proven"].mean(),
-        "optimal": each["optimal"].mean(),
-        "near": each["near"].mean(),
+        "solved": answers["solved"].mean(),
+        "proven": answers["proven"].mean(),
+        "optimal": answers["optimal"].mean(),
+        "near": answers["near"].mean(),
         "median_gap": gaps.median(),
         "mean_gap": gaps.mean(),
         "mean_gap_low": np.nan if interval.low is None else interval.low,
         "mean_gap_high": np.nan if interval.high is None else interval.high,
         "p90_gap": gaps.quantile(0.9),
         "worst_gap": worst,
-        "median_seconds": each["seconds"].median(),
-        "p90_seconds": each["seconds"].quantile(0.9),
-        "median_build_seconds": each["build_seconds"].median(),
-        "median_solve_seconds": each["solve_seconds"].median(),
+        "median_seconds": answers["seconds"].median(),
+        "p90_seconds": answers["seconds"].quantile(0.9),
+        "median_build_seconds": answers["build_seconds"].median(),
+        "median_solve_seconds": answers["solve_seconds"].median(),
         "total_seconds": own["wall_seconds"].sum(),
         "infeasible_proven": int(infeasible.loc[infeasible["outcome"] == "infeasible", "id"].nunique()),
         "nothing_found": int((compared_runs(own)["outcome"] == "nothing found").sum()),
@@ -194,18 +196,18 @@ class FamilyCell(NamedTuple):
     wins: bool
 
 
-def families_of(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
+def gaps_by_family(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
     """Gaps by family of instances and method.
 
     Where there are more than 20 families, those that share all but the last word of their names are one.
     """
     counted = compared_runs(runs)
-    while counted["family"].nunique() > MOST_FAMILIES and counted["family"].str.contains("-").any():
+    while counted["family"].nunique() > MAX_FAMILIES and counted["family"].str.contains("-").any():
         shorter = counted["family"].str.rpartition("-")[0]
         counted = counted.assign(family=shorter.where(shorter != "", counted["family"]))
-    each = counted.groupby(["family", "method", "id"])["gap"].mean()
+    by_family = counted.groupby(["family", "method", "id"])["gap"].mean()
     found: dict[str, dict[str, FamilyCell]] = {}
-    for family, gaps in each.groupby("family"):
+    for family, gaps in by_family.groupby("family"):
         own = gaps.groupby("method").agg(["size", "count", "mean"])
         least = own.loc[own["size"] == own["count"], "mean"].min()
         found[str(family)] = {
@@ -215,10 +217,10 @@ def families_of(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
     return found
 
 
-def family_of(name: str) -> str:
+def family_name(name: str) -> str:
     """An instance's id without the numbers that stand alone in it or end it.
 
-    >>> family_of("edrp-000017-diamond-ans"), family_of("cluster01/Topology003"), family_of("7")
+    >>> family_name("edrp-000017-diamond-ans"), family_name("cluster01/Topology003"), family_name("7")
     ('edrp-diamond-ans', 'cluster01/Topology', '7')
     """
     return re.sub(r"(^|[-_/ .])\d+(?=[-_/ .]|$)|\d+$", "", name).lstrip("-_/ .") or name

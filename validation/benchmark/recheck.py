@@ -1,4 +1,4 @@
-"""What must never happen: answers that do not hold when evaluated once more, and answers that beat a proof."""
+"""Alarms: answers that do not hold when evaluated once more, and answers that beat a proof."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Alarm:
         return f"{self.method} on {self.id}, seed {self.run_seed}: {self.what}"
 
 
-def alarms_of(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[Alarm]:
+def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[Alarm]:
     """Every defect that result rows show, instance by instance.
 
     Parameters
@@ -93,7 +93,7 @@ def _problem(text: str) -> Problem | None:
 
 
 def _faults(row: Mapping[str, Any], problem: Problem | None) -> Iterable[str]:
-    """What is wrong with a row by itself."""
+    """Faults of a row by itself."""
     if row["error_type"] == "VerificationError":
         yield f"solver and evaluator disagree: {row['error_message']}"
     if row["outcome"] != "solved":

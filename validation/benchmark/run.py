@@ -18,7 +18,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.datasets.families.registry import generate, own_families
-from edrp.validation.benchmark.recheck import Alarm, alarms_of, unchecked_kinds
+from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
 from edrp.validation.report.page import require_packages
 
@@ -31,7 +31,7 @@ ROWS, REPORT = "rows", "report.html"
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark found and where it was written.
+    """Findings of a benchmark, and where they were written.
 
     Attributes
     ----------
@@ -104,8 +104,7 @@ def run_benchmark(
     if not (where / ROWS).exists():
         warm_up(choices, {_kind(instance) for instance in instances.values()})
     solve_batch(instances, names, out=where / ROWS, seed=run_seeds, progress=progress, **options, **how)
-    asked = {(choice.method, choice.parameters) for choice in choices}
-    rows = _asked_for(read_rows(where / ROWS), asked, run_seeds)
+    rows = _rows_of_choices(read_rows(where / ROWS), choices, run_seeds)
     settings = {
         "suite": suite.name,
         "time limit for each run": "none" if options["time_limit"] is None else f"{options['time_limit']:g} s",
@@ -139,11 +138,11 @@ def write_benchmark(
     """
     require_report_packages()
     from edrp.validation.benchmark import report
-    from edrp.validation.benchmark.measures import UNREADABLE, runs_of
+    from edrp.validation.benchmark.measures import UNREADABLE, compare_runs
     from edrp.validation.benchmark.sections import compare_kind
 
-    alarms = tuple(alarms_of(rows, instances))
-    runs = runs_of(rows)
+    alarms = tuple(find_alarms(rows, instances))
+    runs = compare_runs(rows)
     kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
     comparisons = [compare_kind(kind, runs[runs["kind"] == kind]) for kind in kinds]
     out.mkdir(parents=True, exist_ok=True)
@@ -168,7 +167,7 @@ def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
 
 
 def _kind(instance: Problem | str) -> str:
-    """What a problem is; of JSON text only as much as is needed."""
+    """Kind of a problem; of JSON text only as much is read as is needed."""
     if not isinstance(instance, str):
         return instance.kind
     found = re.search(r'"kind"\s*:\s*"([^"]+)"', instance)
@@ -195,10 +194,11 @@ def _evaluated(kinds: Sequence[str]) -> str:
     )
 
 
-def _asked_for(rows: pa.Table, asked: set[tuple[str, str]], seeds: Sequence[int]) -> pa.Table:
-    """Without what earlier calls with other methods, time limits or seeds left in the folder."""
+def _rows_of_choices(rows: pa.Table, choices: Sequence[Choice], seeds: Sequence[int]) -> pa.Table:
+    """The rows of these choices, without those that earlier calls with other methods, limits or seeds left in the folder."""
+    wanted = {(choice.method, choice.parameters) for choice in choices}
     pairs = zip(rows["method"].to_pylist(), rows["parameters"].to_pylist(), strict=True)
-    ours = pa.array([pair in asked for pair in pairs], pa.bool_())
+    ours = pa.array([pair in wanted for pair in pairs], pa.bool_())
     return rows.filter(pc.and_(ours, pc.is_in(rows["run_seed"], pa.array(list(seeds), pa.int64()))))
 
 

@@ -14,7 +14,7 @@ from edrp.core.methods import methods
 from edrp.validation.benchmark import charts, sentences
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.formatting import counted, listed
-from edrp.validation.benchmark.measures import by_instance, families_of, summary_of
+from edrp.validation.benchmark.measures import by_instance, gaps_by_family, summarise
 from edrp.validation.benchmark.statistics import PairedTest, paired_tests
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table
 from edrp.validation.report.page import Figure, Section
@@ -49,7 +49,7 @@ class KindComparison:
 
 def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
     """Compare methods by the runs of one kind of problem."""
-    summary = summary_of(runs)
+    summary = summarise(runs)
     order = [str(name) for name in summary.index]
     styles = charts.Styles(order)
     tests = tuple(paired_tests(_gaps(runs, order)))
@@ -105,7 +105,7 @@ def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], st
 
 
 def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Section]:
-    families = families_of(runs)
+    families = gaps_by_family(runs)
     wins = {name: sum(name in cells and cells[name].wins for cells in families.values()) for name in order}
     if len(families) < 2 or len(order) < 2 or not any(wins.values()):
         return []

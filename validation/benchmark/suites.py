@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -87,7 +87,7 @@ LAYERED = 8
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What a benchmark runs.
+    """Instances and methods of a benchmark.
 
     Attributes
     ----------
@@ -129,11 +129,16 @@ def _smoke(data: Path | None) -> Iterator[tuple[str, Problem]]:
     )
 
 
+def _in_sizes(kind: str, count: int, sizes: Mapping[str, int]) -> Iterator[tuple[str, Problem]]:
+    """Problems of every family of a kind, whose ids begin with the name of their size."""
+    for name, size in sizes.items():
+        for identifier, problem in generate(kind, count, 11, size=size):
+            yield f"{name}-{identifier.removeprefix(f'{kind}-')}", problem
+
+
 def _placement(data: Path | None) -> Iterator[tuple[str, Problem]]:
     """Every family in three sizes."""
-    for name, operators in {"small": 8, "medium": 14, "large": 20}.items():
-        for identifier, problem in generate("edrp", 36, 11, size=operators):
-            yield f"{name}-{identifier.removeprefix('edrp-')}", problem
+    return _in_sizes("edrp", 36, {"small": 8, "medium": 14, "large": 20})
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -160,19 +165,15 @@ def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 def _latency_aware(data: Path | None) -> Iterator[tuple[str, Problem]]:
     """The paper's random topologies at three loads, and every family in two sizes."""
-    for name in (each for each in OPERATIONS if each.startswith("T-R")):
+    for name in (topology for topology in OPERATIONS if topology.startswith("T-R")):
         for load in LOADS:
             yield f"{name.lower()}-{round(100 * load)}", paper_problem(name, load)
-    for name, operators in {"small": 8, "large": 20}.items():
-        for identifier, problem in generate("latency-aware", 28, 11, size=operators):
-            yield f"{name}-{identifier.removeprefix('latency-aware-')}", problem
+    yield from _in_sizes("latency-aware", 28, {"small": 8, "large": 20})
 
 
 def _enactment(data: Path | None) -> Iterator[tuple[str, Problem]]:
     """The factory at random states and random applications in containers, in two sizes."""
-    for name, operators in {"small": 6, "large": 16}.items():
-        for identifier, problem in generate("enactment", 42, 11, size=operators):
-            yield f"{name}-{identifier.removeprefix('enactment-')}", problem
+    return _in_sizes("enactment", 42, {"small": 6, "large": 16})
 
 
 def _policies(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -188,9 +189,7 @@ def _mapping(data: Path | None) -> Iterator[tuple[str, Problem]]:
     for servers in PAPER_SERVERS:
         for seed in range(PAPER_TASKS):
             yield f"paper-{servers}-{seed}", mapping_problem(servers, seed=seed)
-    for name, components in {"small": 6, "large": 12}.items():
-        for identifier, problem in generate("mapping", 42, 11, size=components):
-            yield f"{name}-{identifier.removeprefix('mapping-')}", problem
+    yield from _in_sizes("mapping", 42, {"small": 6, "large": 12})
 
 
 def _bimodal(data: Path | None) -> Iterator[tuple[str, Problem]]:

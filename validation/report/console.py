@@ -1,4 +1,4 @@
-"""What reports print while they run, and where they draw."""
+"""Progress and figures of a report while it runs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,7 @@ def working(console: Console, title: str) -> Iterator[Tell]:
 
 
 def draw(console: Console, out: Path | None, figures: dict[str, Callable[[Path], object]]) -> None:
-    """Draw figures into a folder, which is made if needed, and print their paths.
-
-    Parameters
-    ----------
-    console
-        Where the paths are printed.
-    out
-        Folder; None draws nothing.
-    figures
-        By name of the file, what draws it there.
-    """
+    """Draw figures, by the names of their files, into a folder (None: not at all), and print their paths."""
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)

@@ -94,11 +94,6 @@ def mean_curve(samples: Mapping[float, Floats], scale: float = 1.0) -> Curve:
     return {x: estimate_mean(scale * values) for x, values in samples.items() if values.size}
 
 
-def line_curve(points: Mapping[float, float]) -> Curve:
-    """Numbers over x without intervals."""
-    return {x: Estimate(y, None, None) for x, y in points.items()}
-
-
 def draw_panels(
     panels: Sequence[Panel], path: Path, *, columns: int, title: str = "", styles: Mapping[str, Style] | None = None
 ) -> None:

@@ -1,4 +1,4 @@
-"""What a benchmark ran on."""
+"""The machine and the packages of a run."""
 
 from __future__ import annotations
 

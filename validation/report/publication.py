@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from edrp.core.files import write_whole
 from edrp.validation.report.page import Page, Section, render
-from edrp.validation.report.records import Record, json_text, write_records
+from edrp.validation.report.records import Record, write_records
 from edrp.validation.report.statements import Statement, print_statements
 from edrp.validation.report.tables import Table, markdown_table, print_tables
 
@@ -21,7 +22,7 @@ PAGE, JSON, MARKDOWN = "report.html", "tables.json", "tables.md"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that is said of a finished run.
+    """The contents of a report.
 
     Attributes
     ----------
@@ -78,6 +79,6 @@ class Report:
         write_whole(out / PAGE, render(Page(self.title, self.summary, self.verdicts, sections, datetime.now(UTC))))
         write_records(out, self.records)
         before, after = self.further
-        write_whole(out / JSON, json_text({**before, **self.records, **after}))
+        write_whole(out / JSON, json.dumps({**before, **self.records, **after}, indent=2, ensure_ascii=False) + "\n")
         write_whole(out / MARKDOWN, "\n".join([*self.verdicts, "", *map(markdown_table, self.documented)]))
         return out / PAGE

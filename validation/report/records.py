@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,17 +31,3 @@ def csv_text(records: Sequence[Record]) -> str:
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()
-
-
-def json_text(document: Record) -> str:
-    """A document as JSON."""
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def finite(value: float | None) -> float | None:
-    """A number for a file; None where it is infinite.
-
-    >>> finite(1.0), finite(math.inf)
-    (1.0, None)
-    """
-    return None if value is None or math.isinf(value) else value

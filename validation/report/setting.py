@@ -17,17 +17,7 @@ COLUMNS = ("constant", "value", "unit", "meaning", "from")
 def constant_rows(
     document: type[BaseModel], origins: Mapping[str, str], values: BaseModel | None = None
 ) -> list[tuple[str, ...]]:
-    """Fields of a document that have an origin, in the order of the document, as rows of a table.
-
-    Parameters
-    ----------
-    document
-        Its fields have descriptions and units.
-    origins
-        By name of a field.
-    values
-        Holds the values; None for the defaults.
-    """
+    """Rows of the fields of a document that have an origin, with their values, by default the document's defaults."""
     return [
         (
             name,

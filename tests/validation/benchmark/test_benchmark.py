@@ -32,8 +32,8 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.heuristics.placement.greedy import Greedy
 from edrp.validation.benchmark import suites as registry
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, performance_profiles, time_profiles
-from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, runs_of, summary_of
-from edrp.validation.benchmark.recheck import alarms_of, unchecked_kinds
+from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, compare_runs, summarise
+from edrp.validation.benchmark.recheck import find_alarms, unchecked_kinds
 from edrp.validation.benchmark.report import reason_tables
 from edrp.validation.benchmark.run import run_benchmark, write_benchmark
 from edrp.validation.benchmark.statistics import bootstrap_mean, holm, paired_tests
@@ -112,7 +112,7 @@ def words_of(page: Path) -> str:
 
 
 def test_gaps_are_to_the_proven_optimum(rows):
-    runs = runs_of(as_table(rows))
+    runs = compare_runs(as_table(rows))
     for name in NAMES:
         own = runs[runs["id"] == name]
         optimum = own.loc[own["proven"], "objective"].min()
@@ -127,7 +127,7 @@ def test_without_a_proof_the_best_bound_of_any_method_counts_then_the_best_answe
         row["status"], row["bound"] = ("feasible" if row["status"] == "optimal" else row["status"]), None
     only(rows, id="layered-1", method="random")[0]["bound"] = 0.05
     only(rows, id="layered-1", method="greedy")[0]["bound"] = 0.1
-    runs = runs_of(as_table(rows)).set_index(["id", "method", "run_seed"])
+    runs = compare_runs(as_table(rows)).set_index(["id", "method", "run_seed"])
     bounded, open_ended = runs.loc[("layered-1", "greedy", 0)], runs.loc["layered-2"]
     assert bounded["reference_is"] == BOUND
     assert bounded["gap"] == pytest.approx(1 - 0.1 / bounded["objective"])
@@ -136,10 +136,10 @@ def test_without_a_proof_the_best_bound_of_any_method_counts_then_the_best_answe
 
 
 def test_methods_of_other_kinds_are_left_out_and_infeasible_instances_count_against_nobody(rows):
-    runs = runs_of(as_table(rows))
+    runs = compare_runs(as_table(rows))
     assert set(runs.loc[runs["kind"] == "migration", "method"]) == {"ssm", "balanced"}
     assert set(runs.loc[runs["infeasible"].astype(bool), "id"]) == {"clashing"}
-    summary = summary_of(runs[runs["kind"] == "edrp"])
+    summary = summarise(runs[runs["kind"] == "edrp"])
     assert (summary["instances"] == 3).all()
     assert summary.loc["eliminate", ["solved", "proven", "optimal", "infeasible_proven"]].tolist() == [1, 1, 1, 1]
     assert (summary["nothing_found"] == 0).all()
@@ -148,7 +148,7 @@ def test_methods_of_other_kinds_are_left_out_and_infeasible_instances_count_agai
 def test_shares_and_times_of_the_summary_are_those_of_the_rows(rows):
     for row in only(rows, method="greedy", id="layered-1"):
         row |= {"outcome": "nothing found", "status": "none", "objective": None, "solution": None, "error_type": "NothingFound"}
-    summary = summary_of(runs_of(as_table(rows)).query("kind == 'edrp'"))
+    summary = summarise(compare_runs(as_table(rows)).query("kind == 'edrp'"))
     assert summary.loc["greedy", "solved"] == pytest.approx(2 / 3)
     assert summary.loc["greedy", "nothing_found"] == 2
     assert summary.loc["greedy", "answered"] == 2
@@ -219,7 +219,7 @@ def test_profile_of_objectives_knows_that_nothing_is_better_than_nothing():
 
 
 def test_time_profile_counts_good_answers_only(rows):
-    runs = runs_of(as_table(rows)).query("kind == 'edrp'")
+    runs = compare_runs(as_table(rows)).query("kind == 'edrp'")
     curves = time_profiles(runs)
     near = runs[~runs["infeasible"].astype(bool)].groupby(["method", "id"])["excess"].max() <= 0.01
     for method in ("greedy", "random"):
@@ -235,7 +235,7 @@ def test_gap_over_time_is_the_median_of_what_runs_hold(rows):
     for row in rows:
         row |= {"status": "feasible", "objective": 1.0, "bound": 1.0} if row["outcome"] == "solved" else {}
         row |= {} if row["method"] == "random" else {"trace": []}
-    curves = gap_over_time(runs_of(as_table(rows)).query("kind == 'edrp'"))
+    curves = gap_over_time(compare_runs(as_table(rows)).query("kind == 'edrp'"))
     assert list(curves) == ["random"]
     found = [curves["random"].at(seconds) for seconds in (0.11, 0.25, 0.7, 1.0)]
     assert found == pytest.approx([1.0, 0.75, 0.75, 0.0])
@@ -294,12 +294,12 @@ def test_claim_that_does_not_hold_is_loud(doctor, says, rows, instances, tmp_pat
 
 
 def test_answers_that_hold_raise_no_alarm(rows, instances):
-    assert alarms_of(as_table(rows), instances) == []
+    assert find_alarms(as_table(rows), instances) == []
 
 
 def test_rows_of_other_instances_are_refused(rows, instances):
     with pytest.raises(InvalidInstanceError, match="are not of the instance") as refused:
-        alarms_of(as_table(rows), {**instances, "layered-1": instances["layered-2"]})
+        find_alarms(as_table(rows), {**instances, "layered-1": instances["layered-2"]})
     assert len(refused.value.faults) == 1
 
 

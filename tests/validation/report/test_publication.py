@@ -14,7 +14,7 @@ from edrp.core.errors import BackendUnavailableError, EdrpError
 from edrp.validation.report import page
 from edrp.validation.report.console import draw
 from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.figures import Panel, Style, draw_panels, line_curve, mean_curve
+from edrp.validation.report.figures import Panel, Style, draw_panels, mean_curve
 from edrp.validation.report.page import Figure, Section, how_run, require_packages
 from edrp.validation.report.publication import JSON, MARKDOWN, Report
 from edrp.validation.report.runs import require_solved
@@ -28,7 +28,9 @@ COSTS = Table(
 
 def sections(drawings, command):
     path = drawings / "costs.svg"
-    draw_panels([Panel("costs", "τ", "$", {"a": line_curve({0.0: 1.0, 1.0: 2.0})})], path, columns=1)
+    draw_panels(
+        [Panel("costs", "τ", "$", {"a": {0.0: Estimate(1.0, 0.5, 1.5), 1.0: Estimate(2.0, None, None)}})], path, columns=1
+    )
     yield Section("Results", ["`a` is <cheapest>."], figure=Figure("costs over τ", path), tables=[COSTS])
     yield Section("Words", terms={"Cost": "in money"}, parts=[Section("Deeper", notes=["small print"], label="unused")])
     yield how_run(command, {"seeds": "1"})
@@ -104,7 +106,13 @@ def test_panels_draw_bands_and_bare_lines_side_by_side(tmp_path):
     band = mean_curve({x: random.normal(x, 0.1, 9) for x in (1.0, 10.0, 100.0)}, scale=2.0)
     assert all(estimate.low < estimate.mean < estimate.high and abs(estimate.mean - 2 * x) < 0.2 for x, estimate in band.items())
     panels = [
-        Panel("a", "x", "y", {"band": band, "line": line_curve({1.0: 1.0, 100.0: 2.0})}, scales=("log", "log")),
+        Panel(
+            "a",
+            "x",
+            "y",
+            {"band": band, "line": {1.0: Estimate(1.0, None, None), 100.0: Estimate(2.0, None, None)}},
+            scales=("log", "log"),
+        ),
         Panel("b", "x", "y", {"line": {1.0: Estimate(5.0, None, None)}}, floor=None, ceiling=9.0, ticks=(1.0, 5.0)),
         Panel("c", "x", "y", {}),
     ]

@@ -43,10 +43,10 @@ class Way:
 
 
 NEVER = ":reallocation=False"
-"""What makes a method leave links as they were at admission."""
+"""Parameter by which a method leaves links as they were at admission."""
 
 AT_ONCE = ":message_delays=False"
-"""What has servers handle maps in the order in which they are sent, as if messages took no time."""
+"""Parameter by which servers handle maps in the order in which they are sent, as if messages took no time."""
 
 CHOSEN, PRINTED, FEWEST_LINKS, FURTHER = "chosen", "printed", "fewest-links", "further"
 FIXED, PRINTED_FIXED, FURTHER_FIXED = "fixed", "printed-fixed", "further-fixed"
@@ -129,7 +129,7 @@ class Extent:
 
     @property
     def seeds(self) -> range:
-        """Of networks and traces."""
+        """Seeds of networks and traces."""
         return range(1, self.networks + 1)
 
     @property
@@ -184,7 +184,7 @@ class Group(NamedTuple):
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """Of the scenarios, where they differ."""
+        """Fields of the scenarios, where they differ."""
         return WAYS[self.ways[0]].fields
 
 

@@ -21,7 +21,7 @@ from edrp.validation.report.runs import batch_rows
 EXACT = "label-setting"
 LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"
 MAX_MESSAGES = 50_000
-"""Of RandomNeighbor with k = 2, which without a limit doubles its maps at every server."""
+"""Limit of RandomNeighbor with k = 2, which otherwise doubles its maps at every server."""
 
 HEURISTICS: Mapping[str, str] = {
     LEAST: "least-cost-map",
@@ -32,7 +32,7 @@ HEURISTICS: Mapping[str, str] = {
 """The paper's names, and ours with parameters."""
 
 MESSAGES = "map_messages"
-"""Of the counts of an answer: maps sent between servers, which Fig. 7(b) counts."""
+"""Count of an answer: the maps sent between servers, as in Fig. 7(b)."""
 
 
 class Mapped(NamedTuple):
@@ -109,12 +109,12 @@ def _check(row: Mapping[str, Any]) -> None:
 def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str], Any], n_jobs: int | None) -> Mapped:
     feasible = [name for name in problems if rows[name, EXACT]["status"] == "optimal"]
     bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(delayed(relaxed_bound)(problems[name]) for name in feasible)
-    own = {words: [rows[name, method] for name in feasible] for words, method in HEURISTICS.items()}
+    own = {title: [rows[name, method] for name in feasible] for title, method in HEURISTICS.items()}
     return Mapped(
         optimum=_costs(rows[name, EXACT] for name in feasible),
         bound=np.array(bounds, dtype=np.float64),
-        costs={words: _costs(each) for words, each in own.items()},
-        messages={words: np.array([dict(row["size"])[MESSAGES] for row in each], np.float64) for words, each in own.items()},
+        costs={name: _costs(answers) for name, answers in own.items()},
+        messages={name: np.array([dict(row["size"])[MESSAGES] for row in answers], np.float64) for name, answers in own.items()},
     )
 
 

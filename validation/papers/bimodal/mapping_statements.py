@@ -36,7 +36,7 @@ Findings = Iterator[Finding]
 
 
 def messages_per_server(found: MappedBySize, name: str) -> tuple[Floats, Floats]:
-    """Numbers of servers and of messages of every task that a heuristic was asked to map."""
+    """Numbers of servers and of messages of every task that a heuristic had to map."""
     servers = [np.full(mapped.messages[name].size, float(size)) for size, mapped in found.items()]
     return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in found.values()])
 

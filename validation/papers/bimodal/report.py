@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ from edrp.validation.papers.bimodal.tables import (
 from edrp.validation.report.estimates import estimate_mean
 from edrp.validation.report.page import Figure, Section, how_run, require_packages
 from edrp.validation.report.publication import Report
-from edrp.validation.report.records import finite
 from edrp.validation.report.runs import DOCUMENTED, Overall
 from edrp.validation.report.statements import Statement, finding_table, statement_table
 
@@ -276,9 +276,9 @@ def _statement_records(statements: Sequence[Statement]) -> Iterator[dict[str, An
                 "statement": statement.sentence,
                 "section": statement.section,
                 "finding": finding.where,
-                **{name: finite(value) for name, value in finding.value._asdict().items()},
-                "least": finite(finding.minimum),
-                "most": finite(finding.maximum),
+                **{name: _finite(value) for name, value in finding.value._asdict().items()},
+                "least": _finite(finding.minimum),
+                "most": _finite(finding.maximum),
                 "verdict": finding.verdict,
             }
 
@@ -305,3 +305,7 @@ def _metric_records(samples: Samples) -> Iterator[dict[str, Any]]:
         for name, values in metrics.items():
             point = {"networks": cell.networks, "tasks_per_hour": cell.rate, "links": cell.links, "way": cell.way}
             yield {**point, "metric": name, "runs": values.size, **estimate_mean(values)._asdict()}
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value

@@ -32,7 +32,7 @@ MENDED = (
     "Load-balance factors within 0.1 count as equal only in the final choice: as a rule for pruning this is not transitive.",
     "Alg. 4 gives up routes that it cannot make again; here no flow ends worse than it began.",
 )
-"""What the printed algorithms needed to work."""
+"""Repairs that the printed algorithms needed to work."""
 
 
 def setting_tables() -> tuple[Table, ...]:

@@ -65,7 +65,7 @@ Findings = Iterator[Finding]
 def _at_every_rate(
     values: Callable[[Sweep, float], Floats], unit: Unit, required: tuple[float, float] | None = None
 ) -> Callable[[Sweep], Findings]:
-    """Floats that must lie in a range at every rate, or be positive where no range is given."""
+    """Values that must lie in a range at every rate, or be positive where no range is given."""
 
     def findings(sweep: Sweep) -> Findings:
         for rate in sweep.rates:

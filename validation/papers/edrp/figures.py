@@ -40,15 +40,15 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
         (len(replays) + 1) // 2, 2, hspace=0.32, wspace=0.24, left=0.07, right=0.93, top=0.87, bottom=0.08
     )
     bottom, top = _response_range(replays)
-    counts = [count for each in replays.values() for count in each.replicas]
-    for index, (name, each) in enumerate(replays.items()):
+    counts = [count for replay in replays.values() for count in replay.replicas]
+    for index, (name, replay) in enumerate(replays.items()):
         upper, lower = outer[index // 2, index % 2].subgridspec(2, 1, height_ratios=(2.2, 1), hspace=0.1)
         response_axes = figure.add_subplot(upper)
-        draw_response(each, ax=response_axes, minutes=minutes)
+        draw_response(replay, ax=response_axes, minutes=minutes)
         response_axes.set_ylim(bottom, top)
         response_axes.set_title(f"({'abcdefgh'[index]}) {name}", fontsize=10, loc="left")
         response_axes.tick_params(labelbottom=False)
-        replica_axes = draw_replicas(each, ax=figure.add_subplot(lower, sharex=response_axes), minutes=minutes, unit=unit)
+        replica_axes = draw_replicas(replay, ax=figure.add_subplot(lower, sharex=response_axes), minutes=minutes, unit=unit)
         replica_axes.set_ylim(min(counts) - 0.8, max(counts) + 0.8)
     figure.suptitle(title, fontsize=12, x=0.07, ha="left", y=0.985)
     handles = _legend_handles()
@@ -98,8 +98,8 @@ def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit:
 
 def _response_range(replays: Mapping[str, Replay]) -> tuple[float, float]:
     """One range in ms for all panels, with room below for the note."""
-    values = [1e3 * step.metrics["response_time"] for each in replays.values() for step in each.steps]
-    limits = [1e3 * (each.steps[0].problem.limits.response_time or 0.0) for each in replays.values()]
+    values = [1e3 * step.metrics["response_time"] for replay in replays.values() for step in replay.steps]
+    limits = [1e3 * (replay.steps[0].problem.limits.response_time or 0.0) for replay in replays.values()]
     top = max(values + limits)
     bottom = max(0.0, min(values) - 0.35 * (top - min(values)))
     return bottom, top + 0.06 * (top - bottom)

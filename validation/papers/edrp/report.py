@@ -16,16 +16,19 @@ from edrp.placement.network import Network
 from edrp.validation.papers.edrp.figures import draw_hours
 from edrp.validation.papers.edrp.objectives import in_all_objectives
 from edrp.validation.papers.edrp.scenario import (
+    ROUND,
     TABLE_III,
+    TABLE_V,
     WEIGHTINGS,
     Outcome,
     first_deployment,
     outcome,
     restricted_gaps,
     run_hour,
+    run_storm_day,
+    storm_outcome,
 )
 from edrp.validation.papers.edrp.statements import hour_statements, storm_statements
-from edrp.validation.papers.edrp.storm_day import ROUND, TABLE_V, run_storm_day, storm_outcome
 from edrp.validation.report.console import draw
 from edrp.validation.report.statements import print_statements
 from edrp.validation.report.tables import Table, print_tables

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edrp.validation.papers.edrp.scenario import outcome
-from edrp.validation.papers.edrp.storm_day import TABLE_V, storm_outcome
+from edrp.validation.papers.edrp.scenario import TABLE_V, outcome, storm_outcome
 from edrp.validation.report.statements import Statement, claim
 from edrp.validation.simulation.placement.replay import Replay
 

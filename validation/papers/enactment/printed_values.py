@@ -138,9 +138,9 @@ def _table(pattern: str) -> PaperTable:
             for name, (percent, deviation) in zip(COMPLIANCES, shares, strict=True)
         }
         money = [line[position] for line in _COSTS[pattern]]
-        cells |= {name: Printed(*each) for name, each in zip((RESOURCE_COST, *TOTALS), money, strict=True)}
+        cells |= {name: Printed(*pair) for name, pair in zip((RESOURCE_COST, *TOTALS), money, strict=True)}
         columns[column] = {
-            name: each._replace(mean=CORRECTED.get((pattern, column, name), each.mean)) for name, each in cells.items()
+            name: cell._replace(mean=CORRECTED.get((pattern, column, name), cell.mean)) for name, cell in cells.items()
         }
     return columns
 

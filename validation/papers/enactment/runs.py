@@ -32,7 +32,7 @@ COLUMNS = ("id", "method", "outcome", "error_message", "solution")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Constants that all runs share; those not given are as documented.
+    """Constants that all runs share; all others are as documented.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ class Setting:
 
     def method(self, policy: str) -> str:
         """The name by which the batch layer knows the policy with its parameters."""
-        given = ",".join(f"{name}={value}" for name, value in self.arguments.get(policy, {}).items())
-        return policy + SUFFIX + (f":{given}" if given else "")
+        arguments = ",".join(f"{name}={value}" for name, value in self.arguments.get(policy, {}).items())
+        return policy + SUFFIX + (f":{arguments}" if arguments else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,14 @@ def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
 
 def _operators(scenario: EnactmentScenario) -> Table:
     rows = tuple(
-        (each.name, f"{1e3 * each.processing_duration:g}", f"{1e3 * each.occupied:g}", *_needs(each), f"{each.selectivity:.4g}")
-        for each in scenario.application.operators
+        (
+            operator.name,
+            f"{1e3 * operator.processing_duration:g}",
+            f"{1e3 * operator.occupied:g}",
+            *_needs(operator),
+            f"{operator.selectivity:.4g}",
+        )
+        for operator in scenario.application.operators
     )
     columns = ("operator", "duration [ms]", "occupied [ms]", "CPU shares", "memory [MB]", "image [MB]", "items out per item in")
     return Table("Operators (Table 2)", columns, rows, columns[1:], open=True)
@@ -83,8 +89,8 @@ def _needs(operator: Any) -> Iterator[str]:
 
 
 def _policy(setting: Setting, policy: str) -> Table:
-    """The constants of a policy, those that are not given at their defaults."""
+    """The constants of a policy, defaults included."""
     described: Any = POLICIES[policy][1]
     parameters = read_parameters(described, setting.arguments.get(policy, {}), policy)
-    rows = tuple((each.name, value_text(getattr(parameters, each.name))) for each in fields(described))
+    rows = tuple((field.name, value_text(getattr(parameters, field.name))) for field in fields(described))
     return Table(f"Policy {policy}", ("constant", "value"), rows, open=True)

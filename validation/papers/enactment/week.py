@@ -170,7 +170,7 @@ def _row(policy: str, scenario: EnactmentScenario, seed: int) -> WeekRow:
         policy=policy,
         unit=scenario.host_types[0].billing_time,
         metrics=solution.metrics,
-        items=sum(each.completed for each in solution.run.operators),
+        items=sum(operator.completed for operator in solution.run.operators),
         seconds=seconds,
         run=solution.run,
     )

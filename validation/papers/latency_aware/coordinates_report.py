@@ -1,4 +1,4 @@
-"""Errors of latency coordinates against latencies that were not given to them, round by round."""
+"""Errors of latency coordinates against latencies that they have not seen, round by round."""
 
 from __future__ import annotations
 

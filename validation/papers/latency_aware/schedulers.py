@@ -21,7 +21,7 @@ TOPOLOGIES = ("T-M1", "T-M2", "T-M3", "T-R1", "T-R2", "T-R3", "T-R4", "T-R5", "T
 """Those of Tables 2 and 3; the paper compares no cyclic ones either."""
 
 LOADS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
-"""Of the cluster's cores: the axis along which schedulers scale out."""
+"""Shares of the cluster's cores: the axis along which schedulers scale out."""
 
 EVEN = "even"
 RESOURCE_AWARE = "resource-aware"
@@ -30,7 +30,7 @@ METHODS = (*SEARCHES, RESOURCE_AWARE, "iterated-local-search")
 """As in the tables, and the search that we recommend."""
 
 SIMULATED_SHARE = 0.6
-"""Of a topology's rates, at which latencies are simulated: what every scheduler but the even one can take."""
+"""Share of a topology's rates at which latencies are simulated: all schedulers but the even one can take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Placed:
     topology, load, method, seed : what was placed, and by what; for the even scheduler load 0, and as seed the workers.
     reserved : cores of all supervisors in use.
     throughput : tuples/s of the source.
-    least, mean : seconds end to end, simulated; None where that was not asked for.
+    least, mean : seconds end to end, simulated; None where nothing was simulated.
     """
 
     topology: str
@@ -66,8 +66,8 @@ def placements(
 ) -> list[Placed]:
     """Place every topology with every scheduler.
 
-    The even scheduler does not look at needs: it deals the executors to as many workers as it is told, of which we tell
-    it one to all. The others place each topology at each load and use what they need.
+    The even scheduler does not look at needs: it deals the executors to a fixed number of workers, here one
+    to all. The others place each topology at each load and use what they need.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def placements(
         tell(topology)
         latencies = topology in simulated
         lowest = paper_problem(topology, min(loads))
-        found += [_placed(lowest, topology, 0.0, EVEN, workers, each, transfer, latencies) for workers, each in _even(lowest)]
+        found += [_placed(lowest, topology, 0.0, EVEN, workers, deal, transfer, latencies) for workers, deal in _even(lowest)]
         for load in loads:
             problem = paper_problem(topology, load)
             for method in METHODS:
@@ -134,10 +134,10 @@ def factors(found: Sequence[Placed], topology: str, method: str, reference: str)
     numpy.ndarray
         Shape (placements,); empty where there is no reference.
     """
-    mine = [each for each in found if each.topology == topology and each.method == method]
-    other = [each for each in found if each.topology == topology and each.method == reference]
+    mine = [placed for placed in found if placed.topology == topology and placed.method == method]
+    other = [placed for placed in found if placed.topology == topology and placed.method == reference]
     if not mine or not other:
         return np.zeros(0)
-    taken = np.array(sorted({each.reserved for each in other}))
-    reached = np.array([np.mean([each.throughput for each in other if each.reserved == cores]) for cores in taken])
-    return np.array([each.throughput / np.interp(each.reserved, taken, reached) for each in mine])
+    taken = np.array(sorted({placed.reserved for placed in other}))
+    reached = np.array([np.mean([placed.throughput for placed in other if placed.reserved == cores]) for cores in taken])
+    return np.array([placed.throughput / np.interp(placed.reserved, taken, reached) for placed in mine])

@@ -50,7 +50,7 @@ TIME_LIMIT = 1.0
 
 FRESH = "generated"
 FRESH_SEEDS = range(100, 130)
-"""Of generated topologies with as many operators as the largest; nothing was developed on them."""
+"""Seeds of generated topologies with as many operators as the largest; nothing was developed on them."""
 FRESH_OPERATIONS = 22
 
 OPTIMAL = 1e-7

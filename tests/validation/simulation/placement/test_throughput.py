@@ -11,9 +11,8 @@ from rich.console import Console
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.papers.latency_aware.report import FIGURES, run
 from edrp.validation.papers.latency_aware.schedulers import EVEN, Placed, factors, placements
-from edrp.validation.papers.latency_aware.throughput_tables import table_2, throughput_statements
+from edrp.validation.papers.latency_aware.throughput_report import FIGURES, run, table_2, throughput_statements
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
 from edrp.validation.simulation.placement.throughput import carried, cores_needed
 

@@ -17,7 +17,7 @@ from edrp.datasets.placement.production import FILE
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.production_bounds import fewest_nodes, least_cut
-from edrp.validation.papers.latency_aware.production_table import (
+from edrp.validation.papers.latency_aware.production_report import (
     CONTENDERS,
     Outcome,
     Row,

@@ -1,18 +1,33 @@
-"""Tables 2 and 3 of latency-aware placement beside the paper, and the sentences on them, judged."""
+"""Tables 2 and 3 and Figs. 6 to 8 of latency-aware placement: throughput and latency of schedulers beside the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 import numpy as np
+from rich.console import Console
 
-from edrp.validation.papers.latency_aware.schedulers import EVEN, METHODS, RESOURCE_AWARE, SEARCHES, TOPOLOGIES, Placed, factors
+from edrp.validation.papers.latency_aware.figures import draw_scatter
+from edrp.validation.papers.latency_aware.schedulers import (
+    EVEN,
+    LOADS,
+    METHODS,
+    RESOURCE_AWARE,
+    SEARCHES,
+    TOPOLOGIES,
+    Placed,
+    factors,
+    placements,
+)
+from edrp.validation.report.console import draw, working
 from edrp.validation.report.formatting import NONE
-from edrp.validation.report.statements import Statement, claim
-from edrp.validation.report.tables import Table
+from edrp.validation.report.statements import Statement, claim, print_statements
+from edrp.validation.report.tables import Table, print_tables
 
 Factors = dict[str, dict[str, float | None]]
-"""Of throughput, by topology and method."""
+"""Factors of throughput, by topology and method."""
 
 _COLUMNS = (*SEARCHES, RESOURCE_AWARE)
 
@@ -54,7 +69,50 @@ LARGE, SMALL = ("T-R1", "T-R4", "T-R7"), ("T-R2", "T-R5", "T-R6")
 """The random topologies with the most and the fewest operators."""
 
 BAND = (1.7, 2.6)
-"""Of mean factors over the even scheduler; the paper's are 1.83 to 2.11."""
+"""Range of mean factors over the even scheduler; the paper's are 1.83 to 2.11."""
+
+
+FIGURES = {
+    "fig6-throughput-t-r3.png": ("T-R3", "throughput"),
+    "fig7-latency-t-r3.png": ("T-R3", "least"),
+    "fig8-throughput-t-r7.png": ("T-R7", "throughput"),
+}
+"""Topology and quantity of each figure."""
+
+
+def run(
+    console: Console,
+    *,
+    out: Path | None = None,
+    topologies: Sequence[str] = TOPOLOGIES,
+    loads: Sequence[float] = LOADS,
+    seeds: int = 5,
+) -> list[Placed]:
+    """Place all topologies with all schedulers; print Tables 2 and 3 and the statements on them; draw Figs. 6 to 8.
+
+    Parameters
+    ----------
+    console
+        Where everything is printed.
+    out
+        Folder for the figures, made if needed; None for none.
+    topologies, loads
+        What is placed.
+    seeds
+        Of each search.
+
+    Returns
+    -------
+    list
+        Every placement.
+    """
+    simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
+    with working(console, "placing") as tell:
+        found = placements(topologies, loads=loads, seeds=seeds, simulated=simulated, tell=tell)
+    print_tables(console, table_2(found), table_3(found))
+    print_statements(console, throughput_statements(found))
+    draw(console, out, {name: partial(draw_scatter, found, *what) for name, what in FIGURES.items()})
+    return found
 
 
 def table_2(found: Sequence[Placed]) -> Table:
