@@ -1,7 +1,7 @@
 """Follow a load of your own: what happens to the DEBS application when a burst comes and goes?"""
 
 from edrp.placement.edrp import Weights
-from edrp.validation.papers.edrp.scenario import events, outcome, run_hour
+from edrp.validation.papers.edrp.experiments import events, outcome, run_hour
 
 # Tuples per second, minute by minute.
 burst = [70, 90, 120, 160, 200, 160, 120, 90, 70]

@@ -13,11 +13,11 @@ from edrp.cli.exit import ExitCode
 from edrp.cli.solve import TimeLimit
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.validation.benchmark.run import require_report_packages, run_benchmark
+from edrp.validation.benchmark.suite_run import require_report_packages, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, get_suite
 
 if TYPE_CHECKING:
-    from edrp.validation.benchmark.run import Benchmark
+    from edrp.validation.benchmark.suite_run import Benchmark
 
 SHOWN_ALARMS = 20
 NAMES = ", ".join(suite.name for suite in SUITES)

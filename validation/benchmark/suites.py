@@ -25,8 +25,8 @@ from edrp.datasets.families.registry import generate
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, paper_problem
 from edrp.datasets.placement.production import production_instances
-from edrp.validation.benchmark.paper import RATES, paper_instances
-from edrp.validation.papers.edrp.scenario import WEIGHTINGS, first_deployment
+from edrp.validation.benchmark.paper_instances import RATES, paper_instances
+from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
 from edrp.validation.papers.edrp.table_iv import NETWORK_SEED
 from edrp.validation.simulation.enactment.methods import METHODS as POLICY_METHODS
 from edrp.validation.simulation.mapping.methods import METHODS as CHOICE_METHODS

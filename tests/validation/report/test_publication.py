@@ -12,12 +12,12 @@ from rich.console import Console
 
 from edrp.core.errors import BackendUnavailableError, EdrpError
 from edrp.validation.report import page
+from edrp.validation.report.batches import require_solved
 from edrp.validation.report.console import draw
 from edrp.validation.report.estimates import Estimate
 from edrp.validation.report.figures import Panel, Style, draw_panels, mean_curve
 from edrp.validation.report.page import Figure, Section, how_run, require_packages
 from edrp.validation.report.publication import JSON, MARKDOWN, Report
-from edrp.validation.report.runs import require_solved
 from edrp.validation.report.statements import claim
 from edrp.validation.report.tables import Table, markdown_table, print_tables
 

@@ -29,10 +29,10 @@ from edrp.validation.papers.bimodal.tables import (
     reallocation_tables,
     sensitivity_table,
 )
+from edrp.validation.report.batches import DOCUMENTED, Overall
 from edrp.validation.report.estimates import estimate_mean
 from edrp.validation.report.page import Figure, Section, how_run, require_packages
 from edrp.validation.report.publication import Report
-from edrp.validation.report.runs import DOCUMENTED, Overall
 from edrp.validation.report.statements import Statement, finding_table, statement_table
 
 ROWS = "rows"

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from edrp.placement.edrp import Weights
-from edrp.validation.papers.edrp.scenario import WEIGHTINGS
+from edrp.validation.papers.edrp.experiments import WEIGHTINGS
 from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 Run = Callable[[Weights, StepProgress], Replay]

@@ -13,9 +13,7 @@ from edrp.datasets import ansnet, ramp
 from edrp.datasets.traces.days import Day, real_day
 from edrp.placement.edrp import Weights
 from edrp.placement.network import Network
-from edrp.validation.papers.edrp.figures import draw_hours
-from edrp.validation.papers.edrp.objectives import in_all_objectives
-from edrp.validation.papers.edrp.scenario import (
+from edrp.validation.papers.edrp.experiments import (
     ROUND,
     TABLE_III,
     TABLE_V,
@@ -28,6 +26,8 @@ from edrp.validation.papers.edrp.scenario import (
     run_storm_day,
     storm_outcome,
 )
+from edrp.validation.papers.edrp.figures import draw_hours
+from edrp.validation.papers.edrp.objectives import in_all_objectives
 from edrp.validation.papers.edrp.statements import hour_statements, storm_statements
 from edrp.validation.report.console import draw
 from edrp.validation.report.statements import print_statements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edrp.validation.papers.edrp.scenario import TABLE_V, outcome, storm_outcome
+from edrp.validation.papers.edrp.experiments import TABLE_V, outcome, storm_outcome
 from edrp.validation.report.statements import Statement, claim
 from edrp.validation.simulation.placement.replay import Replay
 

@@ -26,9 +26,9 @@ from edrp.validation.papers.enactment.tables import (
     paper_table,
     side_by_side,
 )
+from edrp.validation.report.batches import DOCUMENTED, Overall, vary
 from edrp.validation.report.page import Figure, Section, how_run, require_packages
 from edrp.validation.report.publication import Report
-from edrp.validation.report.runs import DOCUMENTED, Overall, vary
 from edrp.validation.report.statements import Statement, finding_table, statement_table
 
 ROWS = "rows"

@@ -15,7 +15,7 @@ from edrp.enactment.run import EnactmentRun
 from edrp.enactment.run_metrics import run_metrics
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
-from edrp.validation.report.runs import DOCUMENTED, batch_rows, require_solved
+from edrp.validation.report.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import timeline
 

@@ -20,7 +20,7 @@ from edrp.validation.papers.state_migration.experiments import (
     task_grid,
     tolerance_grid,
 )
-from edrp.validation.papers.state_migration.series import HIGH, LOW, MONTH, MigrationSeries, real_series
+from edrp.validation.papers.state_migration.node_count_series import HIGH, LOW, MONTH, MigrationSeries, real_series
 from edrp.validation.papers.state_migration.statements import discount_statements, task_statements, tolerance_statements
 from edrp.validation.report.console import draw, working
 from edrp.validation.report.estimates import Estimate

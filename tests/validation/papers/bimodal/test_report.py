@@ -40,7 +40,7 @@ from edrp.validation.papers.bimodal.mapping_statements import mapping_statements
 from edrp.validation.papers.bimodal.runs import VARIANTS, run_group, sensitivity, varied_scenario
 from edrp.validation.papers.bimodal.statements import RULES, statements
 from edrp.validation.papers.bimodal.statistics import crossing, estimate_crossing, estimate_crossing_ratio, estimate_exponent
-from edrp.validation.report import runs as batches
+from edrp.validation.report import batches
 from edrp.validation.report.estimates import Estimate
 from edrp.validation.report.publication import MARKDOWN, PAGE
 

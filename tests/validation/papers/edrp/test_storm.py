@@ -10,7 +10,7 @@ from rich.console import Console
 
 from edrp import datasets
 from edrp.validation.papers.edrp import report
-from edrp.validation.papers.edrp.scenario import ROUND, WEIGHTINGS, run_storm_day, storm_outcome
+from edrp.validation.papers.edrp.experiments import ROUND, WEIGHTINGS, run_storm_day, storm_outcome
 
 pytestmark = pytest.mark.xdist_group("storm")  # computed once, not once per worker
 

@@ -10,10 +10,10 @@ from rich.console import Console
 from edrp.heuristics.migration import EvenSplit, Sticky
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
+from edrp.validation.papers.state_migration import node_count_series as migration_series
 from edrp.validation.papers.state_migration import report as migration_report
-from edrp.validation.papers.state_migration import series as migration_series
 from edrp.validation.papers.state_migration.experiments import Row, discount_grid, saving, task_grid, tolerance_grid
-from edrp.validation.papers.state_migration.series import MigrationSeries, departures, real_series, zipf_work
+from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, departures, real_series, zipf_work
 from edrp.validation.papers.state_migration.statements import ORDER, discount_statements, task_statements, tolerance_statements
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
 from edrp.validation.simulation.migration.runs import Course, Followed, follow_hashing, follow_replies, follow_rule

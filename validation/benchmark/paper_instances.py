@@ -14,9 +14,9 @@ from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.topologies import ansnet
 from edrp.heuristics.migration import BalancedPacking
 from edrp.migration.single_step import MigrationProblem
-from edrp.validation.papers.edrp.scenario import WEIGHTINGS, first_deployment
+from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
 from edrp.validation.papers.edrp.table_iv import MAX_REPLICAS, NETWORK_SEED, NODES, RATE
-from edrp.validation.papers.state_migration.series import departures
+from edrp.validation.papers.state_migration.node_count_series import departures
 
 RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
 """Tuples/s, from the least to the greatest of EDRP, section 7.2."""

@@ -11,8 +11,7 @@ import pytest
 from edrp import datasets
 from edrp.core.errors import EdrpError
 from edrp.placement.deployment import Deployment
-from edrp.validation.papers.edrp.figures import draw_hours, draw_replicas, draw_response
-from edrp.validation.papers.edrp.scenario import (
+from edrp.validation.papers.edrp.experiments import (
     TABLE_III,
     WEIGHTINGS,
     events,
@@ -22,6 +21,7 @@ from edrp.validation.papers.edrp.scenario import (
     restricted_gaps,
     run_hour,
 )
+from edrp.validation.papers.edrp.figures import draw_hours, draw_replicas, draw_response
 from edrp.validation.papers.edrp.statements import hour_statements
 from edrp.validation.simulation.placement.replay import in_words, place_first, replay, solver
 
