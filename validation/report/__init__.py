@@ -1,1 +1,6 @@
-"""The framework that every report stands on: estimates, statements, tables, figures, pages, files and resumable runs."""
+"""The framework of all reports.
+
+`estimates` are quantities with intervals, `statements` sentences with verdicts; `tables`, `figures` and `page` show them; a
+`publication.Report` prints them and writes page, CSV, JSON and Markdown; `batches` are runs that can be resumed, and `setting`
+lists their constants. A paper adds its own runs, tables and statements in a folder of `papers/`.
+"""

@@ -116,7 +116,7 @@ def draw_panels(
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
     known = {name: Style(COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
     known |= styles or {}
-    across = min(len(names), 2 * columns)
+    across = max(1, min(len(names), 2 * columns))
     legend, head = LEGEND * -(-len(names) // across), LEGEND if title else 0.0
     width, height = columns * (LEFT + PANEL_WIDTH) + 0.1, rows * (BELOW + PANEL_HEIGHT + ABOVE) + legend + head
     figure = blank_figure(width, height)

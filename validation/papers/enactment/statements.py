@@ -6,7 +6,7 @@ confidence interval of the differences seed by seed. BTU is the billing time uni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 
 import numpy as np
@@ -51,16 +51,18 @@ def statements(samples: Samples) -> tuple[Statement, ...]:
 
 
 Margin = Callable[[Samples], Floats]
-Margins = Iterable[tuple[str, Margin]]
+Pair = tuple[Column, Column]
+Relation = Callable[[str, str, Column, Column], tuple[str, Margin]]
+Margins = Sequence[tuple[str, Margin]]
 """Places with the margin by which samples are on the side that the paper names, over the seeds."""
 
 
-def _findings(margins: Callable[[], Margins]) -> Callable[[Samples], Iterator[Finding]]:
+def _findings(margins: Margins) -> Callable[[Samples], Iterator[Finding]]:
     """Margins of ours that must be positive, beside those of the paper's tables where they have the figures."""
 
     def findings(samples: Samples) -> Iterator[Finding]:
         paper = paper_samples()
-        for where, margin in margins():
+        for where, margin in margins:
             try:
                 printed = float(margin(paper)[0])
             except KeyError:
@@ -68,14 +70,6 @@ def _findings(margins: Callable[[], Margins]) -> Callable[[Samples], Iterator[Fi
             yield Finding(where, estimate_mean(margin(samples)), PERCENT_SAVED, minimum=0.0, strict=True, printed=printed)
 
     return findings
-
-
-def _btu(unit: int) -> Column:
-    return Column(BTU, unit)
-
-
-def _threshold(unit: int) -> Column:
-    return Column(THRESHOLD, unit)
 
 
 def _more(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
@@ -111,18 +105,8 @@ def column_text(column: Column) -> str:
     return f"BTU{column.unit}" if column.policy == BTU else f"{column.policy} at BTU{column.unit}"
 
 
-def _compliance_above() -> Margins:
-    for pattern, unit, level in product(PATTERNS, UNITS, COMPLIANCES):
-        yield _more(pattern, level, _btu(unit), _threshold(unit))
-
-
-def _compliance_rises() -> Margins:
-    for pattern, level, (short, long) in product(PATTERNS, COMPLIANCES, pairwise(UNITS)):
-        yield _more(pattern, level, _btu(long), _btu(short))
-
-
-def _alike_between_patterns() -> Margins:
-    for column, level in product((*map(_btu, UNITS), _threshold(UNITS[0])), COMPLIANCES):
+def _alike_between_patterns() -> Iterator[tuple[str, Margin]]:
+    for column, level in product((*(Column(BTU, unit) for unit in UNITS), Column(THRESHOLD, UNITS[0])), COMPLIANCES):
 
         def margin(samples: Samples, column: Column = column, level: str = level) -> Floats:
             ordered = sorted((samples[pattern, column][level] for pattern in PATTERNS), key=np.mean)
@@ -131,111 +115,96 @@ def _alike_between_patterns() -> Margins:
         yield f"{column_text(column)}, {WORDS[level]}: widest difference between patterns below 3 points", margin
 
 
-def _compliance_enough() -> Margins:
+def _compliance_enough() -> Iterator[tuple[str, Margin]]:
     for pattern, unit, level in product(PATTERNS, UNITS, COMPLIANCES[1:]):
 
-        def margin(samples: Samples, cell: tuple[str, Column] = (pattern, _btu(unit)), level: str = level) -> Floats:
+        def margin(samples: Samples, cell: tuple[str, Column] = (pattern, Column(BTU, unit)), level: str = level) -> Floats:
             return samples[cell][level] - MIN_COMPLIANCE
 
         yield f"{pattern}, {WORDS[level]}: BTU{unit} above 84 %", margin
 
 
-def _largest_gain() -> Margins:
-    cells = list(product(PATTERNS, UNITS, COMPLIANCES))
-
-    def margin(samples: Samples) -> Floats:
-        gains = (samples[p, _btu(unit)][level] - samples[p, _threshold(unit)][level] for p, unit, level in cells)
-        return max(gains, key=np.mean) - MAX_GAIN
-
-    yield "largest gain of a cell above 25 points", margin
+def _max_gain(samples: Samples) -> Floats:
+    pairs = product(PATTERNS, _against_threshold(*UNITS), COMPLIANCES)
+    gains = (samples[pattern, btu][level] - samples[pattern, threshold][level] for pattern, (btu, threshold), level in pairs)
+    return max(gains, key=np.mean) - MAX_GAIN
 
 
 def _savings(samples: Samples) -> list[Floats]:
-    cells = product(PATTERNS, TOTALS, UNITS)
-    return [_saved(samples, pattern, total, _btu(unit), _threshold(unit)) for pattern, total, unit in cells]
+    cells = product(PATTERNS, TOTALS, _against_threshold(*UNITS))
+    return [_saved(samples, pattern, total, *pair) for pattern, total, pair in cells]
 
 
-def _largest_saving() -> Margins:
-    yield "largest saving of a cell above 36 %", lambda samples: max(_savings(samples), key=np.mean) - MAX_SAVING
+def _against_threshold(*units: int) -> list[Pair]:
+    return [(Column(BTU, unit), Column(THRESHOLD, unit)) for unit in units]
 
 
-def _mean_saving() -> Margins:
-    yield "mean saving of all 36 totals above 12 %", lambda samples: np.mean(_savings(samples), axis=0) - MEAN_SAVING
+def _compare(relation: Relation, quantities: Iterable[str], pairs: Iterable[Pair], patterns: Iterable[str] = PATTERNS) -> Margins:
+    return [relation(pattern, quantity, *pair) for pattern, quantity, pair in product(patterns, quantities, pairs)]
 
 
-def _resource_costlier(unit: int) -> Callable[[], Margins]:
-    return lambda: (_costlier(pattern, RESOURCE_COST, _btu(unit), _threshold(unit)) for pattern in PATTERNS)
-
-
-def _resource_cheaper() -> Margins:
-    return (_less(pattern, RESOURCE_COST, _btu(60), _threshold(60)) for pattern in PATTERNS)
-
-
-def _resource_rises() -> Margins:
-    for pattern, (short, long) in product(PATTERNS, pairwise(UNITS)):
-        yield _costlier(pattern, RESOURCE_COST, _btu(long), _btu(short))
-
-
-def _totals_cheaper() -> Margins:
-    for pattern, total, unit in product(PATTERNS, TOTALS[1:], UNITS):
-        yield _less(pattern, total, _btu(unit), _threshold(unit))
-
-
-def _real_time_cheaper() -> Margins:
-    for pattern, unit in product(PATTERNS, UNITS[1:]):
-        yield _less(pattern, TOTALS[0], _btu(unit), _threshold(unit))
-
-
-def _real_time_costlier() -> Margins:
-    return (_costlier(pattern, TOTALS[0], _btu(10), _threshold(10)) for pattern in PATTERNS)
-
-
-def _scaling_falls() -> Margins:
-    for pattern, (short, long) in product(PATTERNS, pairwise(UNITS)):
-        yield _less(pattern, "scalings", _btu(long), _btu(short))
-
-
-def _scaling_less() -> Margins:
-    for pattern, unit in product(PATTERNS, UNITS[1:]):
-        yield _less(pattern, "scalings", _btu(unit), _threshold(unit))
-
-
-def _late_scaling_less() -> Margins:
-    for unit in UNITS:
-        yield _less("random-walk-2", "late_scalings", _btu(unit), _threshold(unit))
-
-
-def _threshold_follows() -> Margins:
-    return (_more("stepwise", "following", _threshold(unit), _btu(unit)) for unit in UNITS)
-
-
-def _long_units_stay_high() -> Margins:
-    for unit, close in product(UNITS[1:], (_btu(10), _threshold(10))):
-        yield _more("random-walk-1", "following", close, _btu(unit))
-
+LONGER = [(Column(BTU, long), Column(BTU, short)) for short, long in pairwise(UNITS)]
+CLOSE = (Column(BTU, 10), Column(THRESHOLD, 10))
+"""Columns whose instances follow the load."""
 
 STEPWISE, WALK_1, WALK_2 = "Stepwise data arrival pattern", "Random walk 1", "Random walk 2"
 CONCLUSION, ABSTRACT, INTRODUCTION = "Evaluation conclusion", "Abstract", "Introduction"
 
-STATEMENTS: tuple[tuple[str, str, Callable[[], Margins]], ...] = (
-    ("BTU has the higher compliance in all configurations and at all levels", CONCLUSION, _compliance_above),
-    ("compliance rises with the unit", STEPWISE, _compliance_rises),
-    ("compliance is about the same under all patterns, within 3 points", CONCLUSION, _alike_between_patterns),
-    ("BTU's near-real-time and relaxed compliance is at least 84 %", CONCLUSION, _compliance_enough),
-    ("BTU gains up to 25 points of compliance", ABSTRACT, _largest_gain),
-    ("BTU10 costs more in resources than threshold", STEPWISE, _resource_costlier(10)),
-    ("BTU30 costs more in resources than threshold", STEPWISE, _resource_costlier(30)),
-    ("BTU60 costs less in resources than threshold", CONCLUSION, _resource_cheaper),
-    ("BTU's resource cost rises with the unit", "Tables 3 to 6", _resource_rises),
-    ("near-real-time and relaxed totals of BTU are lower", CONCLUSION, _totals_cheaper),
-    ("real-time totals of BTU30 and BTU60 are lower", CONCLUSION, _real_time_cheaper),
-    ("the real-time total of BTU10 is higher", CONCLUSION, _real_time_costlier),
-    ("BTU saves up to 36 % of the total cost", ABSTRACT, _largest_saving),
-    ("BTU saves about 12 % of the total cost, or more", INTRODUCTION, _mean_saving),
-    ("BTU scales the less the longer the unit", STEPWISE, _scaling_falls),
-    ("BTU30 and BTU60 scale less than threshold", STEPWISE, _scaling_less),
-    ("in the second hour BTU scales less than threshold", WALK_2, _late_scaling_less),
-    ("instances follow the load more closely under threshold", STEPWISE, _threshold_follows),
-    ("BTU30 and BTU60 keep instances when the load falls, BTU10 and threshold do not", WALK_1, _long_units_stay_high),
+STATEMENTS: tuple[tuple[str, str, Margins], ...] = (
+    (
+        "BTU has the higher compliance in all configurations and at all levels",
+        CONCLUSION,
+        [_more(pattern, level, *pair) for pattern, pair, level in product(PATTERNS, _against_threshold(*UNITS), COMPLIANCES)],
+    ),
+    ("compliance rises with the unit", STEPWISE, _compare(_more, COMPLIANCES, LONGER)),
+    ("compliance is about the same under all patterns, within 3 points", CONCLUSION, list(_alike_between_patterns())),
+    ("BTU's near-real-time and relaxed compliance is at least 84 %", CONCLUSION, list(_compliance_enough())),
+    ("BTU gains up to 25 points of compliance", ABSTRACT, [("largest gain of a cell above 25 points", _max_gain)]),
+    (
+        "BTU10 costs more in resources than threshold",
+        STEPWISE,
+        _compare(_costlier, [RESOURCE_COST], _against_threshold(10)),
+    ),
+    (
+        "BTU30 costs more in resources than threshold",
+        STEPWISE,
+        _compare(_costlier, [RESOURCE_COST], _against_threshold(30)),
+    ),
+    ("BTU60 costs less in resources than threshold", CONCLUSION, _compare(_less, [RESOURCE_COST], _against_threshold(60))),
+    ("BTU's resource cost rises with the unit", "Tables 3 to 6", _compare(_costlier, [RESOURCE_COST], LONGER)),
+    (
+        "near-real-time and relaxed totals of BTU are lower",
+        CONCLUSION,
+        _compare(_less, TOTALS[1:], _against_threshold(*UNITS)),
+    ),
+    ("real-time totals of BTU30 and BTU60 are lower", CONCLUSION, _compare(_less, TOTALS[:1], _against_threshold(30, 60))),
+    ("the real-time total of BTU10 is higher", CONCLUSION, _compare(_costlier, TOTALS[:1], _against_threshold(10))),
+    (
+        "BTU saves up to 36 % of the total cost",
+        ABSTRACT,
+        [("largest saving of a cell above 36 %", lambda samples: max(_savings(samples), key=np.mean) - MAX_SAVING)],
+    ),
+    (
+        "BTU saves about 12 % of the total cost, or more",
+        INTRODUCTION,
+        [("mean saving of all 36 totals above 12 %", lambda samples: np.mean(_savings(samples), axis=0) - MEAN_SAVING)],
+    ),
+    ("BTU scales the less the longer the unit", STEPWISE, _compare(_less, ["scalings"], LONGER)),
+    ("BTU30 and BTU60 scale less than threshold", STEPWISE, _compare(_less, ["scalings"], _against_threshold(30, 60))),
+    (
+        "in the second hour BTU scales less than threshold",
+        WALK_2,
+        _compare(_less, ["late_scalings"], _against_threshold(*UNITS), ["random-walk-2"]),
+    ),
+    (
+        "instances follow the load more closely under threshold",
+        STEPWISE,
+        [_more("stepwise", "following", threshold, btu) for btu, threshold in _against_threshold(*UNITS)],
+    ),
+    (
+        "BTU30 and BTU60 keep instances when the load falls, BTU10 and threshold do not",
+        WALK_1,
+        [_more("random-walk-1", "following", close, Column(BTU, unit)) for unit, close in product(UNITS[1:], CLOSE)],
+    ),
 )
 """Sentence, section and margins of each statement."""
