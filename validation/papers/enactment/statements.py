@@ -26,8 +26,11 @@ from edrp.validation.papers.enactment.printed_values import (
 )
 from edrp.validation.papers.enactment.runs import Samples
 from edrp.validation.report.estimates import estimate_mean
-from edrp.validation.report.formatting import PERCENT_SAVED
+from edrp.validation.report.formatting import Unit
 from edrp.validation.report.statements import Finding, Statement, judged
+
+MARGIN = Unit(100, "+.1f", " %")
+"""Per cent of another mean, or points of compliance."""
 
 MAX_DEVIATION = 0.03
 """Between patterns, "a maximum deviation of 3%"."""
@@ -67,7 +70,7 @@ def _findings(margins: Margins) -> Callable[[Samples], Iterator[Finding]]:
                 printed = float(margin(paper)[0])
             except KeyError:
                 printed = None
-            yield Finding(where, estimate_mean(margin(samples)), PERCENT_SAVED, minimum=0.0, strict=True, printed=printed)
+            yield Finding(where, estimate_mean(margin(samples)), MARGIN, minimum=0.0, strict=True, printed=printed)
 
     return findings
 

@@ -24,8 +24,6 @@ def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[
 
     Parameters
     ----------
-    console
-        Where everything is printed.
     data
         Folder of the latencies between AWS regions; without it (and without `EDRP_DATA`) they are left out.
     seeds

@@ -86,8 +86,6 @@ def run(
 
     Parameters
     ----------
-    console
-        Where everything is printed.
     data
         Folder of `storm_production_topologies.json`.
     time_limit

@@ -35,8 +35,6 @@ def run(
 
     Parameters
     ----------
-    console
-        Where everything is printed.
     data
         Folder of the taxi stream, whose loads are then followed; None for a generated day.
     method
@@ -45,11 +43,6 @@ def run(
         Of the fluctuations, of the generated day, and of the method.
     policy
         When a plan pays; None for the default. Its method is not used.
-
-    Returns
-    -------
-    dict
-        The outcomes by strategy.
     """
     policy = (ReplanningPolicy() if policy is None else policy).replace(method=method)
     curve, origin = loads(data, seed)

@@ -258,19 +258,12 @@ def run(
 
     Parameters
     ----------
-    console
-        Where everything is printed.
     topologies, loads
         What is placed.
     seeds
         Runs of each method on each.
     fresh
         Generated topologies beside those of the paper, each of which needs a proof of its own.
-
-    Returns
-    -------
-    list
-        Every cell.
     """
     for method in METHODS:
         edrp.solve(paper_problem("T-M3"), method)  # compiles or loads the kernels

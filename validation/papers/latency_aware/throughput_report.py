@@ -92,19 +92,10 @@ def run(
 
     Parameters
     ----------
-    console
-        Where everything is printed.
-    out
-        Folder for the figures, made if needed; None for none.
     topologies, loads
         What is placed.
     seeds
         Of each search.
-
-    Returns
-    -------
-    list
-        Every placement.
     """
     simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
     with working(console, "placing") as tell:

@@ -51,21 +51,12 @@ def run(
 
     Parameters
     ----------
-    console
-        Where everything is printed.
     data
         Folder of the taxi trips and tweets; without it (and without `EDRP_DATA`) the flights alone are used.
-    out
-        Folder for the figures, made if needed; None for no figures.
     migrations
         Number that is followed in each series.
     tolerances, task_numbers, discounts
         The grids of Figs. 9 and 10, 12, and 14.
-
-    Returns
-    -------
-    dict
-        Rows by "tolerance", "tasks" and "discount".
     """
     series = real_series(data)
     for history in series:
