@@ -7,11 +7,13 @@ from typing import Any
 
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.methods import get_method
 from edrp.core.problem import Evaluation
 from edrp.core.wording import suggestion
+from edrp.formulations.placement import infeasibility
 from edrp.formulations.placement.second_best import SecondBest, second_best
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.edrp import EdrpSolution
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime, ResponseTime
 from edrp.placement.metrics.response_time import PathPart
@@ -160,6 +162,12 @@ def explain(
         (),
         second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
     )
+
+
+def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str, ...]:
+    """Why a problem of kind `edrp` is infeasible, as `eliminate` proves it, or `highs` where that refuses; in seconds."""
+    provers = [get_method(name, problem.kind) for name in ("eliminate", "highs")]
+    return infeasibility.explain_infeasibility(problem, provers, time_limit)
 
 
 def refuse_misfit(problem: PlacementProblem, deployment: Deployment) -> None:

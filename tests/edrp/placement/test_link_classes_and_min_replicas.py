@@ -18,7 +18,6 @@ from edrp.formulations.placement.compact import estimated_columns
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.infeasibility import explain_infeasibility
 from edrp.placement.network import LinkClass, Network
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
@@ -204,7 +203,7 @@ def test_least_number_above_the_most_is_refused_at_its_place() -> None:
 
 
 def test_infeasibility_names_the_least_numbers_of_replicas() -> None:
-    clashes = explain_infeasibility(copies(3, 1))
+    clashes = edrp.solve(copies(3, 1), "highs").clashes
     assert any(text.startswith("min_replicas of reader: 3") for text in clashes)
     assert "resources of the nodes: the nodes offer 4 in all, the operators need at least 6" in clashes
     assert edrp.solve(copies(2, 1), "highs").status == "optimal"

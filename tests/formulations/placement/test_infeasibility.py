@@ -4,10 +4,11 @@ import pytest
 
 import edrp
 from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.infeasibility import clashing_demands, explain_infeasibility
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
+PROVERS = [edrp.methods("edrp")[name] for name in ("eliminate", "highs")]
 CLASHING = [seed for seed in range(60) if brute_force(random_problem(seed, combinations_limit=5e3))[0] is None][:8]
 
 
@@ -35,7 +36,7 @@ def two_operators(**changes: object) -> EdrpProblem:
 def test_every_demand_named_is_needed(seed):
     """Together infeasible, feasible without any one of them: checked by brute force."""
     problem = random_problem(seed, combinations_limit=5e3)
-    kept, relaxed = clashing_demands(problem)
+    kept, relaxed = clashing_demands(problem, Prover(PROVERS))
     assert kept
     assert brute_force(relaxed)[0] is None
     for demand in kept:
@@ -44,7 +45,7 @@ def test_every_demand_named_is_needed(seed):
 
 def test_a_single_limit_says_how_far_it_is_out_of_reach():
     problem = two_operators(limits={"cost": 5.5})
-    assert explain_infeasibility(problem) == (
+    assert explain_infeasibility(problem, PROVERS) == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
         "limits.cost: 5.5 money/h; it is at least 6 money/h",
     )
@@ -53,7 +54,7 @@ def test_a_single_limit_says_how_far_it_is_out_of_reach():
 def test_clashing_limits_are_named_together():
     """Two replicas do not fit beside the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work."""
     problem = two_operators(limits={"cost": 10.0, "response_time": 0.03})
-    found = explain_infeasibility(problem)
+    found = explain_infeasibility(problem, PROVERS)
     assert found == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
         "resources of the nodes: the nodes offer 4 in all, the operators need at least 3",
@@ -65,13 +66,13 @@ def test_an_overloaded_operator_is_reported_alone():
     problem = two_operators()
     operators = tuple(operator.replace(max_replicas=1) for operator in problem.application.operators)
     single = problem.replace(application=problem.application.replace(operators=operators))
-    assert explain_infeasibility(single) == ("parser: with a single replica it cannot serve its load of 900 tuples/s",)
+    assert explain_infeasibility(single, PROVERS) == ("parser: with a single replica it cannot serve its load of 900 tuples/s",)
 
 
 def test_an_operator_that_fits_nowhere_is_reported_alone():
     nodes = [{"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9}]
     problem = two_operators(network={"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]})
-    assert explain_infeasibility(problem) == ("reader: a replica (resources 1) does not fit on any of its candidates",)
+    assert explain_infeasibility(problem, PROVERS) == ("reader: a replica (resources 1) does not fit on any of its candidates",)
 
 
 def test_least_availability_is_a_limit_from_below():
@@ -82,7 +83,8 @@ def test_least_availability_is_a_limit_from_below():
         },
         limits={"cost": 10.0, "availability": 0.95},
     )
-    assert explain_infeasibility(problem) == ("candidates of reader: edge", "limits.availability: 0.95; it is at most 0.9")
+    clashes = explain_infeasibility(problem, PROVERS)
+    assert clashes == ("candidates of reader: edge", "limits.availability: 0.95; it is at most 0.9")
 
 
 def test_candidates_that_cannot_be_widened_are_not_blamed():
@@ -100,11 +102,11 @@ def test_candidates_that_cannot_be_widened_are_not_blamed():
             "streams": [{"source": "reader", "target": "parser"}],
         },
     )
-    assert explain_infeasibility(problem) == ("limits.cost: 10 money/h; it is at least 11 money/h",)
+    assert explain_infeasibility(problem, PROVERS) == ("limits.cost: 10 money/h; it is at least 11 money/h",)
 
 
 def test_a_feasible_problem_has_nothing_to_explain():
-    assert explain_infeasibility(two_operators()) == ()
+    assert explain_infeasibility(two_operators(), PROVERS) == ()
 
 
 def test_a_solution_carries_the_explanation():
@@ -115,4 +117,4 @@ def test_a_solution_carries_the_explanation():
 def test_out_of_time_nothing_is_left_out():
     """Demands that were not examined stay."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
-    assert len(explain_infeasibility(problem, time_limit=0.0)) == 5
+    assert len(explain_infeasibility(problem, PROVERS, time_limit=0.0)) == 5
