@@ -56,13 +56,14 @@ class PlacementExpressions(Expressions):
             np.add.at(found[i], held.nodes[on], held.counts[on])
         return found
 
-    def time_unit(self, metric: str) -> float:
-        """Seconds that a time column counts in: the metric's limit if there is one.
 
-        Solvers' tolerances are absolute; a limit of 0.05 s would be missed by 2e-8 of itself.
-        """
-        limit = self.compiled.limit[metric]
-        return limit if np.isfinite(limit) else 1.0
+def time_unit(compiled: Compiled, metric: str) -> float:
+    """Seconds that a time column counts in: the metric's limit if there is one.
+
+    Solvers' tolerances are absolute; a limit of 0.05 s would be missed by 2e-8 of itself.
+    """
+    limit = compiled.limit[metric]
+    return limit if np.isfinite(limit) else 1.0
 
 
 def add_objective_and_limits(expressions: PlacementExpressions) -> None:

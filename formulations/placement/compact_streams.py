@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.program import Linear, Program
-from edrp.placement.compiled import Compiled
+from edrp.core.program import Linear
+from edrp.formulations.placement.compact_columns import CompactColumns, OperatorColumns
 from edrp.placement.metrics.base import LIMIT_SLACK
-
-if TYPE_CHECKING:
-    from edrp.formulations.placement.compact import OperatorColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +42,8 @@ class Stay:
 class PairSums:
     """Weighted sums over pairs of replicas; the columns of a stream are made once and shared."""
 
-    def __init__(self, program: Program, compiled: Compiled, operators: Sequence[OperatorColumns]) -> None:
-        self.program = program
-        self.compiled = compiled
-        self.operators = operators
+    def __init__(self, columns: CompactColumns) -> None:
+        self.program, self.compiled, self.operators = columns.program, columns.compiled, columns.operators
         self.flows: dict[int, Flow] = {}
         self.stays: dict[int, Stay] = {}
 

@@ -21,6 +21,7 @@ from edrp.formulations.placement.builder import (
     breaks_limit,
     exceeds_capacity,
     refuse_too_large,
+    time_unit,
 )
 from edrp.formulations.placement.configuration_arrays import downtimes, latencies, longest_delays, mean_over_pairs
 from edrp.placement.compiled import Compiled
@@ -183,11 +184,11 @@ class LiteralExpressions(PlacementExpressions):
 
     def response_time(self) -> Linear:
         """The column r."""
-        return Linear.of(self._response, self.time_unit("response_time"))
+        return Linear.of(self._response, time_unit(self.compiled, "response_time"))
 
     def downtime(self) -> Linear:
         """The column t_D."""
-        return Linear.of(self._downtime, self.time_unit("downtime"))
+        return Linear.of(self._downtime, time_unit(self.compiled, "downtime"))
 
     def node_in_use(self) -> Ints:
         """Columns n_u with n_u ≥ Σ_{U∋u} x_{i,U}; one row per operator and node."""
@@ -254,7 +255,7 @@ def add_flow_rows(expressions: LiteralExpressions) -> None:
 def add_response_rows(expressions: LiteralExpressions) -> None:
     """EDRP, eq. 13: r ≥ Σ_{i∈π} Σ_U R_{i,U}·x_{i,U} + Σ_{e∈π} Σ_{U,V} d_{(U,V)}·y_{e,(U,V)}; one row per source–sink path."""
     compiled, paths = expressions.compiled, expressions.compiled.problem.application.paths
-    unit = expressions.time_unit("response_time")
+    unit = time_unit(compiled, "response_time")
     seconds: dict[Any, Linear] = {}  # of each operator, and of each stream as a pair of operators
     for i, members in enumerate(expressions.members):
         latency = latencies(compiled, i, members)
@@ -277,7 +278,7 @@ def add_downtime_rows(expressions: LiteralExpressions) -> None:
     compiled = expressions.compiled
     if compiled.current is None:
         return
-    unit = expressions.time_unit("downtime")
+    unit = time_unit(compiled, "downtime")
     rows = np.arange(len(expressions.members))
     entries: list[tuple[Any, Any, Any]] = [(rows, np.full(rows.size, expressions.program["downtime"]), 1.0)]
     for i, members in enumerate(expressions.members):

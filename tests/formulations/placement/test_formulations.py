@@ -14,7 +14,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.builders import formulate
 from edrp.formulations.formulation import solve_formulation
-from edrp.formulations.placement.compact import SPLIT_LIMIT
+from edrp.formulations.placement.compact_columns import SPLIT_LIMIT
 from edrp.formulations.placement.literal import literal_blocks
 from edrp.formulations.placement.restricted import neighbourhood
 from edrp.placement.application import Application, Operator, Stream
