@@ -8,7 +8,14 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
-from edrp.formulations.placement.elimination.frontier import Plan, Tables, backward, min_marginals, plan_of, relaxed_optimum
+from edrp.formulations.placement.elimination.frontier import (
+    MemoryPlan,
+    Tables,
+    backward,
+    memory_plan,
+    min_marginals,
+    relaxed_optimum,
+)
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import (
     covering_paths,
@@ -33,7 +40,7 @@ def raise_bound(model: Model, box: Box, incumbent: float, iterations: int, budge
     before (the two live on different scales, so each gets half of the reach).
     """
     ascent = _Ascent(model, box.prices)
-    plan = plan_of(model, box, budget)
+    plan = memory_plan(model, box, budget)
     stuck, best = 0, -np.inf
     for iteration in range(iterations):
         relaxation = Relaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
@@ -50,7 +57,7 @@ def raise_bound(model: Model, box: Box, incumbent: float, iterations: int, budge
             if box.empty():
                 return
             if box.anchor.sum() < before:
-                plan = plan_of(model, box, budget)
+                plan = memory_plan(model, box, budget)
         stuck = 0 if improved else stuck + 1
         if stuck >= PATIENCE:
             ascent.retreat(box.prices)
@@ -66,11 +73,11 @@ class _Ascent:
     def __init__(self, model: Model, prices: Prices) -> None:
         self.model, self.prices, self.length = model, prices, 1.0
         self.paths = [path_flow(model, path) for path in covering_paths(model)]
-        self.shares = self._shares_of(prices.flow)
+        self.shares = self._flow_shares(prices.flow)
         self.flow_direction = np.zeros(len(self.paths))
         self.price_direction = np.zeros(model.capacity.size + 2)
 
-    def _shares_of(self, flow: Floats) -> Floats:
+    def _flow_shares(self, flow: Floats) -> Floats:
         """The flow as a mixture of paths; the paths that it uses are added to those known."""
         found = flow_paths(self.model, flow)
         amounts = list(found.values())
@@ -86,11 +93,11 @@ class _Ascent:
     def retreat(self, best: Prices) -> None:
         """Go back to the best prices with half the step."""
         self.prices, self.length = best, 0.5 * self.length
-        self.shares = self._shares_of(best.flow)
+        self.shares = self._flow_shares(best.flow)
         self.flow_direction = np.zeros(len(self.paths))
         self.price_direction[:] = 0.0
 
-    def step(self, plan: Plan, tables: Tables, relaxation: Relaxation, reach: float) -> None:
+    def step(self, plan: MemoryPlan, tables: Tables, relaxation: Relaxation, reach: float) -> None:
         """One step from the relaxed optimum of `tables`."""
         model, prices = self.model, self.prices
         chosen, seats = relaxed_optimum(model, plan, tables, relaxation)

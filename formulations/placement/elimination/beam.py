@@ -45,7 +45,7 @@ class Labels(NamedTuple):
 FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
 
 
-class Stage(NamedTuple):
+class OperatorStage(NamedTuple):
     """Placing one operator: its configurations, its streams, and the bounds on what is still to come.
 
     Configuration arrays are those of `Choices`, cut to the operator. `tail_*` describe the streams into it:
@@ -92,7 +92,7 @@ class Stage(NamedTuple):
     price_usage: float
 
 
-class Everything(NamedTuple):
+class AllConfigurations(NamedTuple):
     """Configurations of all operators (global numbering) and the network."""
 
     start: Ints
@@ -104,32 +104,62 @@ class Everything(NamedTuple):
     price: Floats
 
 
+class Extensions(NamedTuple):
+    """Labels extended by one configuration: the label, the configuration of the stage, and the bound."""
+
+    parent: Ints
+    choice: Ints
+    bounds: Floats
+
+    @classmethod
+    def empty(cls, count: int) -> Extensions:
+        """Room for `count` extensions."""
+        return cls(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count))
+
+    def take(self, rows: Ints | slice) -> Extensions:
+        """The extensions of these rows."""
+        return Extensions(self.parent[rows], self.choice[rows], self.bounds[rows])
+
+
+class Scratch(NamedTuple):
+    """Memory of the kernels: per node, when all streams have arrived and what they cost and occupy; per flow; per extension."""
+
+    ready: Floats
+    pay: Floats
+    use: Floats
+    flowing: Floats
+    added: Floats
+
+    @classmethod
+    def empty(cls, nodes: int, flows: int) -> Scratch:
+        """Scratch for so many nodes and flows."""
+        return cls(np.zeros(nodes), np.zeros(nodes), np.zeros(nodes), np.zeros(flows), np.zeros(3))
+
+
 @inlined
-def _arrivals(
-    stage: Stage, every: Everything, labels: Labels, row: int, ready: np.ndarray, pay: np.ndarray, use: np.ndarray
-) -> None:
+def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: Labels, row: int, scratch: Scratch) -> None:
     """For each node: when all streams have arrived there, and what their traffic costs and occupies."""
     for a in range(stage.nodes.size):
         v = stage.nodes[a]
         latest, money, usage = 0.0, 0.0, 0.0
         for k in range(stage.tail_source.size):
             i = stage.tail_source[k]
-            c = every.start[i] + labels.chosen[row, i]
+            c = configurations.start[i] + labels.chosen[row, i]
             longest, price, delay = 0.0, 0.0, 0.0
-            for p in range(every.degree[c]):
-                u = every.members[c, p]
-                longest = max(longest, every.delay[u, v])
-                price += every.price[u, v]
-                delay += every.delay[u, v]
+            for p in range(configurations.degree[c]):
+                u = configurations.members[c, p]
+                longest = max(longest, configurations.delay[u, v])
+                price += configurations.price[u, v]
+                delay += configurations.delay[u, v]
             latest = max(latest, labels.finish[row, i] + longest)
-            share = stage.tail_rate[k] / every.degree[c]
+            share = stage.tail_rate[k] / configurations.degree[c]
             money += share * price
             usage += share * delay
-        ready[v], pay[v], use[v] = latest, money, usage
+        scratch.ready[v], scratch.pay[v], scratch.use[v] = latest, money, usage
 
 
 @inlined
-def _has_room(stage: Stage, labels: Labels, row: int, c: int) -> bool:
+def _has_room(stage: OperatorStage, labels: Labels, row: int, c: int) -> bool:
     resources = stage.demand.size
     run = 0
     for p in range(stage.degree[c]):
@@ -142,76 +172,71 @@ def _has_room(stage: Stage, labels: Labels, row: int, c: int) -> bool:
 
 
 @inlined
-def _table_value(stage: Stage, k: int, base: int, c: int) -> float:
+def _table_value(stage: OperatorStage, k: int, base: int, c: int) -> float:
     """Cost to go under flow k: the largest over the configuration's nodes, each of which is a valid representative."""
     if stage.own_stride == 0:
         return stage.tables[k, base]
     best = -np.inf
     for p in range(stage.degree[c]):
-        place = stage.places[c, p]
-        if place >= 0:
-            best = max(best, stage.tables[k, base + place * stage.own_stride])
+        candidate = stage.places[c, p]
+        if candidate >= 0:
+            best = max(best, stage.tables[k, base + candidate * stage.own_stride])
     return best
 
 
 @inlined
-def _extend(stage: Stage, c: int, ready: np.ndarray, pay: np.ndarray, use: np.ndarray, out: np.ndarray) -> None:
-    """Finish time, money and usage that configuration c adds, into `out`."""
+def _extend(stage: OperatorStage, c: int, scratch: Scratch) -> None:
+    """Finish time, money and usage that configuration c adds, into `scratch.added`."""
     latest, money, usage = 0.0, 0.0, 0.0
     for p in range(stage.degree[c]):
         v = stage.members[c, p]
-        latest = max(latest, ready[v])
-        money += pay[v]
-        usage += use[v]
-    out[0] = latest + stage.latency[c]
-    out[1] = money / stage.degree[c]
-    out[2] = usage / stage.degree[c]
+        latest = max(latest, scratch.ready[v])
+        money += scratch.pay[v]
+        usage += scratch.use[v]
+    scratch.added[0] = latest + stage.latency[c]
+    scratch.added[1] = money / stage.degree[c]
+    scratch.added[2] = usage / stage.degree[c]
 
 
 @inner_loop
 def expand(
-    stage: Stage,
-    every: Everything,
+    stage: OperatorStage,
+    configurations: AllConfigurations,
     labels: Labels,
-    first: int,
-    last: int,
+    rows: tuple[int, int],
     cutoff: float,
-    parent: np.ndarray,
-    choice: np.ndarray,
-    bounds: np.ndarray,
+    extensions: Extensions,
     filled: int,
-    scratch: np.ndarray,
-    out: np.ndarray,
+    scratch: Scratch,
 ) -> tuple[int, int]:
-    """Extend labels `first`…`last` by every configuration whose bound is at most `cutoff`.
+    """Extend the labels of a range of rows by every configuration whose bound is at most `cutoff`.
 
-    Writes to `parent`, `choice` and `bounds` from `filled` on; returns how far they are filled and the next
-    label, which is below `last` when there was no room for another label's extensions.
+    Writes to `extensions` from `filled` on; returns how far they are filled and the next label, which is below the end
+    of the range when there was no room for another label's extensions.
     """
-    ready, pay, use = scratch[0], scratch[1], scratch[2]
-    flowing = scratch[3, : stage.own_flow.size]
-    row = first
-    while row < last and filled + stage.degree.size <= parent.size:
-        _arrivals(stage, every, labels, row, ready, pay, use)
+    flowing = scratch.flowing
+    row, last = rows
+    while row < last and filled + stage.degree.size <= extensions.parent.size:
+        _arrivals(stage, configurations, labels, row, scratch)
         base = 0
         for k in range(stage.remembered.size):
             i = stage.remembered[k]
-            base += every.anchor[every.start[i] + labels.chosen[row, i]] * stage.stride[k]
+            base += configurations.anchor[configurations.start[i] + labels.chosen[row, i]] * stage.stride[k]
         latest = labels.sums[row, SINK]
         for f in range(flowing.size):
             flowing[f] = labels.sums[row, SINK_FLOW + f]
         for k in range(stage.open_operator.size):
             i = stage.open_operator[k]
-            latest = max(latest, labels.finish[row, i] + every.tail[every.start[i] + labels.chosen[row, i]])
+            latest = max(latest, labels.finish[row, i] + configurations.tail[configurations.start[i] + labels.chosen[row, i]])
             for f in range(flowing.size):
                 flowing[f] += stage.open_flow[f, k] * labels.finish[row, i]
         for c in range(stage.degree.size):
-            _extend(stage, c, ready, pay, use, out)
-            bound = _bound(stage, labels, row, c, out, base, flowing, latest, cutoff)
+            _extend(stage, c, scratch)
+            bound = _bound(stage, labels, row, c, scratch, base, latest, cutoff)
             if bound <= cutoff and _has_room(stage, labels, row, c):
-                parent[filled] = row
-                choice[filled] = c
-                bounds[filled] = bound
+                extensions.parent[filled] = row
+                extensions.choice[filled] = c
+                extensions.bounds[filled] = bound
                 filled += 1
         row += 1
     return filled, row
@@ -219,17 +244,10 @@ def expand(
 
 @inlined
 def _bound(
-    stage: Stage,
-    labels: Labels,
-    row: int,
-    c: int,
-    added: np.ndarray,
-    base: int,
-    flowing: np.ndarray,
-    latest: float,
-    cutoff: float,
+    stage: OperatorStage, labels: Labels, row: int, c: int, scratch: Scratch, base: int, latest: float, cutoff: float
 ) -> float:
     """Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks."""
+    added, flowing = scratch.added, scratch.flowing
     finish, money, usage = added[0], labels.sums[row, MONEY] + added[1] + stage.cost[c], labels.sums[row, USAGE] + added[2]
     slowest = max(latest, finish + stage.tail[c])
     if (
@@ -257,22 +275,20 @@ def _bound(
 
 @inner_loop
 def gather(
-    stage: Stage,
-    every: Everything,
+    stage: OperatorStage,
+    configurations: AllConfigurations,
     labels: Labels,
-    parent: np.ndarray,
-    choice: np.ndarray,
+    extensions: Extensions,
     target: Labels,
-    scratch: np.ndarray,
-    out: np.ndarray,
+    scratch: Scratch,
 ) -> None:
-    """Write the extended labels named by `parent` and `choice` (sorted by parent) to `target`."""
-    ready, pay, use = scratch[0], scratch[1], scratch[2]
+    """Write the extended labels (sorted by parent) to `target`."""
+    parent, choice, out = extensions.parent, extensions.choice, scratch.added
     resources = stage.demand.size
     for k in range(parent.size):
         row, c = parent[k], choice[k]
         if k == 0 or parent[k - 1] != row:
-            _arrivals(stage, every, labels, row, ready, pay, use)
+            _arrivals(stage, configurations, labels, row, scratch)
         for i in range(stage.operator):
             target.chosen[k, i] = labels.chosen[row, i]
             target.finish[k, i] = labels.finish[row, i]
@@ -280,7 +296,7 @@ def gather(
             target.used[k, a] = labels.used[row, a]
         for a in range(labels.sums.shape[1]):
             target.sums[k, a] = labels.sums[row, a]
-        _extend(stage, c, ready, pay, use, out)
+        _extend(stage, c, scratch)
         target.chosen[k, stage.operator] = c
         target.finish[k, stage.operator] = out[0]
         for p in range(stage.degree[c]):

@@ -26,7 +26,7 @@ class Prices:
 
 @dataclass
 class Box:
-    """What is left of the problem in one branch.
+    """The part of the problem that is left in one branch.
 
     `alive` (operators, nodes): nodes that an operator may still use. `anchor` (operators, nodes, seats): seats of
     which it must take one with its representative. Downtime lies in [`least`, `most`]. `bound` is

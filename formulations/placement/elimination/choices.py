@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.formulations.placement.elimination.box import Box, Relaxation
-from edrp.formulations.placement.elimination.frontier import Plan
+from edrp.formulations.placement.elimination.frontier import MemoryPlan
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import operator_flow
 from edrp.placement.configurations import NO_NODE, count_configurations, multisets
@@ -20,8 +20,8 @@ class Choices(NamedTuple):
     """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
 
     `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
-    replicas (cost and ties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` least
-    seconds behind the operator; `places` (configurations, replicas) the candidate of the plan that each member, as
+    replicas (cost and ties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` minimum
+    of seconds behind the operator; `places` (configurations, replicas) the candidate of the plan that each member, as
     representative, stands for (-1 if none is left), `anchor` that of the most telling one.
     """
 
@@ -38,13 +38,13 @@ class Choices(NamedTuple):
     anchor: Ints
 
 
-def too_many(model: Model, box: Box, most: int) -> bool:
-    """Whether some operator has more than `most` configurations left."""
-    return any(count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > most for i in range(model.operators))
+def too_many(model: Model, box: Box, limit: int) -> bool:
+    """Whether some operator has more than `limit` configurations left."""
+    return any(count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > limit for i in range(model.operators))
 
 
-def choices_of(
-    model: Model, box: Box, plan: Plan, relaxation: Relaxation, marginals: Floats, tail: Floats, incumbent: float
+def surviving_choices(
+    model: Model, box: Box, plan: MemoryPlan, relaxation: Relaxation, marginals: Floats, tail: Floats, incumbent: float
 ) -> Choices | None:
     """Enumerate multisets over the surviving nodes and keep those that can still beat the incumbent.
 
@@ -54,7 +54,8 @@ def choices_of(
     flow = operator_flow(model, relaxation.prices.flow)
     parts = []
     for i in range(model.operators):
-        part = _operator_choices(model, box, plan, relaxation, i, float(flow[i]), marginals[i], tail[i], incumbent)
+        bounds = _OperatorBounds(float(flow[i]), marginals[i], tail[i], incumbent)
+        part = _operator_choices(model, box, plan, relaxation, i, bounds)
         if not len(part.degree):
             return None
         parts.append(part)
@@ -69,18 +70,24 @@ def choices_of(
     return Choices(start=start.astype(np.int64), **stacked)
 
 
+class _OperatorBounds(NamedTuple):
+    """Bounds that the configurations of one operator must meet.
+
+    `flow` through the operator, min-marginals of its seats (nodes, seats), minimum of seconds behind it on each node, and the
+    objective of the incumbent.
+    """
+
+    flow: float
+    marginal: Floats
+    tail: Floats
+    incumbent: float
+
+
 def _operator_choices(
-    model: Model,
-    box: Box,
-    plan: Plan,
-    relaxation: Relaxation,
-    i: int,
-    flow: float,
-    marginal: Floats,
-    tail: Floats,
-    incumbent: float,
+    model: Model, box: Box, plan: MemoryPlan, relaxation: Relaxation, i: int, bounds: _OperatorBounds
 ) -> Choices:
-    """Those of one operator."""
+    """Surviving configurations of one operator."""
+    flow, marginal, tail, incumbent = bounds
     members = multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i]))
     used = members != NO_NODE
     degree = used.sum(axis=1)
@@ -142,8 +149,8 @@ def _reconfiguration(model: Model, i: int, members: Ints32) -> tuple[Floats, Flo
 def _fits(model: Model, i: int, members: Ints32) -> Bools:
     """Whether a configuration alone stays within every node's capacity."""
     fitting = np.ones(len(members), bool)
-    for place in range(members.shape[1]):
-        node = members[:, place]
+    for replica in range(members.shape[1]):
+        node = members[:, replica]
         count = (members == node[:, None]).sum(axis=1)
         need = count[:, None] * model.demand[i][None]
         fitting &= (node == NO_NODE) | (need <= model.capacity[node] * (1 + 1e-9)).all(axis=1)

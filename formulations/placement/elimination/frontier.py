@@ -19,7 +19,7 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import stream_costs
-from edrp.formulations.placement.elimination.seats import Candidates, candidates_of, grouped_unary, groups_of, seat_marginals
+from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, seat_groups, seat_marginals
 
 
 class Step(NamedTuple):
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MemoryPlan:
     """Which operators are remembered after each step, and the arrays of each step for one box."""
 
     memory: list[list[int]]
@@ -61,26 +61,26 @@ class Plan:
         return [int(np.prod([len(self.candidates[i].node) for i in kept], dtype=np.int64)) for kept in self.memory]
 
 
-def plan_of(model: Model, box: Box, budget: int) -> Plan:
+def memory_plan(model: Model, box: Box, budget: int) -> MemoryPlan:
     """Choose what to remember within `budget` states and lay out the steps.
 
     Where the frontier alone exceeds the budget, all seats of a node are grouped; if that is not enough, the
     operator with most candidates is forgotten early: its later streams then cost nothing in the bound, which
     stays valid.
     """
-    groups = groups_of(model, box, model.response + box.prices.response, model.cost)
-    candidates = [candidates_of(box, i, groups[i]) for i in range(model.operators)]
+    groups = seat_groups(model, box, model.response + box.prices.response, model.cost)
+    candidates = [seat_candidates(box, i, groups[i]) for i in range(model.operators)]
     memory, complete = _memory(model, candidates, budget)
     if not complete:
         groups = [np.zeros_like(group) for group in groups]
-        candidates = [candidates_of(box, i, groups[i]) for i in range(model.operators)]
+        candidates = [seat_candidates(box, i, groups[i]) for i in range(model.operators)]
         memory, complete = _memory(model, candidates, budget)
     steps, pairs = [], []
     for i in range(model.operators):
         step, streams = _step(model, candidates, memory[i - 1] if i else [], memory[i], i)
         steps.append(step)
         pairs.append(streams)
-    return Plan(memory, steps, pairs, candidates, groups)
+    return MemoryPlan(memory, steps, pairs, candidates, groups)
 
 
 def _memory(model: Model, candidates: list[Candidates], budget: int) -> tuple[list[list[int]], bool]:
@@ -139,7 +139,7 @@ class OutOfTimeError(Exception):
     """Raised between two steps of long work when the time limit has passed."""
 
 
-def backward(model: Model, plan: Plan, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Tables:
+def backward(model: Model, plan: MemoryPlan, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Tables:
     """Fill the backward tables; O(states × candidates) each.
 
     Raises
@@ -161,7 +161,7 @@ def backward(model: Model, plan: Plan, relaxation: Relaxation, out_of_time: Call
     return Tables(after, unary, pair, float(table[0]) + relaxation.constant)
 
 
-def min_marginals(plan: Plan, tables: Tables, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Floats:
+def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Floats:
     """Least relaxed cost with each seat of each operator, shape (operators, nodes, seats).
 
     Raises
@@ -183,7 +183,7 @@ def min_marginals(plan: Plan, tables: Tables, relaxation: Relaxation, out_of_tim
     return marginals + relaxation.constant
 
 
-def relaxed_optimum(model: Model, plan: Plan, tables: Tables, relaxation: Relaxation) -> tuple[Ints, Ints]:
+def relaxed_optimum(model: Model, plan: MemoryPlan, tables: Tables, relaxation: Relaxation) -> tuple[Ints, Ints]:
     """Node and seat of every operator in a cheapest relaxed solution."""
     chosen, seats = np.zeros(model.operators, np.int64), np.zeros(model.operators, np.int64)
     for i in range(model.operators):
@@ -197,7 +197,7 @@ def relaxed_optimum(model: Model, plan: Plan, tables: Tables, relaxation: Relaxa
     return nodes, seats
 
 
-def _pair_costs(model: Model, plan: Plan, relaxation: Relaxation, i: int) -> Floats:
+def _pair_costs(model: Model, plan: MemoryPlan, relaxation: Relaxation, i: int) -> Floats:
     parts = []
     for e in plan.pairs[i]:
         tail = plan.candidates[model.source[e]]
@@ -223,7 +223,7 @@ def _pair_sum(step: Step, pair: np.ndarray, digits: np.ndarray, c: int) -> float
 
 @inlined
 def _room(step: Step, digits: np.ndarray, c: int) -> bool:
-    """Whether the operator's candidate c has room beside the remembered operators."""
+    """Whether the operator's candidate c has room next to the remembered operators."""
     u = step.own_nodes[c]
     for m in range(step.own_demand.shape[1]):
         used = step.own_demand[c, m]

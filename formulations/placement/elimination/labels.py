@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.arrays import Floats, Ints32
 from edrp.formulations.placement.elimination.beam import (
     DOWNTIME,
     FIXED,
     SINK,
-    Everything,
+    AllConfigurations,
+    Extensions,
     Labels,
-    Stage,
+    OperatorStage,
+    Scratch,
     expand,
     gather,
     hash_labels,
@@ -26,7 +28,7 @@ from edrp.formulations.placement.elimination.beam import (
 )
 from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.choices import Choices
-from edrp.formulations.placement.elimination.frontier import Plan, Tables
+from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import operator_flow
 
@@ -37,7 +39,7 @@ BATCH = 2_000_000
 
 
 @dataclass(slots=True)
-class Found:
+class LabelResult:
     """Result of a label search.
 
     `objective` and `members` (one configuration per operator, in search order) of the best deployment, or
@@ -62,7 +64,7 @@ class LabelSearch:
 
     model: Model
     box: Box
-    plan: Plan
+    plan: MemoryPlan
     views: list[tuple[Relaxation, Tables]]
     choices: Choices
 
@@ -71,31 +73,32 @@ class LabelSearch:
         """The one under the best prices."""
         return self.views[0][0]
 
-    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> Found:
+    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> LabelResult:
         """Search for a deployment below `incumbent`; `beam` labels survive each operator."""
         model, choices = self.model, self.choices
-        every = Everything(choices.start, choices.members, choices.degree, choices.tail, choices.anchor, model.delay, model.price)
+        configurations = AllConfigurations(
+            choices.start, choices.members, choices.degree, choices.tail, choices.anchor, model.delay, model.price
+        )
         labels = Labels.empty(1, model.operators, model.capacity.size, len(self.views))
-        found = Found(np.inf, None, np.inf, 0)
+        result = LabelResult(np.inf, None, np.inf, 0)
+        scratch = Scratch.empty(model.nodes, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i)
-            parent, choice, bounds = self._expand(stage, every, labels, incumbent, 2 * beam, found, out_of_time)
+            extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, out_of_time)
             if out_of_time():
-                found.dropped = min(found.dropped, self.box.bound)
-                return found
-            if not parent.size:
-                return found
-            order = np.argsort(parent, kind="stable")
-            parent, choice, bounds = parent[order], choice[order], bounds[order]
-            target = Labels.empty(parent.size, model.operators, model.capacity.size, len(self.views))
-            scratch = np.zeros((4, max(model.nodes, len(self.views))))
-            gather(stage, every, labels, parent, choice, target, scratch, np.zeros(3))
-            labels = self._thin(i, target, bounds, beam, found)
-            found.width = max(found.width, len(labels.chosen))
-        self._best(labels, found)
-        return found
+                result.dropped = min(result.dropped, self.box.bound)
+                return result
+            if not extensions.parent.size:
+                return result
+            extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
+            target = Labels.empty(extensions.parent.size, model.operators, model.capacity.size, len(self.views))
+            gather(stage, configurations, labels, extensions, target, scratch)
+            labels = self._thin(i, target, extensions.bounds, beam, result)
+            result.width = max(result.width, len(labels.chosen))
+        self._best(labels, result)
+        return result
 
-    def _stage(self, i: int) -> Stage:
+    def _stage(self, i: int) -> OperatorStage:
         model, choices, box = self.model, self.choices, self.box
         cut = slice(int(choices.start[i]), int(choices.start[i + 1]))
         open_now = [j for j in range(i) if any(model.target[e] > i for e in model.outgoing[j])]
@@ -109,7 +112,7 @@ class LabelSearch:
         is_sink = not len(model.outgoing[i])
         if is_sink:
             onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
-        return Stage(
+        return OperatorStage(
             operator=i,
             members=choices.members[cut],
             degree=choices.degree[cut],
@@ -154,34 +157,34 @@ class LabelSearch:
 
     def _expand(
         self,
-        stage: Stage,
-        every: Everything,
+        stage: OperatorStage,
+        configurations: AllConfigurations,
         labels: Labels,
         incumbent: float,
         keep: int,
-        found: Found,
+        result: LabelResult,
         out_of_time: Callable[[], bool],
-    ) -> tuple[Ints, Ints, Floats]:
+    ) -> Extensions:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
         room = min(max(ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
-        parent, choice, bounds = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-        scratch, out = np.zeros((4, max(self.model.nodes, len(self.views)))), np.zeros(3)
+        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.nodes, len(self.views))
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.degree)))
-            filled, row = expand(stage, every, labels, row, last, cutoff, parent, choice, bounds, filled, scratch, out)
+            filled, row = expand(stage, configurations, labels, (row, last), cutoff, extensions, filled, scratch)
             if filled > keep and (row < last or row == count):
-                best = np.argpartition(bounds[:filled], keep)
-                found.dropped = min(found.dropped, float(bounds[best[keep:]].min()))
-                parent[:keep], choice[:keep], bounds[:keep] = parent[best[:keep]], choice[best[:keep]], bounds[best[:keep]]
+                best = np.argpartition(extensions.bounds[:filled], keep)
+                result.dropped = min(result.dropped, float(extensions.bounds[best[keep:]].min()))
+                for kept, values in zip(extensions.take(best[:keep]), extensions, strict=True):
+                    values[:keep] = kept
                 filled = keep
                 # What is above the worst of the kept would be dropped anyway; what lies between is now proven dropped.
-                cutoff = min(cutoff, float(bounds[:keep].max()))
-                found.dropped = min(found.dropped, cutoff) if row < count else found.dropped
-        return parent[:filled], choice[:filled], bounds[:filled]
+                cutoff = min(cutoff, float(extensions.bounds[:keep].max()))
+                result.dropped = min(result.dropped, cutoff) if row < count else result.dropped
+        return extensions.take(slice(filled))
 
-    def _thin(self, i: int, labels: Labels, bounds: Floats, beam: int, found: Found) -> Labels:
+    def _thin(self, i: int, labels: Labels, bounds: Floats, beam: int, result: LabelResult) -> Labels:
         """Remove dominated labels, then all but the best `beam`."""
         model = self.model
         frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
@@ -196,14 +199,14 @@ class LabelSearch:
         rows = np.flatnonzero(~dominated)
         if rows.size > beam:
             best = np.argpartition(bounds[rows], beam)
-            found.dropped = min(found.dropped, float(bounds[rows[best[beam:]]].min()))
+            result.dropped = min(result.dropped, float(bounds[rows[best[beam:]]].min()))
             rows = np.sort(rows[best[:beam]])
         return labels.take(rows)
 
-    def _best(self, labels: Labels, found: Found) -> None:
+    def _best(self, labels: Labels, result: LabelResult) -> None:
         model, choices = self.model, self.choices
         total = labels.sums[:, FIXED] + model.response * labels.sums[:, SINK] + model.downtime * labels.sums[:, DOWNTIME]
         best = int(np.argmin(total))
         rows = choices.start[:-1] + labels.chosen[best]
-        found.objective = float(total[best])
-        found.members = [choices.members[row] for row in rows]
+        result.objective = float(total[best])
+        result.members = [choices.members[row] for row in rows]

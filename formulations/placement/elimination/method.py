@@ -13,8 +13,8 @@ from edrp.core.memory import amount
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.elimination.box import Box, Prices
-from edrp.formulations.placement.elimination.model import Model, model_of
-from edrp.formulations.placement.elimination.seats import seats_of
+from edrp.formulations.placement.elimination.model import Model, build_model
+from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
@@ -26,10 +26,10 @@ from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import largest_objective
 from edrp.placement.ties import TIE_MOVE
 
-MOST_CONFIGURATIONS = 10**12
+MAX_CONFIGURATIONS = 10**12
 """Configurations of one operator beyond which the method is refused."""
 
-MOST_SEATS = 50_000_000
+MAX_SEATS = 50_000_000
 """Entries of a table over operators, nodes and numbers of replicas beyond which it is refused."""
 
 INSTEAD = "use annealing, which proves nothing"
@@ -62,13 +62,13 @@ class Eliminate(Method):
         operators = problem.application.by_name.values()
         for operator in operators:
             nodes = everywhere if operator.candidates is None else len(operator.candidates)
-            found = count_configurations(nodes, operator.max_replicas)
+            count = count_configurations(nodes, operator.max_replicas)
             if operator.min_replicas > 1:
-                found -= count_configurations(nodes, operator.min_replicas - 1)
-            if found > MOST_CONFIGURATIONS:
-                return f"{operator.name} has {amount(found)} configurations, too many for eliminate; {INSTEAD}"
+                count -= count_configurations(nodes, operator.min_replicas - 1)
+            if count > MAX_CONFIGURATIONS:
+                return f"{operator.name} has {amount(count)} configurations, too many for eliminate; {INSTEAD}"
         seats = len(operators) * everywhere * (1 + max(operator.max_replicas for operator in operators))
-        if seats > MOST_SEATS:
+        if seats > MAX_SEATS:
             return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate; {INSTEAD}"
         terms = {term.metric: term for term in problem.terms}
         for metric in ("availability", "supervisors"):
@@ -84,7 +84,7 @@ class Eliminate(Method):
         compiled = compile_problem(problem)
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
-        model = model_of(compiled)
+        model = build_model(compiled)
         build_seconds = perf_counter() - options.started
         start = self._incumbent(problem, model, options, parameters)
         search = Search(
@@ -159,7 +159,7 @@ def _roots(model: Model) -> list[Box]:
     prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
 
     def box(alive: Bools, least: float, most: float) -> Box:
-        return Box(alive.copy(), seats_of(model, alive), least, most, -np.inf, prices)
+        return Box(alive.copy(), possible_seats(model, alive), least, most, -np.inf, prices)
 
     compiled, limit = model.compiled, float(model.limits[2]) * (1 + 1e-9)
     if compiled.current is None:
@@ -184,17 +184,17 @@ def _answer(
     build_seconds: float,
     options: Options,
 ) -> Answer:
-    found = search.incumbent
+    incumbent = search.incumbent
     size = {"boxes": search.boxes, "labels": search.widest, "configurations": search.configurations}
-    out_of_time = options.remaining <= 0 and bound < found.objective
+    out_of_time = options.remaining <= 0 and bound < incumbent.objective
     stopped: StoppedBecause = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
-    if found.members is None:
-        if bound >= found.objective:
+    if incumbent.members is None:
+        if bound >= incumbent.objective:
             return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
         return Answer("none", stopped, bound=bound if np.isfinite(bound) else None, size=size, build_seconds=build_seconds)
     counts = np.zeros(compiled.candidate.shape, np.int64)
-    for i, members in zip(model.order, found.members, strict=True):
+    for i, members in zip(model.order, incumbent.members, strict=True):
         np.add.at(counts[i], members[members >= 0], 1)
     # Bounds include the tie terms, which are below anything that counts.
-    left = found.objective - bound
+    left = incumbent.objective - bound
     return answer_with_bound(problem, compiled.deployment(counts), left, options.gap, stopped, size, build_seconds)

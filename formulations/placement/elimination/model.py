@@ -121,7 +121,7 @@ class Model:
         return 1.0 / max(self.degrees[self.source[stream]], self.degrees[self.target[stream]])
 
 
-def model_of(compiled: Compiled) -> Model:
+def build_model(compiled: Compiled) -> Model:
     """Build the model, operators in an order with a small frontier."""
     n = len(compiled.operators)
     finite = np.where(np.isfinite(compiled.capacity), compiled.capacity, np.nan)

@@ -7,7 +7,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.model import Model
-from edrp.formulations.placement.elimination.seats import Candidates, candidates_of, grouped_unary, stream_delays
+from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, stream_delays
 
 NEGLIGIBLE = 1e-9
 """Flow below this is none."""
@@ -126,7 +126,7 @@ def _chain(
     least = unary.min(axis=(1, 2))
     off = least.sum() - least[on_path].sum() + relaxation.constant
     seats = np.arange(unary.shape[2])
-    candidates = [candidates_of(box, i, seats) for i in on_path]
+    candidates = [seat_candidates(box, i, seats) for i in on_path]
     own = [grouped_unary(unary[i], c, seats) for i, c in zip(on_path, candidates, strict=True)]
     hops = [_hop(model, relaxation, e, *candidates[k : k + 2]) for k, e in enumerate(path)]
     forward, backward = _both_ways(own, hops)

@@ -28,7 +28,7 @@ class Candidates(NamedTuple):
     group: Ints
 
 
-def seats_of(model: Model, alive: Bools) -> Bools:
+def possible_seats(model: Model, alive: Bools) -> Bools:
     """Seats that stability and capacity allow, shape (operators, nodes, 1 + most replicas)."""
     most = model.latency.shape[1] - 1
     seats = np.zeros((*alive.shape, most + 1), bool)
@@ -43,7 +43,7 @@ def seats_of(model: Model, alive: Bools) -> Bools:
     return seats
 
 
-def groups_of(model: Model, box: Box, alpha: float, money: float) -> list[Ints]:
+def seat_groups(model: Model, box: Box, alpha: float, money: float) -> list[Ints]:
     """A group number for every seat of each operator.
 
     More replicas on the node get a group of their own only where they can lower the objective.
@@ -65,7 +65,7 @@ def groups_of(model: Model, box: Box, alpha: float, money: float) -> list[Ints]:
     return groups
 
 
-def candidates_of(box: Box, i: int, group: Ints) -> Candidates:
+def seat_candidates(box: Box, i: int, group: Ints) -> Candidates:
     """The groups of seats that are left for operator i."""
     most = group.size - 1
     node, count, split, number = [], [], [], []

@@ -11,9 +11,16 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints32
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
-from edrp.formulations.placement.elimination.choices import choices_of, too_many
-from edrp.formulations.placement.elimination.frontier import OutOfTimeError, Plan, Tables, backward, min_marginals, plan_of
-from edrp.formulations.placement.elimination.labels import Found, LabelSearch
+from edrp.formulations.placement.elimination.choices import surviving_choices, too_many
+from edrp.formulations.placement.elimination.frontier import (
+    MemoryPlan,
+    OutOfTimeError,
+    Tables,
+    backward,
+    memory_plan,
+    min_marginals,
+)
+from edrp.formulations.placement.elimination.labels import LabelResult, LabelSearch
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import (
     covering_paths,
@@ -42,7 +49,7 @@ class EliminationParameters:
         branches use the first.
     configurations : most configurations of one operator that are enumerated; above, the box is split first.
     tilts : further flows, each tilted towards one path, whose bounds the label search uses.
-    annealing : whether to look for an incumbent by annealing first (beside the current deployment and greedy).
+    annealing : whether to look for an incumbent by annealing first (next to the current deployment and greedy).
     """
 
     ascent_states: int = 20_000
@@ -114,7 +121,7 @@ class Search:
 
     @property
     def cutoff(self) -> float:
-        """What is not below this cannot improve on the incumbent by more than the gap."""
+        """Objective below which a deployment improves on the incumbent by more than the gap."""
         value = self.incumbent.objective
         return value if self.incumbent.members is None else value - self.gap * abs(value)
 
@@ -152,7 +159,7 @@ class Search:
     def _search_labels(self, box: Box, efforts: tuple[tuple[int, int], ...]) -> bool:
         """Search the box; True when nothing in it can beat the incumbent any more."""
         for beam, states in efforts:
-            plan = plan_of(self.model, box, states)
+            plan = memory_plan(self.model, box, states)
             views = self._views(box, plan)
             if box.empty():
                 return True
@@ -162,7 +169,7 @@ class Search:
             relaxation, tables = views[0]
             marginals = min_marginals(plan, tables, relaxation, self.out_of_time)
             reach = tails(self.model, box)
-            choices = choices_of(self.model, box, plan, relaxation, marginals, reach, self.cutoff)
+            choices = surviving_choices(self.model, box, plan, relaxation, marginals, reach, self.cutoff)
             if choices is None:
                 return True
             self.configurations = max(self.configurations, len(choices.degree))
@@ -176,7 +183,7 @@ class Search:
                 raise OutOfTimeError
         return False
 
-    def _views(self, box: Box, plan: Plan) -> list[tuple[Relaxation, Tables]]:
+    def _views(self, box: Box, plan: MemoryPlan) -> list[tuple[Relaxation, Tables]]:
         """Relaxations under the best prices, and with the flow tilted towards one path each; all of them eliminate.
 
         Which path will be critical depends on the label, so the label search looks through all of them.
@@ -192,10 +199,10 @@ class Search:
             views.append((relaxation, tables))
         return views
 
-    def _learn(self, found: Found) -> None:
-        self.widest = max(self.widest, found.width)
-        if found.members is not None and found.objective < self.incumbent.objective:
-            self.incumbent.objective, self.incumbent.members = found.objective, found.members
+    def _learn(self, result: LabelResult) -> None:
+        self.widest = max(self.widest, result.width)
+        if result.members is not None and result.objective < self.incumbent.objective:
+            self.incumbent.objective, self.incumbent.members = result.objective, result.members
 
 
 def _even_flow(model: Model) -> Floats:

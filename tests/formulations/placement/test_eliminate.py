@@ -10,9 +10,9 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.placement.elimination.box import Box, Prices
-from edrp.formulations.placement.elimination.model import model_of
+from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
-from edrp.formulations.placement.elimination.seats import seats_of
+from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
@@ -120,9 +120,9 @@ def test_path_bounds_never_exceed_the_optimum() -> None:
         optimum = edrp.solve(problem, "eliminate")
         assert optimum.deployment is not None
         assert optimum.objective is not None
-        model = model_of(compile_problem(problem))
+        model = build_model(compile_problem(problem))
         prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
-        box = Box(model.candidate.copy(), seats_of(model, model.candidate), 0.0, np.inf, -np.inf, prices)
+        box = Box(model.candidate.copy(), possible_seats(model, model.candidate), 0.0, np.inf, -np.inf, prices)
         eliminate_by_paths(model, box, optimum.objective + 1e-6)
         assert box.bound <= optimum.objective + 1e-9
         counts = model.compiled.counts(optimum.deployment)[model.order]
@@ -131,7 +131,7 @@ def test_path_bounds_never_exceed_the_optimum() -> None:
 
 def test_paths_cover_every_operator_and_flows_come_apart() -> None:
     """Covering paths use all operators; a mixture of paths is taken apart into what it was made of."""
-    model = model_of(compile_problem(layered(12, seed=3)))
+    model = build_model(compile_problem(layered(12, seed=3)))
     paths = covering_paths(model)
     used = {int(i) for path in paths for e in path for i in (model.source[e], model.target[e])}
     assert used == set(range(model.operators))
