@@ -30,7 +30,7 @@ from edrp.datasets.enactment.departures import departures_scenario
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.datasets.traces.flights import DAY
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
-from edrp.validation.report.timelines import enactment_timeline_figure
+from edrp.validation.papers.enactment.figures import timeline_figure
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import save_timeline, timeline
 
@@ -144,5 +144,5 @@ def _save(chosen: Choice, policy: str, solution: EnactmentScenarioSolution, out:
         chosen.scenario,
         solution,
         partial(save_timeline, line),
-        lambda path: enactment_timeline_figure({title: line}, path, title=above),
+        lambda path: timeline_figure({title: line}, path, title=above),
     )

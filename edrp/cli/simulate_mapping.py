@@ -27,7 +27,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.solve import solve
 from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
-from edrp.validation.report.timelines import bimodal_timeline_figure
+from edrp.validation.papers.bimodal.figures import timeline_figure
 from edrp.validation.simulation.mapping.bimodal_timeline import save_timeline, timeline
 from edrp.validation.simulation.mapping.methods import SUFFIX
 
@@ -80,9 +80,7 @@ def simulate_bimodal(
     _print(chosen, method, solution)
     if out is not None and solution.run is not None:
         line, title = timeline(chosen.scenario, solution.run), _title(chosen, method)
-        save_run(
-            out, chosen.scenario, solution, partial(save_timeline, line), partial(bimodal_timeline_figure, line, title=title)
-        )
+        save_run(out, chosen.scenario, solution, partial(save_timeline, line), partial(timeline_figure, line, title=title))
     raise typer.Exit(code_of(solution))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +15,10 @@ from rich.console import Console
 
 from edrp.core.files import write_whole
 from edrp.validation.report.page import Page, Section, render
-from edrp.validation.report.records import Record, write_records
 from edrp.validation.report.statements import Statement, print_statements
 from edrp.validation.report.tables import Table, markdown_table, print_tables
+
+Record = Mapping[str, Any]
 
 PAGE, JSON, MARKDOWN = "report.html", "tables.json", "tables.md"
 
@@ -82,3 +85,23 @@ class Report:
         write_whole(out / JSON, json.dumps({**before, **self.records, **after}, indent=2, ensure_ascii=False) + "\n")
         write_whole(out / MARKDOWN, "\n".join([*self.verdicts, "", *map(markdown_table, self.documented)]))
         return out / PAGE
+
+
+def write_records(out: Path, records: Mapping[str, Sequence[Record]]) -> None:
+    """Write each list of records as a CSV file of its name; empty lists make no file."""
+    for name, rows in records.items():
+        if rows:
+            write_whole(out / f"{name}.csv", csv_text(rows))
+
+
+def csv_text(records: Sequence[Record]) -> str:
+    r"""Records as CSV; the first says which columns there are.
+
+    >>> csv_text([{"a": 1, "b": None}])
+    'a,b\n1,\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from edrp.core.arrays import Floats, Ints
 from edrp.core.files import write_whole
 
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+LONG, LONGER = 6 * HOUR, 2 * DAY
+"""Seconds from which an axis counts hours, and days."""
+
 
 def amount_at(time: Floats, spans: Iterable[tuple[float, float | None, float]]) -> Floats:
     """Sum of the amounts that are there at each time: from the start of their span until before its end (None: never).
@@ -41,6 +45,17 @@ def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
     [0, 1, 2, 1]
     """
     return amount_at(time, ((start, end, 1.0) for start, end in spans)).astype(np.int64)
+
+
+def time_unit(duration: float) -> tuple[float, str]:
+    """Seconds of the unit in which an axis of that length counts, and its name.
+
+    >>> time_unit(7200.0), time_unit(86_400.0)
+    ((60.0, 'min'), (3600.0, 'h'))
+    """
+    if duration >= LONGER:
+        return DAY, "days"
+    return (HOUR, "h") if duration >= LONG else (MINUTE, "min")
 
 
 def save_columns(columns: Mapping[str, NDArray[Any]], path: Path) -> None:

@@ -16,12 +16,15 @@ from edrp.datasets.families.mapping.platforms import INSTANCES_PER_SERVICE, SHRI
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.papers.bimodal.extent import CHOSEN, NETWORKS, RATE, SPANNING, Cell, Extent, Group, groups
 from edrp.validation.report.batches import DOCUMENTED, batch_rows, require_solved, vary
+from edrp.validation.report.formatting import Unit
 
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")
 """Columns of the result rows that reports read."""
 
 COARSE = 25
 """Smallest distance between numbers of links whose values are compared: closer points differ by less than networks do."""
+
+PERCENT, RATE_SHOWN, COUNT, SECONDS = Unit(100, ".1f"), Unit(1, ".1f"), Unit(1, ".0f"), Unit(1, ".2f")
 
 Samples = Mapping[Cell, Mapping[str, Floats]]
 """By cell each metric over the networks, in the order of their seeds."""
@@ -47,6 +50,37 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "no shrinkage": {"shrinkage": 1.0},
 }
 """Changed constants by what is different; the paper does not print them, or not why they have their values."""
+
+
+class Measure(NamedTuple):
+    """A metric as it is shown.
+
+    Attributes
+    ----------
+    title
+        With the unit.
+    unit
+        Writes a value.
+    """
+
+    title: str
+    unit: Unit
+
+
+MEASURES = {
+    "throughput": Measure("throughput [tasks/h]", RATE_SHOWN),
+    "acceptance": Measure("acceptance [%]", PERCENT),
+    "server_utilisation": Measure("servers, reserved [%]", PERCENT),
+    "server_work": Measure("servers, work done [%]", PERCENT),
+    "link_utilisation": Measure("dedicated links [%]", PERCENT),
+    "deviation": Measure("deviation [%]", PERCENT),
+    "elongation": Measure("elongation [%]", PERCENT),
+    "public_share": Measure("public hops [%]", PERCENT),
+    "messages": Measure("messages per task", COUNT),
+    "reallocations": Measure("re-allocated hops", COUNT),
+    "seconds": Measure("seconds to simulate", SECONDS),
+}
+"""Titles and units of the metrics of a run, by their names."""
 
 
 class Sweep(NamedTuple):

@@ -17,10 +17,9 @@ from edrp.validation.papers.bimodal.extent import (
     WAYS,
     Cell,
 )
-from edrp.validation.papers.bimodal.formatting import COUNT, MEASURES, PERCENT
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, RANDOM_2, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.mapping_statements import messages_per_server
-from edrp.validation.papers.bimodal.runs import Samples, Sweep
+from edrp.validation.papers.bimodal.runs import COUNT, MEASURES, PERCENT, Samples, Sweep
 from edrp.validation.papers.bimodal.statistics import estimate_exponent
 from edrp.validation.report.estimates import estimate_mean, estimate_share
 from edrp.validation.report.formatting import FACTOR, NONE, NUMBER

@@ -17,8 +17,8 @@ from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.oracles.enactment.bounds import ClairvoyantBound, clairvoyant_bound
+from edrp.validation.papers.enactment.figures import timeline_figure
 from edrp.validation.papers.enactment.runs import BLIND
-from edrp.validation.report.timelines import enactment_timeline_figure
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import timeline
 
@@ -128,7 +128,7 @@ def draw_week(rows: Sequence[WeekRow], first_day: str, days: int, folder: Path) 
         scenario = departures_scenario(first_day, days, billing_time=unit)
         panels = {row.policy: timeline(scenario, row.run) for row in rows if row.unit == unit}
         title = f"{days} days of departures from {first_day}, hosts paid by {unit:g} s"
-        enactment_timeline_figure(panels, folder / f"week-{unit:g}.svg", title=title)
+        timeline_figure(panels, folder / f"week-{unit:g}.svg", title=title)
 
 
 def run(
