@@ -84,7 +84,9 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def coins() -> Path:
-    """With this folder on PYTHONPATH somebody else's package is installed: kind "coin", method "throw"."""
+    """With this folder on PYTHONPATH other packages are installed: kinds "coin" and "knapsack", methods "throw" and
+    "densest-first".
+    """
     return ROOT / "tests" / "plugins"
 
 

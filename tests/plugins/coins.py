@@ -1,10 +1,11 @@
-"""A package as somebody else would write it: a kind of problem and a method for it, named by entry points."""
+"""A package that misbehaves: a kind of problem with nothing but its documents, and a method for it that fails in many ways."""
 
 import os
 import signal
 import time
 from typing import Literal
 
+from edrp.core.kinds import Kind
 from edrp.core.methods import Method
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Answer, Solution
@@ -57,4 +58,6 @@ class Throw(Method):
         return Answer("feasible", "finished", ["heads", "tails"][options.seed % 2])
 
 
-KIND, METHOD = (Coin, CoinSolution), Throw()
+NO_PARTS = dict.fromkeys(["refuse_formulation", "choose", "display", "explain", "explain_infeasibility", "check_problems"])
+KIND = Kind(name="coin", problem=Coin, solution=CoinSolution, formulations={}, families=(), **NO_PARTS)
+METHOD = Throw()
