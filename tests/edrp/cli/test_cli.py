@@ -286,9 +286,9 @@ def test_version_names_the_packages_that_answers_depend_on(run):
             "report.run_demo",
             {"data": Path("taxis"), "out": Path("out"), "method": "highs"},
         ),
-        (["validate", "table-iv", "--no-literal"], "table_iv.run", {"time_limit": 60.0, "literal": False}),
-        (["validate", "scenario", "-o", "here"], "report.run_scenario", {"out": Path("here"), "method": "auto"}),
-        (["validate", "storm", "--days", "4"], "report.run_storm", {"data": None, "out": None, "method": "auto", "days": 4}),
+        (["reproduce", "table-iv", "--no-literal"], "table_iv.run", {"time_limit": 60.0, "literal": False}),
+        (["reproduce", "scenario", "-o", "here"], "report.run_scenario", {"out": Path("here"), "method": "auto"}),
+        (["reproduce", "storm", "--days", "4"], "report.run_storm", {"data": None, "out": None, "method": "auto", "days": 4}),
     ],
 )
 def test_reproductions_are_called_with_what_the_user_asked_for(run, monkeypatch, words, called, expected):
@@ -303,7 +303,7 @@ def test_reproductions_are_called_with_what_the_user_asked_for(run, monkeypatch,
 
 def test_help_lists_commands_and_exit_codes(run):
     out = run("--help").out
-    for text in ("solve", "explain", "schema", "methods", "demo", "validate", "version", "130"):
+    for text in ("solve", "explain", "schema", "methods", "demo", "reproduce", "validate", "version", "130"):
         assert text in out
 
 

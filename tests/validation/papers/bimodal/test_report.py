@@ -306,7 +306,7 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
         report, "sensitivity", lambda extent, **how: {"k = 1": {Cell(each): as_the_paper_says(Cell(each)) for each in NETWORKS}}
     )
     with pytest.raises(SystemExit) as ended:
-        main(["validate", "bimodal", "--networks", "4", "--quick", "--sensitivity", "--out", str(tmp_path)])
+        main(["reproduce", "bimodal", "--networks", "4", "--quick", "--sensitivity", "--out", str(tmp_path)])
     assert not ended.value.code
     assert (asked["extent"].networks, asked["extent"].sensitive) == (3, 1)
     printed = capsys.readouterr().out
@@ -316,7 +316,7 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
     links = links_of(page)
     assert (links.fetched, links.images) == ([], 3)
     command = (
-        f"edrp validate bimodal --networks 4 --instances 100 --tasks 500 --flow drawn --out {tmp_path} --quick --sensitivity"
+        f"edrp reproduce bimodal --networks 4 --instances 100 --tasks 500 --flow drawn --out {tmp_path} --quick --sensitivity"
     )
     for words in (
         command,

@@ -172,7 +172,7 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
     monkeypatch.setattr(report, "mean_bounds", lambda *arguments, **how: {("stepwise", 10): Bounds(35.0, 41.25)})
     monkeypatch.setattr(report, "queueing_check", lambda: (QueueingCheck("M/M/1", 2.0, 2.01),))
     with pytest.raises(SystemExit) as ended:
-        main(["validate", "enactment", "--seeds", "2", "--quick", "--sensitivity", "--out", str(tmp_path)])
+        main(["reproduce", "enactment", "--seeds", "2", "--quick", "--sensitivity", "--out", str(tmp_path)])
     assert not ended.value.code
     printed = capsys.readouterr().out
     assert all(words in printed for words in ("Table 3, stepwise", "undecided: ", "Compliance is off by", "report: "))
@@ -180,7 +180,7 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(e
     links = links_of(page)
     assert links.fetched == []
     assert links.images == 4
-    command = f"edrp validate enactment --seeds 2 --out {tmp_path} --quick --sensitivity"
+    command = f"edrp reproduce enactment --seeds 2 --out {tmp_path} --quick --sensitivity"
     for words in (
         "Table 6, random-walk-2",
         "exponential service",

@@ -182,7 +182,7 @@ def test_claims_tell_what_does_not_hold(rows: list[Row]) -> None:
 def test_figures_and_tables_are_made_of_the_rows(
     series: MigrationSeries, rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything that `edrp validate migration` prints and draws, on the small series."""
+    """Everything that `edrp reproduce migration` prints and draws, on the small series."""
     discounts = list(discount_grid([series], (0.5, 0.8), tasks=16, migrations=30))
     assert len(list(discount_statements(discounts))) == 1
     monkeypatch.setattr(migration_report, "real_series", lambda data: (series,))

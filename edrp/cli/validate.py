@@ -1,0 +1,29 @@
+"""`edrp validate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.exit import ExitCode, code_of, gravest
+from edrp.cli.terminal import output, report, say
+from edrp.core.errors import EdrpError
+from edrp.core.instances import load_document
+
+
+def validate_files(
+    files: Annotated[list[Path], typer.Argument(help="Instance files and solution documents.", show_default=False)],
+) -> None:
+    """Check instances and solutions, and list every fault with its place."""
+    codes = [ExitCode.SOLVED]
+    for file in files:
+        try:
+            document = load_document(file)
+        except EdrpError as error:
+            report(error, str(file))
+            codes.append(code_of(error))
+        else:
+            say(output(), f"{file}: valid ({document.kind})")
+    raise typer.Exit(gravest(codes))
