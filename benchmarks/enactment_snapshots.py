@@ -32,7 +32,7 @@ from edrp.formulations.formulation import solve_formulation
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.simulation.enactment.simulator import simulate
 
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 """At which the proof of a snapshot is given up."""
 
 console = Console(width=120)
@@ -102,7 +102,7 @@ def measured(policy: str, problem: EnactmentProblem) -> Measured:
     """One sampled state: its optimum, how long the proof took, and how far the policy's hosts are from it."""
     start = process_time()
     formulation = formulate_enactment(problem)
-    solution = solve_formulation(formulation, start=formulation.current, time_limit=MOST_SECONDS)
+    solution = solve_formulation(formulation, start=formulation.current, time_limit=MAX_SECONDS)
     seconds = process_time() - start
     counts: Counter[str] = Counter()
     for host in problem.current:

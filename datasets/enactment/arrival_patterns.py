@@ -16,7 +16,7 @@ Machines = list[float]
 MachinesMaker = Callable[[int, int], Machines]
 """Makes the number of machines in each of so many steps, from a seed; the steps of a shorter load begin a longer one."""
 
-FEWEST, MOST = 1, 8
+MIN_MACHINES, MAX_MACHINES = 1, 8
 """Machines; the paper's random walks stay between."""
 
 STEPWISE = (2.0, 5.0, 8.0, 5.0)
@@ -104,7 +104,7 @@ def _walk(begun: list[int], steps: int, random: np.random.Generator) -> list[int
     while len(machines) < steps:
         draw = random.random()
         following = machines[-1] - (draw < WALK_STAY[0]) + (draw > WALK_STAY[1])
-        if FEWEST <= following <= MOST:
+        if MIN_MACHINES <= following <= MAX_MACHINES:
             machines.append(following)
     return machines
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.enactment.arrival_patterns import FEWEST, MOST
+from edrp.datasets.enactment.arrival_patterns import MAX_MACHINES, MIN_MACHINES
 from edrp.datasets.enactment.manufacturing import PRICED_TIME, machine_scenario
 from edrp.datasets.rounding import rounded
 from edrp.datasets.traces.flights import DAY, flights
@@ -76,7 +76,7 @@ def departure_machines(first_day: str | date = FIRST_DAY, days: int = 7, *, smoo
     # Smoothed over the whole year: days begin with what went before.
     chosen = np.convolve(_departures(), window, "same")[start * steps_of_day : (start + days) * steps_of_day]
     share = (chosen - chosen.min()) / (chosen.max() - chosen.min())
-    machines: list[float] = rounded(FEWEST + (MOST - FEWEST) * share)
+    machines: list[float] = rounded(MIN_MACHINES + (MAX_MACHINES - MIN_MACHINES) * share)
     return machines
 
 

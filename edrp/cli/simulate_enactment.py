@@ -38,7 +38,7 @@ PATTERN, UNIT, DURATION, DAYS = "stepwise", 600.0, 7200.0, 7
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NamedScenario:
     """What to simulate, and what that is called."""
 
     name: str
@@ -87,7 +87,7 @@ def simulate_enactment(
 
 def _chosen(
     pattern: str | None, departures: str | None, scenario: Path | None, given: dict[str, float | None], seed: int
-) -> Choice:
+) -> NamedScenario:
     """The scenario that was asked for; options that do not go together are refused."""
     sources = {"--pattern": pattern, "--departures": departures, "--scenario": scenario}
     named = [name for name, value in sources.items() if value is not None]
@@ -96,15 +96,15 @@ def _chosen(
     options = {"--btu": given["billing_time"], "--duration": given["duration"]}
     if scenario is not None:
         refuse_beside_scenario(options)
-        return Choice(str(scenario), read_scenario(scenario, EnactmentScenario))
+        return NamedScenario(str(scenario), read_scenario(scenario, EnactmentScenario))
     billing_time = UNIT if given["billing_time"] is None else given["billing_time"]
     duration = given["duration"]
     if departures is not None:
         days = _days(duration)
-        return Choice(f"departures from {departures}", departures_scenario(departures, days, billing_time=billing_time))
+        return NamedScenario(f"departures from {departures}", departures_scenario(departures, days, billing_time=billing_time))
     seconds = DURATION if duration is None else duration
     name = pattern or PATTERN
-    return Choice(name, manufacturing_scenario(name, billing_time=billing_time, seed=seed, duration=seconds))
+    return NamedScenario(name, manufacturing_scenario(name, billing_time=billing_time, seed=seed, duration=seconds))
 
 
 def _days(duration: float | None) -> int:
@@ -116,7 +116,7 @@ def _days(duration: float | None) -> int:
     return round(duration / DAY)
 
 
-def _print(chosen: Choice, policy: str, solution: EnactmentScenarioSolution) -> None:
+def _print(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSolution) -> None:
     console = output()
     say(console, _title(chosen, policy), "bold")
     hosts = (
@@ -130,11 +130,11 @@ def _print(chosen: Choice, policy: str, solution: EnactmentScenarioSolution) -> 
         say(console, note)
 
 
-def _title(chosen: Choice, policy: str) -> str:
+def _title(chosen: NamedScenario, policy: str) -> str:
     return f"{chosen.name}, {chosen.scenario.duration:g} s, under policy {policy}"
 
 
-def _save(chosen: Choice, policy: str, solution: EnactmentScenarioSolution, out: Path) -> None:
+def _save(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSolution, out: Path) -> None:
     """Scenario, run and timeline."""
     assert solution.run is not None, "a run that was printed"
     line = timeline(chosen.scenario, solution.run)

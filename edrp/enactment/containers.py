@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
-MOST_INSTANCES = 100_000
+MAX_INSTANCES = 100_000
 """Instances of one operator that a document may ask for."""
 
 AMOUNT_SLACK = 1e-9
@@ -41,10 +41,10 @@ class ContainerOperator(OperatorBase):
         description="share of the processing duration in which the item occupies its instance; the rest is messaging",
         json_schema_extra={"unit": "1"},
     )
-    min_instances: Annotated[int, Field(ge=1, le=MOST_INSTANCES)] = Field(
+    min_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] = Field(
         1, description="fewest instances", json_schema_extra={"unit": "1"}
     )
-    max_instances: Annotated[int, Field(ge=1, le=MOST_INSTANCES)] | None = Field(
+    max_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] | None = Field(
         None, description="most instances; null for as many as find room", json_schema_extra={"unit": "1"}
     )
 

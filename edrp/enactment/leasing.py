@@ -19,7 +19,7 @@ from edrp.core.solution import Solution
 from edrp.enactment.containers import ContainerApplication, HostType, check_hosting, overfull
 from edrp.enactment.snapshot import ROUNDING, count_faults, fewest_instances, hosting_clashes
 
-MOST_PERIODS = 100_000
+MAX_PERIODS = 100_000
 """Periods that a forecast may have."""
 
 Instances = dict[Name, Annotated[int, Field(ge=0)]]
@@ -100,7 +100,7 @@ class LeasingProblem(Problem):
     application: ContainerApplication = Field(description="what runs; external rates are those of forecast 1")
     host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="what can be leased")
     period: Positive = Field(description="length of a period", json_schema_extra={"unit": "s"})
-    forecast: Annotated[tuple[NonNegative, ...], Field(min_length=1, max_length=MOST_PERIODS)] = Field(
+    forecast: Annotated[tuple[NonNegative, ...], Field(min_length=1, max_length=MAX_PERIODS)] = Field(
         description="load in each period, as a multiple of the external rates", json_schema_extra={"unit": "1"}
     )
     queues: dict[Name, NonNegative] = Field(

@@ -223,7 +223,7 @@ def hosting_clashes(
     for operator in application.operators:
         for name, amount in named_resources(operator.resources).items():
             needed[name] = needed.get(name, 0.0) + instances[operator.name] * amount
-    offered = {name: math.fsum(_all_of(host_type, name) for host_type in host_types) for name in needed}
+    offered = {name: math.fsum(_offered_in_all(host_type, name) for host_type in host_types) for name in needed}
     found = [
         f"{name}: the instances that the load needs take {amount:.6g}, all hosts within their limits offer {offered[name]:.6g}"
         for name, amount in needed.items()
@@ -232,7 +232,7 @@ def hosting_clashes(
     return tuple(found) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
 
 
-def _all_of(host_type: HostType, resource: str) -> float:
+def _offered_in_all(host_type: HostType, resource: str) -> float:
     if not host_type.capacity.get(resource):
         return 0.0
     return math.inf if host_type.limit is None else host_type.limit * host_type.capacity[resource]

@@ -11,9 +11,9 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.formulations.enactment.compositions import NEAR, Compositions, objective_of
+from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective
 from edrp.formulations.enactment.packing import pack_by_swaps, rewards
-from edrp.formulations.enactment.snapshot_arrays import EnactmentTables
+from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 SHARPENED = 4
 """Compositions, those of the least bounds, of which the best numbers of instances are looked for."""
@@ -24,25 +24,25 @@ PATIENCE = 0.5
 ways take minutes to be proven best, and the bound found until then is as good."""
 
 
-def sharpened(tables: EnactmentTables, found: Compositions, allowance: float = 0.0) -> Compositions:
+def sharpened(arrays: EnactmentArrays, found: Compositions, allowance: float = 0.0) -> Compositions:
     """Compositions with sharper bounds and perhaps a better packing; those that can no longer be of use are left out.
 
     With a weight on free resources it is worth filling hosts, and what fills them best in aggregate nearly always fits.
     """
-    if tables.filling == 0:
+    if arrays.filling == 0:
         return found
     bounds, types, contents, objective = found.bounds.copy(), found.types, found.contents, found.objective
     for index in range(min(SHARPENED, len(bounds))):
         if bounds[index] >= objective + allowance:
             break
         hosts = found.counts[index]
-        bound, counts = best_counts(tables, hosts)
+        bound, counts = best_counts(arrays, hosts)
         bounds[index] = max(bounds[index], bound)
         if counts is None:
             continue
         kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
-        packed = pack_by_swaps(tables.sizes, counts, kinds)
-        reached = objective_of(tables, hosts, counts)
+        packed = pack_by_swaps(arrays.sizes, counts, kinds)
+        reached = composition_objective(arrays, hosts, counts)
         if packed is not None and reached < objective:
             types, contents, objective = kinds, packed, reached
     useful = np.isfinite(bounds)
@@ -52,42 +52,42 @@ def sharpened(tables: EnactmentTables, found: Compositions, allowance: float = 0
     return replace(found, counts=found.counts[order], bounds=bounds[order], types=types, contents=contents, objective=objective)
 
 
-def best_counts(tables: EnactmentTables, hosts: Ints) -> tuple[float, Ints | None]:
+def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | None]:
     """The best numbers of instances, were all hosts (K,) one: a bound on the objective (eq. 1), and these numbers (O,).
 
     Infinite and None where not even the fewest fit.
     """
-    sizes, offered = tables.sizes, hosts @ tables.sizes.capacity
+    sizes, offered = arrays.sizes, hosts @ arrays.sizes.capacity
     program = Program()
-    room = np.minimum(hosts @ sizes.room, tables.most)
-    if (room < tables.fewest).any():
+    room = np.minimum(hosts @ sizes.room, arrays.max_counts)
+    if (room < arrays.min_counts).any():
         return math.inf, None
-    count = program.add_columns("count", tables.fewest.size, lower=tables.fewest, upper=room, integer=True)
+    count = program.add_columns("count", arrays.min_counts.size, lower=arrays.min_counts, upper=room, integer=True)
     resources = np.flatnonzero(offered)
     shares = sizes.needs[:, resources].T / offered[resources][:, None]
     rows = np.arange(resources.size)[:, None]
     program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + AMOUNT_SLACK)
-    constant = float(tables.price @ hosts) + tables.filling * resources.size
-    program.minimise(Linear.of(count, -rewards(tables, offered), constant) + late_items(program, tables))
+    constant = float(arrays.price @ hosts) + arrays.filling * resources.size
+    program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
     result = solve_program(program, time_limit=PATIENCE)
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)
 
 
-def late_items(program: Program, tables: EnactmentTables) -> Linear:
+def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
     """Weighted penalties: columns `late` (items), rows `late`, and rows `last`, the edge to the first count without any.
 
     Without `last` the items would be a convex function of the count, but not the least one through whole counts.
     """
-    matters = np.flatnonzero((tables.late > 0) & (tables.violations(tables.fewest) > 0))
+    matters = np.flatnonzero((arrays.late > 0) & (arrays.violations(arrays.min_counts) > 0))
     if not matters.size:
         return Linear.zero()
-    arriving, served = tables.arriving[matters], tables.served[matters]
+    arriving, served = arrays.arriving[matters], arrays.served[matters]
     count, late = program["count"][matters], program.add_columns("late", matters.size)
     rows = np.arange(matters.size)
     enough = np.ceil(arriving / served)
     rest = arriving - served * (enough - 1)
     program.add_rows("late", matters.size, [(rows, late, 1.0), (rows, count, served)], lower=arriving)
     program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, rest)], lower=rest * enough)
-    return Linear.of(late, tables.late)
+    return Linear.of(late, arrays.late)

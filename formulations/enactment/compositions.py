@@ -18,9 +18,9 @@ from edrp.core.memory import refuse_beyond_memory
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
-from edrp.formulations.enactment.snapshot_arrays import EnactmentTables, enactment_tables
+from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
 
-MOST_PACKED = 50
+MAX_PACKED = 50
 """Compositions that are packed by best fit in search of a good incumbent."""
 
 BYTES_PER_ENTRY = 100
@@ -81,25 +81,25 @@ def area_bound(problem: EnactmentProblem) -> float:
     >>> area_bound(problem)
     2.875
     """
-    found = compositions(enactment_tables(problem))
+    found = compositions(enactment_arrays(problem))
     return float(found.bounds[0]) if found.bounds.size else math.inf
 
 
-def compositions(tables: EnactmentTables, allowance: float = 0.0) -> Compositions:
+def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Compositions:
     """Compositions whose bound exceeds the best packing found by no more than an allowance, and that packing."""
-    types, contents, objective = _first_packing(tables)
-    counts = _within_reach(tables, allowance + (objective if contents is not None else _worst_case(tables)))
-    bounds = np.array([composition_bound(tables, hosts) for hosts in counts])
+    types, contents, objective = _first_packing(arrays)
+    counts = _within_reach(arrays, allowance + (objective if contents is not None else _worst_case(arrays)))
+    bounds = np.array([composition_bound(arrays, hosts) for hosts in counts])
     order = np.argsort(bounds, kind="stable")
     counts, bounds = counts[order], bounds[order]
-    for hosts, bound in zip(counts[:MOST_PACKED], bounds, strict=False):
+    for hosts, bound in zip(counts[:MAX_PACKED], bounds, strict=False):
         if not bound < objective:
             break
         kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
-        packed = pack(tables.sizes, tables.fewest.tolist(), kinds)
+        packed = pack(arrays.sizes, arrays.min_counts.tolist(), kinds)
         if packed is not None:
-            packed = fill(tables, kinds, packed)
-            reached = objective_of(tables, hosts, packed.sum(axis=0))
+            packed = fill(arrays, kinds, packed)
+            reached = composition_objective(arrays, hosts, packed.sum(axis=0))
             if reached < objective:
                 types, contents, objective = kinds, packed, reached
     useful = np.isfinite(bounds)
@@ -108,31 +108,31 @@ def compositions(tables: EnactmentTables, allowance: float = 0.0) -> Composition
     return Compositions(counts[useful], bounds[useful], types, contents, objective)
 
 
-def objective_of(tables: EnactmentTables, hosts: Ints, counts: Ints) -> float:
+def composition_objective(arrays: EnactmentArrays, hosts: Ints, counts: Ints) -> float:
     """Objective (eq. 1) of so many hosts of each type (K,) and instances of each operator (O,)."""
-    offered = hosts @ tables.sizes.capacity
-    free = 1.0 - np.divide(counts @ tables.sizes.needs, offered, out=np.ones_like(offered), where=offered > 0)
-    return float(tables.price @ hosts + tables.filling * free.sum() + tables.late * tables.violations(counts).sum())
+    offered = hosts @ arrays.sizes.capacity
+    free = 1.0 - np.divide(counts @ arrays.sizes.needs, offered, out=np.ones_like(offered), where=offered > 0)
+    return float(arrays.price @ hosts + arrays.filling * free.sum() + arrays.late * arrays.violations(counts).sum())
 
 
-def composition_bound(tables: EnactmentTables, hosts: Ints) -> float:
+def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
     """No decision with so many hosts of each type (K,) has a smaller objective; infinite where the load does not fit."""
-    sizes = tables.sizes
+    sizes = arrays.sizes
     offered = hosts @ sizes.capacity
     room = hosts @ sizes.room
-    left = offered * (1 + AMOUNT_SLACK) - tables.fewest @ sizes.needs
-    most = np.minimum(tables.most, room)
-    if (left < 0).any() or (most < tables.fewest).any():
+    left = offered * (1 + AMOUNT_SLACK) - arrays.min_counts @ sizes.needs
+    most = np.minimum(arrays.max_counts, room)
+    if (left < 0).any() or (most < arrays.min_counts).any():
         return math.inf
-    start = objective_of(tables, hosts, tables.fewest)
-    reward = rewards(tables, offered)
+    start = composition_objective(arrays, hosts, arrays.min_counts)
+    reward = rewards(arrays, offered)
     # Gains of further instances, cut into pieces: those that serve late items, and those that only fill.
-    serving = np.clip(tables.arriving / tables.served, tables.fewest, most) - tables.fewest
-    lengths = np.concatenate([serving, most - tables.fewest - serving])
-    gains = np.concatenate([reward + tables.late * tables.served, reward])
+    serving = np.clip(arrays.arriving / arrays.served, arrays.min_counts, most) - arrays.min_counts
+    lengths = np.concatenate([serving, most - arrays.min_counts - serving])
+    gains = np.concatenate([reward + arrays.late * arrays.served, reward])
     gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, left, strict=True)),
                  default=float(lengths @ gains))  # fmt: skip
-    cheapest = float(tables.price @ hosts + tables.late * tables.violations(most).sum())
+    cheapest = float(arrays.price @ hosts + arrays.late * arrays.violations(most).sum())
     return max(start - gained, cheapest)
 
 
@@ -147,39 +147,41 @@ def _gain(lengths: Floats, gains: Floats, needs: Floats, amount: float) -> float
     return total + float(taken @ (gains[order] / needs[order]))
 
 
-def _first_packing(tables: EnactmentTables) -> tuple[list[int] | None, Contents | None, float]:
+def _first_packing(arrays: EnactmentArrays) -> tuple[list[int] | None, Contents | None, float]:
     """The best of a few packings that begin with another type each."""
-    sizes, best = tables.sizes, (None, None, math.inf)
+    sizes, best = arrays.sizes, (None, None, math.inf)
     total = sizes.capacity.max(axis=0, initial=0.0)
     worth = (sizes.capacity / np.where(total > 0, total, 1.0)).sum(axis=1)
-    by_price = sorted(range(len(sizes.types)), key=lambda k: (tables.price[k] / worth[k] if worth[k] else math.inf, k))
+    by_price = sorted(range(len(sizes.types)), key=lambda k: (arrays.price[k] / worth[k] if worth[k] else math.inf, k))
     for first in by_price:
-        found = pack_openly(sizes, tables.fewest.tolist(), [first, *(k for k in by_price if k != first)])
-        if found is None or (tables.fewest > tables.most).any():
+        found = pack_openly(sizes, arrays.min_counts.tolist(), [first, *(k for k in by_price if k != first)])
+        if found is None or (arrays.min_counts > arrays.max_counts).any():
             continue
-        contents = fill(tables, *found)
+        contents = fill(arrays, *found)
         hosts = np.bincount(found[0], minlength=len(sizes.types))
-        objective = objective_of(tables, hosts, contents.sum(axis=0))
+        objective = composition_objective(arrays, hosts, contents.sum(axis=0))
         if objective < best[2]:
             best = found[0], contents, objective  # type: ignore[assignment]
     return best
 
 
-def _worst_case(tables: EnactmentTables) -> float:
+def _worst_case(arrays: EnactmentArrays) -> float:
     """No optimum is worse, where there is one: the fewest instances, each on a host of its own."""
-    priciest = tables.price.max() * tables.fewest.sum()
-    return float(priciest + tables.filling * len(tables.sizes.resources) + tables.late * tables.violations(tables.fewest).sum())
+    priciest = arrays.price.max() * arrays.min_counts.sum()
+    return float(
+        priciest + arrays.filling * len(arrays.sizes.resources) + arrays.late * arrays.violations(arrays.min_counts).sum()
+    )
 
 
-def _within_reach(tables: EnactmentTables, objective: float) -> Ints:
+def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     """All compositions whose price leaves room below an objective, shape (C, K). An empty host gains nothing."""
-    most = tables.most.sum()
-    least = tables.late * tables.violations(tables.most).sum()
+    most = arrays.max_counts.sum()
+    least = arrays.late * arrays.violations(arrays.max_counts).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        affordable = np.where(tables.price > 0, np.floor((objective - least) * (1 + NEAR) / tables.price + NEAR), math.inf)
-    highest = np.minimum(np.minimum(tables.sizes.limit, affordable), most)
+        affordable = np.where(arrays.price > 0, np.floor((objective - least) * (1 + NEAR) / arrays.price + NEAR), math.inf)
+    highest = np.minimum(np.minimum(arrays.sizes.limit, affordable), most)
     if not np.isfinite(highest).all():
-        names = ", ".join(name for name, count in zip(tables.sizes.type_names, highest, strict=True) if math.isinf(count))
+        names = ", ".join(name for name, count in zip(arrays.sizes.type_names, highest, strict=True) if math.isinf(count))
         raise UnsupportedProblemError(
             f"hosts of type {names} cost nothing and have no limit, so that ever more of them may be ever better; "
             "give the type a limit, or the free resources no weight"
@@ -188,10 +190,10 @@ def _within_reach(tables: EnactmentTables, objective: float) -> Ints:
     what = f"{kinds} host types with up to {int(highest.max())} hosts each"
     refuse_beyond_memory(float(np.prod(highest + 1)) * 8 * (kinds + 2), what, "give the host types limits")
     grid = np.indices((highest + 1).astype(np.int64)).reshape(kinds, -1).T
-    enough = (grid @ tables.sizes.capacity * (1 + AMOUNT_SLACK) >= tables.fewest @ tables.sizes.needs).all(axis=1)
+    enough = (grid @ arrays.sizes.capacity * (1 + AMOUNT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
     slack = NEAR * max(1.0, abs(objective))
-    reached = grid[enough & (grid @ tables.price + least <= objective + slack)]
-    entries = float(len(reached)) * reached.max(axis=0, initial=0).sum() * tables.sizes.capacity.shape[1]
+    reached = grid[enough & (grid @ arrays.price + least <= objective + slack)]
+    entries = float(len(reached)) * reached.max(axis=0, initial=0).sum() * arrays.sizes.capacity.shape[1]
     remedy = "give the host types limits, or give prices more weight beside free resources"
     refuse_beyond_memory(entries * BYTES_PER_ENTRY, f"{len(reached)} combinations of hosts that may be optimal", remedy)
     return reached

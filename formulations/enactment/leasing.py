@@ -25,7 +25,7 @@ from edrp.formulations.enactment.leasing_area import (
     covering,
     lease_objective,
 )
-from edrp.formulations.enactment.leasing_arrays import LeasingTables, enough_hosts, leasing_tables
+from edrp.formulations.enactment.leasing_arrays import LeasingArrays, enough_hosts, leasing_arrays
 from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
 from edrp.formulations.formulation import Formulation
 
@@ -55,7 +55,7 @@ class LeasingFormulation(Formulation):
 
     Attributes
     ----------
-    tables
+    arrays
         The problem as arrays.
     slots
         What the rows of the block `instances` stand for.
@@ -78,30 +78,30 @@ class LeasingFormulation(Formulation):
     (2.0, [('mine', 1, 1), ('host-1', 1, 1)])
     """
 
-    tables: LeasingTables
+    arrays: LeasingArrays
     slots: Slots
 
     @property
     def current(self) -> tuple[PlannedHost, ...] | None:
         """The best of a few plans that pack the fewest instances by best fit, where one keeps to all limits."""
         plans = []
-        for first in range(self.tables.unit.size):
-            ranked = [first, *(kind for kind in range(self.tables.unit.size) if kind != first)]
-            packed = packed_plan(self.problem, self.tables, ranked)
+        for first in range(self.arrays.unit.size):
+            ranked = [first, *(kind for kind in range(self.arrays.unit.size) if kind != first)]
+            packed = packed_plan(self.problem, self.arrays, ranked)
             if packed is not None:
-                plans.append(planned_hosts(self.problem, self.tables, *packed))
+                plans.append(planned_hosts(self.problem, self.arrays, *packed))
         rated = [(found.objective, index) for index, plan in enumerate(plans) if (found := self.problem.evaluate(plan)).feasible]
         return plans[min(rated)[1]] if rated else None
 
     def decode(self, values: Floats) -> tuple[PlannedHost, ...]:
         """Hosts that are leased, their units, and what runs on them in each period."""
         bought = np.rint(values[self.program["bought"]]).astype(np.int64)
-        return planned_hosts(self.problem, self.tables, bought, self._held(values))
+        return planned_hosts(self.problem, self.arrays, bought, self._held(values))
 
     def encode(self, decision: Sequence[PlannedHost]) -> Floats | None:
         """A starting point; None where more hosts carry something than ever need to."""
         program, slots = self.program, self.slots
-        bought, held = units_and_contents(self.problem, self.tables, decision)
+        bought, held = units_and_contents(self.problem, self.arrays, decision)
         start = np.full(program.columns, np.nan)
         start[program["bought"]] = bought
         start[program["instances"]] = start[program["open"]] = 0.0
@@ -117,13 +117,13 @@ class LeasingFormulation(Formulation):
     def objective_of(self, values: Floats, decision: Sequence[PlannedHost]) -> float:
         """Price of the units, and penalties by the counts of the program, without a solver's tolerance on what is left."""
         bought, counts = (np.rint(values[self.program[name]]) for name in ("bought", "count"))
-        late = self.tables.late * self.tables.unserved(counts).sum()
-        return float((self.tables.charge * bought).sum() + late)
+        late = self.arrays.late * self.arrays.unserved(counts).sum()
+        return float((self.arrays.charge * bought).sum() + late)
 
     def _held(self, values: Floats) -> Arrangement:
         contents = np.rint(values[self.program["instances"]]).astype(np.int64)
         used = contents.any(axis=1)
-        kinds, periods = self.tables.paid.shape
+        kinds, periods = self.arrays.paid.shape
         return [
             [contents[used & (self.slots.kind == kind) & (self.slots.period == period)] for period in range(periods)]
             for kind in range(kinds)
@@ -139,9 +139,9 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
         When the program would not fit into memory; `area_relaxation` bounds and plans long horizons.
     """
     started = perf_counter()
-    tables = leasing_tables(problem)
-    enough = enough_hosts(tables)
-    periods, operators = tables.fewest.shape
+    arrays = leasing_arrays(problem)
+    enough = enough_hosts(arrays)
+    periods, operators = arrays.min_counts.shape
     what = f"{int(enough.sum())} hosts in {periods} periods with {operators} operators"
     refuse_beyond_memory(
         float(enough.sum()) * operators * BYTES_PER_COLUMN, what, "use edrp.formulations.enactment.leasing_area.area_relaxation"
@@ -151,35 +151,35 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
     first = np.repeat(np.cumsum(repeats) - repeats, repeats)
     slots = Slots(np.repeat(period, repeats), np.repeat(kind, repeats), np.arange(first.size) - first)
     built = Program()
-    add_lease_columns(built, tables, whole=True)
-    _add_slots(built, tables, slots)
-    _add_capacity_rows(built, tables, slots)
-    add_area_rows(built, tables)
-    add_unserved_rows(built, tables)
-    objective = lease_objective(built, tables)
+    add_lease_columns(built, arrays, whole=True)
+    _add_slots(built, arrays, slots)
+    _add_capacity_rows(built, arrays, slots)
+    add_area_rows(built, arrays)
+    add_unserved_rows(built, arrays)
+    objective = lease_objective(built, arrays)
     built.minimise(objective)
-    return LeasingFormulation(problem, program, built, objective, perf_counter() - started, tables, slots)
+    return LeasingFormulation(problem, program, built, objective, perf_counter() - started, arrays, slots)
 
 
-def _add_slots(program: Program, tables: LeasingTables, slots: Slots) -> None:
+def _add_slots(program: Program, arrays: LeasingArrays, slots: Slots) -> None:
     """Columns `open` (S,) and `instances` (S, O); rows `hosts`: no more open than leased; rows `total`: counts by operator."""
-    kinds, periods = tables.paid.shape
+    kinds, periods = arrays.paid.shape
     opened = program.add_columns("open", slots.kind.size, upper=1.0, integer=True)
-    room = np.minimum(tables.sizes.room[slots.kind], tables.most[slots.period])
+    room = np.minimum(arrays.sizes.room[slots.kind], arrays.max_counts[slots.period])
     instances = program.add_columns("instances", room.shape, upper=room, integer=True)
     rows = slots.kind * periods + slots.period
-    covered, bought = covering(tables.unit, periods)
+    covered, bought = covering(arrays.unit, periods)
     entries = [(rows, opened, 1.0), (covered, program["bought"].ravel()[bought], -1.0)]
-    program.add_rows("hosts", kinds * periods, entries, upper=tables.paid.ravel())
+    program.add_rows("hosts", kinds * periods, entries, upper=arrays.paid.ravel())
     count = program["count"]
     totals = slots.period[:, None] * count.shape[1] + np.arange(count.shape[1])
     entries = [(totals, instances, 1.0), (np.arange(count.size), count.ravel(), -1.0)]
     program.add_rows("total", count.size, entries, lower=0.0, upper=0.0)
 
 
-def _add_capacity_rows(program: Program, tables: LeasingTables, slots: Slots) -> None:
+def _add_capacity_rows(program: Program, arrays: LeasingArrays, slots: Slots) -> None:
     """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not open."""
-    sizes, instances, opened = tables.sizes, program["instances"], program["open"]
+    sizes, instances, opened = arrays.sizes, program["instances"], program["open"]
     capacity = sizes.capacity[slots.kind]
     slot, resource = np.nonzero(capacity)
     rows = np.arange(slot.size)
@@ -188,5 +188,5 @@ def _add_capacity_rows(program: Program, tables: LeasingTables, slots: Slots) ->
     program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
     # Instances that need nothing take no room, but a host.
     slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots.kind] > 0))
-    rows, most = np.arange(slot.size), tables.most[slots.period[slot], operator]
+    rows, most = np.arange(slot.size), arrays.max_counts[slots.period[slot], operator]
     program.add_rows("leased", slot.size, [(rows, instances[slot, operator], 1.0), (rows, opened[slot], -most)], upper=0.0)

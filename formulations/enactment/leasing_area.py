@@ -11,7 +11,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.leasing import LeasingProblem
-from edrp.formulations.enactment.leasing_arrays import LeasingTables, leasing_tables
+from edrp.formulations.enactment.leasing_arrays import LeasingArrays, leasing_arrays
 
 
 def covering(unit: Ints, periods: int) -> tuple[Ints, Ints]:
@@ -29,59 +29,59 @@ def covering(unit: Ints, periods: int) -> tuple[Ints, Ints]:
     return covered, begins
 
 
-def add_lease_columns(program: Program, tables: LeasingTables, *, whole: bool) -> None:
+def add_lease_columns(program: Program, arrays: LeasingArrays, *, whole: bool) -> None:
     """Columns `bought` (K, T) and `count` (T, O); rows `fewest` and `most` of the counts, rows `limit` of the host types.
 
     Relaxed, counts and units are not whole.
     """
-    kinds, periods = tables.paid.shape
+    kinds, periods = arrays.paid.shape
     bought = program.add_columns("bought", (kinds, periods), integer=whole)
-    count = program.add_columns("count", tables.fewest.shape, upper=tables.most, integer=whole)
+    count = program.add_columns("count", arrays.min_counts.shape, upper=arrays.max_counts, integer=whole)
     cells = np.arange(count.size)
-    program.add_rows("fewest", count.size, [(cells, count.ravel(), 1.0)], lower=tables.fewest.ravel())
-    program.add_rows("most", count.size, [(cells, count.ravel(), 1.0)], upper=np.tile(tables.allowed, periods))
-    limited = np.isfinite(tables.sizes.limit)
-    covered, begins = covering(tables.unit, tables.paid.shape[1])
-    limits = np.where(limited, tables.sizes.limit, 0.0)[:, None] - tables.paid
+    program.add_rows("fewest", count.size, [(cells, count.ravel(), 1.0)], lower=arrays.min_counts.ravel())
+    program.add_rows("most", count.size, [(cells, count.ravel(), 1.0)], upper=np.tile(arrays.allowed, periods))
+    limited = np.isfinite(arrays.sizes.limit)
+    covered, begins = covering(arrays.unit, arrays.paid.shape[1])
+    limits = np.where(limited, arrays.sizes.limit, 0.0)[:, None] - arrays.paid
     limits[~limited] = np.inf
     program.add_rows("limit", kinds * periods, [(covered, bought.ravel()[begins], 1.0)], upper=limits.ravel())
 
 
-def add_area_rows(program: Program, tables: LeasingTables) -> None:
+def add_area_rows(program: Program, arrays: LeasingArrays) -> None:
     """Rows `area`: all instances of a period use no more of a resource than all hosts offer; rows `whole`: so many hosts.
 
     The second rounds up the hosts that the fewest instances need by the scarcest resource, were all of the largest type.
     """
-    sizes, periods = tables.sizes, tables.paid.shape[1]
+    sizes, periods = arrays.sizes, arrays.paid.shape[1]
     count, bought = program["count"], program["bought"].ravel()
     largest = sizes.capacity.max(axis=0, initial=0.0)
-    covered, begins = covering(tables.unit, tables.paid.shape[1])
+    covered, begins = covering(arrays.unit, arrays.paid.shape[1])
     kind, period = covered // periods, covered % periods
     for resource in np.flatnonzero(largest):
         shares = sizes.needs[:, resource] / largest[resource]
         offered = sizes.capacity[:, resource] / largest[resource]
         entries = [(np.arange(periods)[:, None], count, shares[None, :]), (period, bought[begins], -offered[kind])]
-        paid = offered @ tables.paid
+        paid = offered @ arrays.paid
         program.add_rows(f"area {sizes.resources[resource]}", periods, entries, upper=paid + AMOUNT_SLACK / 2)
-    needed = tables.fewest @ sizes.needs
+    needed = arrays.min_counts @ sizes.needs
     shares = np.divide(needed, largest, out=np.zeros_like(needed), where=largest > 0)
-    hosts = np.maximum(np.ceil(shares.max(axis=1, initial=0.0) - AMOUNT_SLACK * (1 + len(shares))), tables.fewest.any(axis=1))
-    program.add_rows("whole", periods, [(period, bought[begins], 1.0)], lower=hosts - tables.paid.sum(axis=0))
+    hosts = np.maximum(np.ceil(shares.max(axis=1, initial=0.0) - AMOUNT_SLACK * (1 + len(shares))), arrays.min_counts.any(axis=1))
+    program.add_rows("whole", periods, [(period, bought[begins], 1.0)], lower=hosts - arrays.paid.sum(axis=0))
 
 
-def add_unserved_rows(program: Program, tables: LeasingTables) -> None:
+def add_unserved_rows(program: Program, arrays: LeasingArrays) -> None:
     """Columns and rows `unserved`: items left at the end of a period, of operators that the fewest instances keep waiting."""
-    waits = tables.waits
-    periods = tables.fewest.shape[0]
+    waits = arrays.waits
+    periods = arrays.min_counts.shape[0]
     left = program.add_columns("unserved", (periods, waits.size))
     rows = np.arange(left.size).reshape(left.shape)
-    entries = [(rows, left, 1.0), (rows[1:], left[:-1], -1.0), (rows, program["count"][:, waits], tables.served[waits])]
-    program.add_rows("unserved", left.size, entries, lower=tables.arriving[:, waits].ravel())
+    entries = [(rows, left, 1.0), (rows[1:], left[:-1], -1.0), (rows, program["count"][:, waits], arrays.served[waits])]
+    program.add_rows("unserved", left.size, entries, lower=arrays.arriving[:, waits].ravel())
 
 
-def lease_objective(program: Program, tables: LeasingTables) -> Linear:
+def lease_objective(program: Program, arrays: LeasingArrays) -> Linear:
     """Price of all units, and penalty of what is left unserved in each period."""
-    return Linear.of(program["bought"], tables.charge) + Linear.of(program["unserved"], tables.late)
+    return Linear.of(program["bought"], arrays.charge) + Linear.of(program["unserved"], arrays.late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,19 +132,19 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
     >>> plan.bound, plan.leased.min(axis=1)
     (2.0, array([1.]))
     """
-    tables = leasing_tables(problem)
+    arrays = leasing_arrays(problem)
     program = Program()
-    add_lease_columns(program, tables, whole=whole)
-    add_area_rows(program, tables)
-    add_unserved_rows(program, tables)
-    program.minimise(lease_objective(program, tables))
+    add_lease_columns(program, arrays, whole=whole)
+    add_area_rows(program, arrays)
+    add_unserved_rows(program, arrays)
+    program.minimise(lease_objective(program, arrays))
     result = solve_program(program, time_limit=time_limit)
     if result.values is None:
-        nothing = np.zeros(tables.paid.shape)
+        nothing = np.zeros(arrays.paid.shape)
         bound = None if result.status == "infeasible" else result.bound
-        return AreaPlan(bound, nothing, tables.paid + nothing, tables.fewest.astype(float))
+        return AreaPlan(bound, nothing, arrays.paid + nothing, arrays.min_counts.astype(float))
     bought = result.values[program["bought"]]
-    return AreaPlan(result.bound, bought, _leased(bought, tables.unit, tables.paid), result.values[program["count"]])
+    return AreaPlan(result.bound, bought, _leased(bought, arrays.unit, arrays.paid), result.values[program["count"]])
 
 
 def _leased(bought: Floats, unit: Ints, paid: Ints) -> Floats:

@@ -14,7 +14,7 @@ from edrp.formulations.enactment.packing import pack_openly
 
 
 @dataclass(frozen=True, slots=True)
-class LeasingTables:
+class LeasingArrays:
     """A leasing problem as arrays, of T periods, O operators and K host types.
 
     Attributes
@@ -27,7 +27,7 @@ class LeasingTables:
         Shape (K, T): money for a unit that begins in a period.
     paid
         Shape (K, T): hosts that are paid already.
-    fewest, most
+    min_counts, max_counts
         Shape (T, O): instances that the load needs, and instances beyond which nothing is gained or none are allowed.
     allowed
         Shape (O,): most instances of each operator, infinity for any number.
@@ -43,8 +43,8 @@ class LeasingTables:
     unit: Ints
     charge: Floats
     paid: Ints
-    fewest: Ints
-    most: Ints
+    min_counts: Ints
+    max_counts: Ints
     allowed: Floats
     arriving: Floats
     served: Floats
@@ -53,7 +53,7 @@ class LeasingTables:
     @property
     def waits(self) -> Ints:
         """Operators of which items are left unserved, at a penalty, where only the fewest instances run."""
-        left = self.late * self.unserved(self.fewest).sum(axis=0)
+        left = self.late * self.unserved(self.min_counts).sum(axis=0)
         return np.flatnonzero(left > 0)
 
     def unserved(self, counts: Floats | Ints) -> Floats:
@@ -64,7 +64,7 @@ class LeasingTables:
         return found
 
 
-def leasing_tables(problem: LeasingProblem) -> LeasingTables:
+def leasing_arrays(problem: LeasingProblem) -> LeasingArrays:
     """The problem as arrays."""
     application, forecast = problem.application, np.array(problem.forecast)
     sizes = Sizes.of(application.operators, problem.host_types)
@@ -83,31 +83,31 @@ def leasing_tables(problem: LeasingProblem) -> LeasingTables:
     allowed = np.array(
         [math.inf if operator.max_instances is None else operator.max_instances for operator in application.operators]
     )
-    tables = LeasingTables(sizes, unit, charge, paid, fewest, fewest, allowed, arriving, served, problem.penalty)
+    arrays = LeasingArrays(sizes, unit, charge, paid, fewest, fewest, allowed, arriving, served, problem.penalty)
     if problem.penalty == 0:
-        return tables
+        return arrays
     # With the fewest instances most is left; what clears that in one period is enough.
-    left = tables.unserved(fewest)
+    left = arrays.unserved(fewest)
     before = np.vstack([np.zeros(served.size), left[:-1]])
-    most = np.minimum(np.ceil((before + arriving) / served), allowed)
-    return replace(tables, most=np.maximum(fewest, most).astype(np.int64))
+    enough = np.minimum(np.ceil((before + arriving) / served), allowed)
+    return replace(arrays, max_counts=np.maximum(fewest, enough).astype(np.int64))
 
 
-def enough_hosts(tables: LeasingTables) -> Ints:
+def enough_hosts(arrays: LeasingArrays) -> Ints:
     """Hosts of each type that are never too few to hold what the type carries, shape (K, T).
 
     As many as best fit needs for the most instances that can be of use: whatever runs on hosts of the type, it fits into
     these, since it is a part of that packing.
     """
-    unlimited = replace(tables.sizes, limit=np.full(tables.unit.size, math.inf))
+    unlimited = replace(arrays.sizes, limit=np.full(arrays.unit.size, math.inf))
     known: dict[tuple[int, bytes], int] = {}
-    found = np.zeros(tables.paid.shape, np.int64)
-    for kind in range(tables.unit.size):
-        for period, useful in enumerate(tables.most):
+    found = np.zeros(arrays.paid.shape, np.int64)
+    for kind in range(arrays.unit.size):
+        for period, useful in enumerate(arrays.max_counts):
             counts = np.where(unlimited.room[kind] > 0, useful, 0)
             key = kind, counts.tobytes()
             if key not in known:
                 packed = pack_openly(unlimited, counts.tolist(), [kind])
                 known[key] = 0 if packed is None else len(packed[0])
             found[kind, period] = known[key]
-    return np.minimum(found, tables.sizes.limit[:, None]).astype(np.int64)
+    return np.minimum(found, arrays.sizes.limit[:, None]).astype(np.int64)

@@ -11,14 +11,14 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.enactment.lease_plan import cheapest_leases
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.formulations.enactment.leasing_arrays import LeasingTables
+from edrp.formulations.enactment.leasing_arrays import LeasingArrays
 from edrp.formulations.enactment.packing import Contents, pack_openly
 
 Arrangement = list[list[Contents]]
 """By host type, then by period: what the hosts hold."""
 
 
-def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Ints, held: Arrangement) -> tuple[PlannedHost, ...]:
+def planned_hosts(problem: LeasingProblem, arrays: LeasingArrays, bought: Ints, held: Arrangement) -> tuple[PlannedHost, ...]:
     """Hosts that are leased, for units bought (K, T) and what hosts hold, the fullest first in each period.
 
     A unit prolongs a host whose last one ends where it begins, else it begins another lease.
@@ -26,14 +26,14 @@ def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Ints, 
     hosts: list[PlannedHost] = []
     taken = {host.name for host in problem.leased}
     names = (fresh for fresh in map("host-{}".format, count(1)) if fresh not in taken)
-    for kind, name in enumerate(tables.sizes.type_names):
-        leases = _chained([host for host in problem.leased if host.type == name], bought[kind], int(tables.unit[kind]), names)
+    for kind, name in enumerate(arrays.sizes.type_names):
+        leases = _chained([host for host in problem.leased if host.type == name], bought[kind], int(arrays.unit[kind]), names)
         paid = [problem.paid(PlannedHost(name=n, type=name, first=f, units=u, instances=())) for n, f, u in leases]
         contents: list[list[dict[str, int]]] = [[{} for _ in problem.forecast] for _ in leases]
         for period, rows in enumerate(held[kind]):
             there = [index for index in range(len(leases)) if period in paid[index]]
             for index, row in zip(there, rows, strict=False):
-                contents[index][period] = {o: int(n) for o, n in zip(tables.sizes.operator_names, row, strict=True) if n}
+                contents[index][period] = {o: int(n) for o, n in zip(arrays.sizes.operator_names, row, strict=True) if n}
         hosts += (
             PlannedHost.model_construct(name=n, type=name, first=first, units=units, instances=tuple(inside))
             for (n, first, units), inside in zip(leases, contents, strict=True)
@@ -43,43 +43,43 @@ def planned_hosts(problem: LeasingProblem, tables: LeasingTables, bought: Ints, 
 
 
 def units_and_contents(
-    problem: LeasingProblem, tables: LeasingTables, decision: Sequence[PlannedHost]
+    problem: LeasingProblem, arrays: LeasingArrays, decision: Sequence[PlannedHost]
 ) -> tuple[Ints, Arrangement]:
     """The way back: units bought in each period (K, T), and what the hosts that are not empty hold."""
-    kinds, periods = tables.paid.shape
+    kinds, periods = arrays.paid.shape
     bought = np.zeros((kinds, periods), np.int64)
     held: list[list[list[list[int]]]] = [[[] for _ in range(periods)] for _ in range(kinds)]
     for host in decision:
-        kind = tables.sizes.type_names.index(host.type)
+        kind = arrays.sizes.type_names.index(host.type)
         for unit in range(host.units):
-            begins = host.first + unit * int(tables.unit[kind])
+            begins = host.first + unit * int(arrays.unit[kind])
             if begins < periods:
                 bought[kind, begins] += 1
         for period, inside in enumerate(host.instances):
             if any(inside.values()):
-                held[kind][period].append([inside.get(name, 0) for name in tables.sizes.operator_names])
-    width = len(tables.sizes.operators)
+                held[kind][period].append([inside.get(name, 0) for name in arrays.sizes.operator_names])
+    width = len(arrays.sizes.operators)
     return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in periods_] for periods_ in held]
 
 
-def packed_plan(problem: LeasingProblem, tables: LeasingTables, ranked: Sequence[int]) -> tuple[Ints, Arrangement] | None:
+def packed_plan(problem: LeasingProblem, arrays: LeasingArrays, ranked: Sequence[int]) -> tuple[Ints, Arrangement] | None:
     """The fewest instances of each period packed by best fit, and the cheapest units for the hosts that this needs.
 
     Hosts are added of the first type in `ranked` that will do; None where limits are in the way.
     """
-    kinds = tables.unit.size
+    kinds = arrays.unit.size
     held: Arrangement = [[] for _ in range(kinds)]
-    for counts in tables.fewest:
-        packed = pack_openly(tables.sizes, counts.tolist(), ranked)
+    for counts in arrays.min_counts:
+        packed = pack_openly(arrays.sizes, counts.tolist(), ranked)
         if packed is None:
             return None
         types, contents = np.array(packed[0], np.int64), packed[1]
         for kind in range(kinds):
             held[kind].append(contents[types == kind])
     bought = []
-    for kind, name in enumerate(tables.sizes.type_names):
+    for kind, name in enumerate(arrays.sizes.type_names):
         paid = [host.paid_periods for host in problem.leased if host.type == name]
-        bought.append(cheapest_leases([len(rows) for rows in held[kind]], int(tables.unit[kind]), paid=paid).bought)
+        bought.append(cheapest_leases([len(rows) for rows in held[kind]], int(arrays.unit[kind]), paid=paid).bought)
     return np.array(bought, np.int64), held
 
 

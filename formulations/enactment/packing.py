@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Sizes
-from edrp.formulations.enactment.snapshot_arrays import EnactmentTables
+from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 Contents = Ints
 """Shape (hosts, O): instances of each operator on each host."""
@@ -21,7 +21,7 @@ def pack(sizes: Sizes, counts: Sequence[int], types: Sequence[int]) -> Contents 
     Operators that few types can run go first, then the largest; each instance goes where least is left.
     """
     contents, free = _empty(sizes, types)
-    for operator in order_of(sizes):
+    for operator in packing_order(sizes):
         for _ in range(counts[operator]):
             host = _tightest(sizes, types, free, operator)
             if host is None:
@@ -41,7 +41,7 @@ def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> t
     """
     left, types = sizes.limit.copy(), list[int]()
     contents, free = _empty(sizes, types)
-    for operator in order_of(sizes):
+    for operator in packing_order(sizes):
         for _ in range(counts[operator]):
             host = _tightest(sizes, types, free, operator)
             if host is None:
@@ -58,16 +58,16 @@ def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> t
     return types, contents
 
 
-def fill(tables: EnactmentTables, types: Sequence[int], contents: Contents) -> Contents:
+def fill(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> Contents:
     """Add the instance that gains most, wherever it fits tightest, for as long as any gains."""
-    sizes, contents = tables.sizes, contents.copy()
+    sizes, contents = arrays.sizes, contents.copy()
     free = _with_slack(sizes, types) - contents @ sizes.needs
-    reward = rewards(tables, sizes.capacity[list(types)].sum(axis=0))
+    reward = rewards(arrays, sizes.capacity[list(types)].sum(axis=0))
     counts = contents.sum(axis=0)
     possible = np.ones(len(counts), bool)
     while True:
-        gain = reward + tables.late * (tables.violations(counts) - tables.violations(counts + 1))
-        gain[~possible | (counts >= tables.most)] = 0.0
+        gain = reward + arrays.late * (arrays.violations(counts) - arrays.violations(counts + 1))
+        gain[~possible | (counts >= arrays.max_counts)] = 0.0
         operator = int(gain.argmax())
         if gain[operator] <= 0:
             return contents
@@ -80,12 +80,12 @@ def fill(tables: EnactmentTables, types: Sequence[int], contents: Contents) -> C
         free[host] -= sizes.needs[operator]
 
 
-def rewards(tables: EnactmentTables, offered: Floats) -> Floats:
+def rewards(arrays: EnactmentArrays, offered: Floats) -> Floats:
     """What an instance of each operator takes off the weighted free shares (eq. 1), shape (O,), of hosts that offer (R,)."""
-    return tables.filling * (tables.sizes.needs @ np.divide(1.0, offered, out=np.zeros_like(offered), where=offered > 0))
+    return arrays.filling * (arrays.sizes.needs @ np.divide(1.0, offered, out=np.zeros_like(offered), where=offered > 0))
 
 
-def order_of(sizes: Sizes) -> list[int]:
+def packing_order(sizes: Sizes) -> list[int]:
     """Operators in the order in which they are packed."""
     largest = sizes.capacity.max(axis=0, initial=0.0)
     shares = sizes.needs / np.where(largest > 0, largest, 1.0)
@@ -165,7 +165,7 @@ def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
     contents[:, -1] = 1
     offered = np.where(sizes.capacity[kinds] > 0, sizes.capacity[kinds], 1.0)
     free = sizes.capacity[kinds].copy()
-    for operator in order_of(sizes):
+    for operator in packing_order(sizes):
         for _ in range(int(counts[operator])):
             left = ((free - sizes.needs[operator]) / offered).min(axis=1, initial=np.inf)
             host = int(np.where(sizes.room[kinds, operator] > 0, left, -np.inf).argmax())

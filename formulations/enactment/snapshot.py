@@ -18,9 +18,9 @@ from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK, Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import late_items, sharpened
-from edrp.formulations.enactment.compositions import NEAR, Compositions, compositions, objective_of
+from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective, compositions
 from edrp.formulations.enactment.packing import Contents
-from edrp.formulations.enactment.snapshot_arrays import EnactmentTables, enactment_tables
+from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
 from edrp.formulations.formulation import Formulation
 
 
@@ -30,7 +30,7 @@ class EnactmentFormulation(Formulation):
 
     Attributes
     ----------
-    tables
+    arrays
         The problem as arrays.
     found
         Compositions that have a column, with the packing that a solver starts from.
@@ -55,7 +55,7 @@ class EnactmentFormulation(Formulation):
     2.0
     """
 
-    tables: EnactmentTables
+    arrays: EnactmentArrays
     found: Compositions
     slots: Ints
 
@@ -65,7 +65,7 @@ class EnactmentFormulation(Formulation):
         problem: EnactmentProblem = self.problem
         known = [problem.current] if problem.current else []
         if self.found.types is not None and self.found.contents is not None:
-            known.append(_hosts(self.tables, self.found.types, self.found.contents))
+            known.append(_hosts(self.arrays, self.found.types, self.found.contents))
         rated = [
             (found.objective, index) for index, decision in enumerate(known) if (found := problem.evaluate(decision)).feasible
         ]
@@ -77,11 +77,11 @@ class EnactmentFormulation(Formulation):
         hosts = self.found.counts[int(values[program["composition"]].argmax())]
         contents = np.rint(values[program["instances"]]).astype(np.int64)
         slots = [slot for kind, count in enumerate(hosts) for slot in np.flatnonzero(self.slots == kind)[:count]]
-        return _hosts(self.tables, self.slots[slots].tolist(), contents[slots])
+        return _hosts(self.arrays, self.slots[slots].tolist(), contents[slots])
 
     def encode(self, decision: Sequence[Host]) -> Floats | None:
         """A starting point; None for a composition without a column."""
-        sizes, program = self.tables.sizes, self.program
+        sizes, program = self.arrays.sizes, self.program
         kinds = np.array([sizes.type_names.index(host.type) for host in decision], np.int64)
         hosts = np.bincount(kinds, minlength=len(sizes.types))
         chosen = np.flatnonzero((self.found.counts == hosts).all(axis=1))
@@ -105,7 +105,7 @@ class EnactmentFormulation(Formulation):
     def objective_of(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
         hosts = self.found.counts[int(values[self.program["composition"]].argmax())]
-        return objective_of(self.tables, hosts, np.rint(values[self.program["count"]]))
+        return composition_objective(self.arrays, hosts, np.rint(values[self.program["count"]]))
 
 
 def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, allowance: float = 0.0) -> EnactmentFormulation:
@@ -129,31 +129,31 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
         When there are too many combinations of host types to look at.
     """
     started = perf_counter()
-    tables = enactment_tables(problem)
-    found = sharpened(tables, compositions(tables, allowance), allowance)
+    arrays = enactment_arrays(problem)
+    found = sharpened(arrays, compositions(arrays, allowance), allowance)
     built = Program()
     most = found.counts.max(axis=0, initial=0)
     slots = np.repeat(np.arange(len(most)), most)
     place = np.concatenate([np.arange(count) for count in most])
     open_slot = found.counts[:, slots] > place  # (C, S): whether a composition leases the host
-    _add_columns(built, tables, found, slots)
+    _add_columns(built, arrays, found, slots)
     _add_choice_row(built)
-    _add_count_rows(built, tables)
-    _add_capacity_rows(built, tables, slots, open_slot)
-    objective = Linear.of(built["composition"], found.counts @ tables.price)
-    objective += late_items(built, tables)
-    objective += _free_shares(built, tables, found)
+    _add_count_rows(built, arrays)
+    _add_capacity_rows(built, arrays, slots, open_slot)
+    objective = Linear.of(built["composition"], found.counts @ arrays.price)
+    objective += late_items(built, arrays)
+    objective += _free_shares(built, arrays, found)
     _add_bound_row(built, objective, found)
     built.minimise(objective)
-    return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, tables, found, slots)
+    return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, arrays, found, slots)
 
 
-def _hosts(tables: EnactmentTables, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:
-    names = tables.sizes.operator_names
+def _hosts(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:
+    names = arrays.sizes.operator_names
     return tuple(
         Host.model_construct(
             name=f"host-{number}",
-            type=tables.sizes.type_names[kind],
+            type=arrays.sizes.type_names[kind],
             instances={name: int(count) for name, count in zip(names, row, strict=True) if count},
             images=(),
         )
@@ -161,11 +161,11 @@ def _hosts(tables: EnactmentTables, types: Sequence[int], contents: Contents) ->
     )
 
 
-def _add_columns(program: Program, tables: EnactmentTables, found: Compositions, slots: Ints) -> None:
+def _add_columns(program: Program, arrays: EnactmentArrays, found: Compositions, slots: Ints) -> None:
     """Columns `composition` (C,), `instances` (S, O) and `count` (O,), the instances on all hosts."""
-    sizes = tables.sizes
+    sizes = arrays.sizes
     program.add_columns("composition", len(found.counts), upper=1.0, integer=True)
-    room = np.minimum(sizes.room[slots], tables.most)
+    room = np.minimum(sizes.room[slots], arrays.max_counts)
     program.add_columns("instances", room.shape, upper=room, integer=True)
     program.add_columns("count", len(sizes.operators), upper=room.sum(axis=0), integer=True)
 
@@ -178,18 +178,18 @@ def _add_choice_row(program: Program) -> None:
     program.add_row("choice", Linear.of(columns), lower=1.0, upper=1.0)
 
 
-def _add_count_rows(program: Program, tables: EnactmentTables) -> None:
+def _add_count_rows(program: Program, arrays: EnactmentArrays) -> None:
     """Rows `total`: the count is the sum over the hosts; rows `fewest`, `most`: it serves the load and keeps to the limit."""
     instances, count = program["instances"], program["count"]
     operators = np.arange(count.size)
     program.add_rows("total", count.size, [(operators[:, None], instances.T, 1.0), (operators, count, -1.0)], lower=0, upper=0)
-    program.add_rows("fewest", count.size, [(operators, count, 1.0)], lower=tables.fewest)
-    program.add_rows("most", count.size, [(operators, count, 1.0)], upper=tables.most)
+    program.add_rows("fewest", count.size, [(operators, count, 1.0)], lower=arrays.min_counts)
+    program.add_rows("most", count.size, [(operators, count, 1.0)], upper=arrays.max_counts)
 
 
-def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Ints, open_slot: Bools) -> None:
+def _add_capacity_rows(program: Program, arrays: EnactmentArrays, slots: Ints, open_slot: Bools) -> None:
     """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not leased."""
-    sizes, instances, composition = tables.sizes, program["instances"], program["composition"]
+    sizes, instances, composition = arrays.sizes, program["instances"], program["composition"]
     capacity = sizes.capacity[slots]
     slot, resource = np.nonzero(capacity)
     rows = np.arange(slot.size)[:, None]
@@ -198,21 +198,21 @@ def _add_capacity_rows(program: Program, tables: EnactmentTables, slots: Ints, o
     program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
     # Instances that need nothing take no room, but a host.
     slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots] > 0))
-    rows, most = np.arange(slot.size), np.minimum(sizes.room[slots[slot], operator], tables.most[operator])
+    rows, most = np.arange(slot.size), np.minimum(sizes.room[slots[slot], operator], arrays.max_counts[operator])
     leased = np.where(open_slot.T[slot], -most[:, None], 0.0)
     program.add_rows(
         "leased", slot.size, [(rows, instances[slot, operator], 1.0), (rows[:, None], composition[None, :], leased)], upper=0.0
     )
 
 
-def _free_shares(program: Program, tables: EnactmentTables, found: Compositions) -> Linear:
+def _free_shares(program: Program, arrays: EnactmentArrays, found: Compositions) -> Linear:
     """Weighted free shares (eq. 1): columns `used` (C, R) hold what each composition uses, in shares of what it offers.
 
     Rows `used`: the shares of the chosen one add up to the needs of all instances; rows `offered`: others use nothing.
     """
-    sizes, composition, count = tables.sizes, program["composition"], program["count"]
+    sizes, composition, count = arrays.sizes, program["composition"], program["count"]
     offered = found.counts @ sizes.capacity
-    if tables.filling == 0 or not offered.any():
+    if arrays.filling == 0 or not offered.any():
         return Linear.zero()
     used = program.add_columns("used", offered.shape, upper=offered > 0)
     largest = offered.max(axis=0)
@@ -227,7 +227,7 @@ def _free_shares(program: Program, tables: EnactmentTables, found: Compositions)
     cells = np.arange(used.size).reshape(used.shape)
     program.add_rows("offered", used.size, [(cells, used, 1.0), (cells, composition[:, None], -1.0)], upper=0.0)
     share = (offered > 0).sum(axis=1).astype(float)
-    return (Linear.of(composition, share) - Linear.of(used)) * tables.filling
+    return (Linear.of(composition, share) - Linear.of(used)) * arrays.filling
 
 
 def _add_bound_row(program: Program, objective: Linear, found: Compositions) -> None:

@@ -13,7 +13,7 @@ from edrp.enactment.snapshot import EnactmentProblem
 
 
 @dataclass(frozen=True, slots=True)
-class EnactmentTables:
+class EnactmentArrays:
     """An enactment problem as arrays.
 
     Attributes
@@ -26,7 +26,7 @@ class EnactmentTables:
         Weight of the free share of each resource.
     late
         Weighted penalty of an item.
-    fewest, most
+    min_counts, max_counts
         Shape (O,): instances that the load needs, and instances beyond which nothing can be gained or none are allowed
         (infinity where filling always gains).
     arriving, served
@@ -37,8 +37,8 @@ class EnactmentTables:
     price: Floats
     filling: float
     late: float
-    fewest: Ints
-    most: Floats
+    min_counts: Ints
+    max_counts: Floats
     arriving: Floats
     served: Floats
 
@@ -47,14 +47,14 @@ class EnactmentTables:
         return np.maximum(self.arriving - self.served * counts, 0.0)
 
 
-def enactment_tables(problem: EnactmentProblem) -> EnactmentTables:
+def enactment_arrays(problem: EnactmentProblem) -> EnactmentArrays:
     """The problem as arrays."""
     application, weights = problem.application, problem.weights
     sizes = Sizes.of(application.operators, problem.host_types)
     fewest = np.array(list(problem.minimum_instances.values()), np.int64)
     arriving = [problem.queues.get(name, 0.0) + application.load(name) * problem.horizon for name in sizes.operator_names]
     served = [problem.horizon / operator.occupied for operator in application.operators]
-    tables = EnactmentTables(
+    arrays = EnactmentArrays(
         sizes,
         weights.host_cost * np.array([host_type.price for host_type in problem.host_types]),
         weights.free_resources,
@@ -64,7 +64,7 @@ def enactment_tables(problem: EnactmentProblem) -> EnactmentTables:
         np.array(arriving),
         np.array(served),
     )
-    fills = tables.filling * sizes.needs.sum(axis=1) > 0
-    in_time = np.ceil(tables.arriving / tables.served) if tables.late > 0 else np.zeros(len(fewest))
-    tables.most[~fills] = np.minimum(tables.most, np.maximum(fewest, in_time))[~fills]
-    return tables
+    fills = arrays.filling * sizes.needs.sum(axis=1) > 0
+    in_time = np.ceil(arrays.arriving / arrays.served) if arrays.late > 0 else np.zeros(len(fewest))
+    arrays.max_counts[~fills] = np.minimum(arrays.max_counts, np.maximum(fewest, in_time))[~fills]
+    return arrays

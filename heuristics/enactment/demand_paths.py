@@ -72,7 +72,7 @@ QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class LoadPaths:
     """What the load may do in the coming rounds.
 
     Attributes
@@ -105,8 +105,8 @@ class PathSettings:
     return_time: float = 1200.0
 
 
-def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -> Paths:
-    """Paths from now on: as after earlier moments, by likeness to now; as after any moment; and back to the peak.
+def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -> LoadPaths:
+    """LoadPaths from now on: as after earlier moments, by likeness to now; as after any moment; and back to the peak.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
     levels = np.maximum(now + loads[np.minimum(reached, seen - 1)] - loads[starts][:, None], 0.0)
     weights = np.exp(-0.5 * distance**2) + settings.doubt / 2 / len(starts)
     known = np.minimum(seen - 1 - starts, rounds)
-    return Paths(np.vstack([own.levels, levels]), np.concatenate([own.weights, weights]), np.concatenate([own.known, known]))
+    return LoadPaths(np.vstack([own.levels, levels]), np.concatenate([own.weights, weights]), np.concatenate([own.known, known]))
 
 
 def _distances(loads: Floats, recall: float) -> Floats:
@@ -158,8 +158,8 @@ def _distances(loads: Floats, recall: float) -> Floats:
     return np.sqrt(total / weight)
 
 
-def _unlearned(now: float, peak: float, rounds: int, interval: float, settings: PathSettings) -> Paths:
+def _unlearned(now: float, peak: float, rounds: int, interval: float, settings: PathSettings) -> LoadPaths:
     """Load that stays as it is until it returns to the peak, after a time that is exponentially distributed."""
     jumps = np.maximum(1, np.ceil(-np.log(1.0 - QUANTILES) * settings.return_time / interval))
     levels = np.where(np.arange(rounds + 1)[None, :] >= jumps[:, None], peak, now)
-    return Paths(levels, np.full(len(jumps), settings.doubt / 2 / len(jumps)), np.full(len(jumps), rounds))
+    return LoadPaths(levels, np.full(len(jumps), settings.doubt / 2 / len(jumps)), np.full(len(jumps), rounds))

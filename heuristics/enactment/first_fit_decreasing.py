@@ -11,7 +11,7 @@ from edrp.enactment.sizes import UNNEEDED
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.host_selection import spread
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, Terms, fill, lease_more
+from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, SnapshotTerms, fill, lease_more
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class FirstFitDecreasing(SnapshotRule):
     def packed(self, problem: EnactmentProblem, parameters: FirstFitDecreasingParameters) -> Packing | str:
         """Pack the fewest instances, then what pays."""
         sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
-        terms = Terms(problem, sizes)
-        packing = fewest_packed(sizes, terms.fewest)
+        terms = SnapshotTerms(problem, sizes)
+        packing = fewest_packed(sizes, terms.min_counts)
         if isinstance(packing, Packing) and parameters.extra:
             fill(packing, terms)
             lease_more(packing, terms)
@@ -65,7 +65,7 @@ class FirstFitDecreasing(SnapshotRule):
 def fewest_packed(sizes: PricedSizes, fewest: Ints) -> Packing | str:
     """The fewest instances, shape (operators,), by first fit in up to three attempts; or which find no room in the second."""
     decreasing = sizes.decreasing()
-    places = (sizes.room.T * np.minimum(sizes.most, UNNEEDED)).sum(axis=1) / fewest
+    places = (sizes.room.T * np.minimum(sizes.max_hosts, UNNEEDED)).sum(axis=1) / fewest
     for order in (decreasing, sorted(decreasing, key=places.__getitem__)):
         packing = Packing(sizes)
         missing = {index: packing.first_fit(index, int(fewest[index])) for index in order}

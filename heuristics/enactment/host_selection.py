@@ -89,7 +89,7 @@ def usable(tentative: TentativeState, *, starting: bool) -> tuple[str, ...]:
     return tuple(host for host in tentative.hosts if starting or (host in hosts and hosts[host].ready))
 
 
-MOST_SPREAD = 10_000
+MAX_SPREAD_HOSTS = 10_000
 """Hosts over which instances are spread at once."""
 
 
@@ -98,10 +98,10 @@ def spread(sizes: PricedSizes, fewest: Ints) -> Packing | None:
 
     Balance where hosts are few: for limits so tight that first fit leaves some operator without a place.
     """
-    if int(sizes.most.max()) > MOST_SPREAD:
+    if int(sizes.max_hosts.max()) > MAX_SPREAD_HOSTS:
         return None
     packing = Packing(sizes)
-    for kind, number in enumerate(sizes.most.tolist()):
+    for kind, number in enumerate(sizes.max_hosts.tolist()):
         packing.lease(kind, number)
     for operator in sizes.decreasing():
         if place(packing, operator, int(fewest[operator]), lease=False, cached_factor=1.0):

@@ -9,7 +9,7 @@ from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
 from edrp.heuristics.enactment.host_selection import place
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, Terms, lease_more
+from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, SnapshotTerms, lease_more
 
 
 class HostSelection(SnapshotRule):
@@ -45,29 +45,29 @@ class HostSelection(SnapshotRule):
     def packed(self, problem: EnactmentProblem, parameters: object) -> Packing | str:
         """Mend, add, give up."""
         sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
-        terms = Terms(problem, sizes)
+        terms = SnapshotTerms(problem, sizes)
         packing = Packing(sizes, problem.current)
         mend(packing, terms)
         for index in sizes.decreasing():
-            missing = place(packing, index, int(terms.fewest[index] - packing.totals[index]), lease=True)
+            missing = place(packing, index, int(terms.min_counts[index] - packing.totals[index]), lease=True)
             if missing:
-                anew = fewest_packed(sizes, terms.fewest)
+                anew = fewest_packed(sizes, terms.min_counts)
                 if isinstance(anew, str):
                     return anew
                 packing = anew
                 break
         if terms.lateness:
-            for index, number in enumerate(np.minimum(terms.waiting(packing.totals), terms.most - packing.totals).tolist()):
+            for index, number in enumerate(np.minimum(terms.waiting(packing.totals), terms.max_counts - packing.totals).tolist()):
                 place(packing, index, number, lease=False)
             lease_more(packing, terms)
         return cleared(packing, terms)
 
 
-def mend(packing: Packing, terms: Terms) -> None:
+def mend(packing: Packing, terms: SnapshotTerms) -> None:
     """Take away what breaks a limit: hosts beyond the limit of their type, instances that may not be there or find no room."""
     sizes = packing.sizes
     for kind in range(len(sizes.types)):
-        while packing.leased[kind] > sizes.most[kind]:
+        while packing.leased[kind] > sizes.max_hosts[kind]:
             hosts = np.flatnonzero(packing.type == kind)
             packing.drop(int(hosts[np.argmin(packing.counts[hosts].sum(axis=1))]))
     packing.counts[sizes.room[packing.type] == 0] = 0
@@ -75,17 +75,17 @@ def mend(packing: Packing, terms: Terms) -> None:
         while (short := packing.free[host] < -packing.slack[host]).any():
             here = np.where((sizes.needs[:, short] > 0).any(axis=1), packing.counts[host], 0)
             packing.counts[host, int(np.argmax(here))] -= 1
-    for operator, number in enumerate((packing.totals - terms.most).tolist()):
+    for operator, number in enumerate((packing.totals - terms.max_counts).tolist()):
         for _ in range(number):
             hosts = np.flatnonzero(packing.counts[:, operator])
             packing.counts[hosts[np.argmin(packing.counts[hosts].sum(axis=1))], operator] -= 1
 
 
-def cleared(packing: Packing, terms: Terms) -> Packing:
+def cleared(packing: Packing, terms: SnapshotTerms) -> Packing:
     """The packing without the hosts that it can do without, where the objective falls by that (Fig. 5)."""
-    wanted = np.maximum(terms.fewest, np.minimum(terms.waiting(np.zeros_like(terms.fewest)), terms.most))
+    wanted = np.maximum(terms.min_counts, np.minimum(terms.waiting(np.zeros_like(terms.min_counts)), terms.max_counts))
     if not terms.lateness:
-        wanted = terms.fewest
+        wanted = terms.min_counts
     for name in [packing.hosts[index].name for index in np.argsort(packing.counts.sum(axis=1), kind="stable")]:
         host = [host.name for host in packing.hosts].index(name)
         plan = _without(packing, host, wanted)
@@ -107,5 +107,5 @@ def _without(packing: Packing, host: int, wanted: Ints) -> Packing | None:
     return plan
 
 
-def _value(packing: Packing, terms: Terms) -> float:
+def _value(packing: Packing, terms: SnapshotTerms) -> float:
     return terms.value(packing.totals, packing.capacity.sum(axis=0), packing.leased)

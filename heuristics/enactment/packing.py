@@ -21,12 +21,12 @@ class PricedSizes(Sizes):
     ----------
     price : shape (types,)
         By which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
-    most : shape (types,)
-        Hosts, a whole number even where there is no limit.
+    max_hosts : shape (types,)
+        Hosts that can be leased, a whole number even where there is no limit.
     """
 
     price: Floats
-    most: Ints
+    max_hosts: Ints
 
     @classmethod
     def priced(
@@ -35,9 +35,11 @@ class PricedSizes(Sizes):
         """From documents."""
         sizes = Sizes.of(operators, types)
         price = np.array([host_type.price / (host_type.billing_time if per_second else 1.0) for host_type in sizes.types])
-        most = np.array([np.iinfo(np.int64).max if host_type.limit is None else host_type.limit for host_type in sizes.types])
+        max_hosts = np.array(
+            [np.iinfo(np.int64).max if host_type.limit is None else host_type.limit for host_type in sizes.types]
+        )
         shared = (sizes.operators, sizes.types, sizes.resources, sizes.needs, sizes.capacity, sizes.limit, sizes.room)
-        return cls(*shared, price, most)
+        return cls(*shared, price, max_hosts)
 
     def cheapest(self, operator: int, leased: Ints) -> int | None:
         """The host type with the least price per instance that an empty host could run of this operator.
@@ -51,7 +53,7 @@ class PricedSizes(Sizes):
         leased : shape (types,)
             Hosts of each type that there are; None is returned where no further one helps.
         """
-        able = np.flatnonzero((self.room[:, operator] > 0) & (leased < self.most))
+        able = np.flatnonzero((self.room[:, operator] > 0) & (leased < self.max_hosts))
         if not able.size:
             return None
         used = self.needs[operator] > 0
@@ -154,7 +156,7 @@ class Packing:
         missing = number - int(shares.sum())
         while missing and (kind := self.sizes.cheapest(operator, self.leased)) is not None:
             room = int(self.sizes.room[kind, operator])
-            hosts = min(int(self.sizes.most[kind] - self.leased[kind]), max(1, missing // room))
+            hosts = min(int(self.sizes.max_hosts[kind] - self.leased[kind]), max(1, missing // room))
             self.lease(kind, hosts)
             shares = filled(np.full(hosts, room), missing)
             self.counts[-hosts:, operator] += shares

@@ -10,13 +10,13 @@ import numpy as np
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import HostType, fits
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
-from edrp.heuristics.enactment.demand_paths import DemandHistory, Paths, PathSettings, paths
+from edrp.heuristics.enactment.demand_paths import DemandHistory, LoadPaths, PathSettings, paths
 from edrp.heuristics.enactment.predictive_filling import fill, supported, vacated
 from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
 from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
 from edrp.heuristics.enactment.predictive_targets import TAIL, targets
 
-FEWEST_ROUNDS = 10
+MIN_ROUNDS = 10
 """Rounds that are looked ahead where a billing time unit is shorter."""
 
 SOON = 3
@@ -171,9 +171,9 @@ class PredictivePolicy:
     def _rounds(self, seen: Outlook, interval: float) -> int:
         """Rounds to look ahead: a billing time unit (BTU), within limits."""
         unit = round(seen.host_type.billing_time / interval)
-        return int(np.clip(unit, FEWEST_ROUNDS, max(FEWEST_ROUNDS, self._parameters.look_ahead / interval)))
+        return int(np.clip(unit, MIN_ROUNDS, max(MIN_ROUNDS, self._parameters.look_ahead / interval)))
 
-    def _with_hosts(self, tentative: TentativeState, seen: Outlook, found: Paths) -> TentativeState:
+    def _with_hosts(self, tentative: TentativeState, seen: Outlook, found: LoadPaths) -> TentativeState:
         """Lease hosts, or give back those whose paid time ends before the next round."""
         p, state = self._parameters, tentative.state
         left = {name: tentative.paid_until(name) - state.time for name in tentative.hosts}
@@ -188,7 +188,7 @@ class PredictivePolicy:
             tentative.lease(seen.host_type.name)
         return tentative
 
-    def _number(self, tentative: TentativeState, seen: Outlook, found: Paths, held: list[str], fewest: int) -> int:
+    def _number(self, tentative: TentativeState, seen: Outlook, found: LoadPaths, held: list[str], fewest: int) -> int:
         """How many hosts to have: the first of those held, and new ones after them."""
         p, interval = self._parameters, tentative.state.interval
         kind = seen.host_type
@@ -214,7 +214,7 @@ class PredictivePolicy:
         money += p.margin * np.maximum(saved[len(held)] - saved, 0.0)
         return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(held)
 
-    def _fill(self, tentative: TentativeState, seen: Outlook, found: Paths, hosts: list[str], within: list[str]) -> None:
+    def _fill(self, tentative: TentativeState, seen: Outlook, found: LoadPaths, hosts: list[str], within: list[str]) -> None:
         """Place instances on some hosts so that those within which they are counted have what the load may need."""
         multiples = np.maximum(found.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
         multiples = np.append(multiples, TAIL)

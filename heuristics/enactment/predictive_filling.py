@@ -10,13 +10,13 @@ from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.tentative_state import TentativeState
-from edrp.heuristics.enactment.predictive_targets import Flow
+from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 
-MOST_COVERAGE = 2.0
+MAX_COVERAGE = 2.0
 """Instances per instance wanted at which an operator gets no more: not even a surge would need them."""
 
 
-def supported(flow: Flow, busy: Floats, room: Floats, largest: float) -> Floats:
+def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) -> Floats:
     """Largest multiple of the load that hosts bear, were instances used to the full.
 
     With n instances an operator of which `busy` are occupied bears n / busy times the load, and from there on needs its next
@@ -41,13 +41,13 @@ def supported(flow: Flow, busy: Floats, room: Floats, largest: float) -> Floats:
     --------
     >>> none = np.zeros(2)
     >>> quarter, one, nine = np.full((2, 1), 0.25), np.ones(2), np.full(2, 9.0)
-    >>> flow = Flow(none, np.zeros((2, 2)), none, one, np.arange(2), quarter, one, nine, 1.0)
+    >>> flow = OperatorFlow(none, np.zeros((2, 2)), none, one, np.arange(2), quarter, one, nine, 1.0)
     >>> supported(flow, np.array([2.0, 1.0]), np.array([[0.0], [0.5], [0.75], [1.5]]), 2.0).tolist()
     [0.0, 0.5, 1.0, 2.0]
     """
-    most = np.minimum(flow.most, np.maximum(np.ceil(largest * busy), flow.least))
+    most = np.minimum(flow.max_instances, np.maximum(np.ceil(largest * busy), flow.min_instances))
     multiples = np.concatenate([np.arange(count) / max(occupied, 1e-9) for count, occupied in zip(most, busy, strict=True)])
-    multiples[np.concatenate([np.arange(count) < minimum for count, minimum in zip(most, flow.least, strict=True)])] = 0.0
+    multiples[np.concatenate([np.arange(count) < minimum for count, minimum in zip(most, flow.min_instances, strict=True)])] = 0.0
     order = np.argsort(multiples, kind="stable")
     bought = np.repeat(np.arange(len(busy)), most.astype(int))[order]
     taken = flow.need[bought].cumsum(axis=0)
@@ -74,7 +74,7 @@ def fill(tentative: TentativeState, wanted: Mapping[str, float], hosts: list[str
     growing = set(wanted)
     while growing:
         name = min(sorted(growing), key=lambda operator: coverage(tentative, wanted, operator))
-        if coverage(tentative, wanted, name) >= MOST_COVERAGE or not tentative.may_grow(name):
+        if coverage(tentative, wanted, name) >= MAX_COVERAGE or not tentative.may_grow(name):
             growing.discard(name)
             continue
         host = tightest(tentative, name, hosts)

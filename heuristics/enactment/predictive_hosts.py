@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
-from edrp.heuristics.enactment.demand_paths import Paths
+from edrp.heuristics.enactment.demand_paths import LoadPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Costs:
     utilisation: float
 
 
-def expected_costs(paths: Paths, support: Floats, prices: Floats, serving: int, backlog: float, costs: Costs) -> Floats:
+def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: int, backlog: float, costs: Costs) -> Floats:
     """Money that it is expected to cost to hold the first so many hosts, over the rounds that are looked ahead.
 
     On a path, a host that is not held now is leased at the end of the first round that needs it, paid from then on, and serves
@@ -64,22 +65,29 @@ def expected_costs(paths: Paths, support: Floats, prices: Floats, serving: int, 
     A load of one host that doubles after three of ten rounds. To hold the second host costs 1. To wait for the need costs six
     tenths of that, and late items until the host serves and what has waited is done.
 
-    >>> path = Paths(np.array([[1.0] * 4 + [2.0] * 7]), np.ones(1), np.array([10]))
+    >>> path = LoadPaths(np.array([[1.0] * 4 + [2.0] * 7]), np.ones(1), np.array([10]))
     >>> costs = Costs(rounds=10, lag=2, late=0.5, overload_share=1.0, surprise_share=1.0, utilisation=0.95)
     >>> expected_costs(path, np.array([0.0, 1.1, 2.2]), np.full(2, 0.1), 2, 0.0, costs).round(2).tolist()[1:]
     [8.67, 2.0]
     """
     money = np.zeros(len(support))
     row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])
-    _expect(paths.levels, paths.weights / paths.weights.sum(), paths.known, support, prices, serving, backlog, row, money)
+    arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known)
+    _expect(arrays, support, prices, serving, backlog, row, money)
     return money
+
+
+class _Paths(NamedTuple):
+    """`LoadPaths` as the kernel takes them."""
+
+    levels: Floats
+    weights: Floats
+    known: Ints
 
 
 @kernel
 def _expect(
-    levels: Floats,
-    weights: Floats,
-    known: Ints,
+    paths: _Paths,
     support: Floats,
     prices: Floats,
     served_by: int,
@@ -87,6 +95,7 @@ def _expect(
     costs: Floats,
     money: Floats,
 ) -> None:
+    levels, weights, known = paths
     lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
     most = len(support) - 1
     last = min(levels.shape[1] - 1, int(costs[0]))

@@ -12,7 +12,7 @@ from edrp.enactment.containers import HostType, fits
 from edrp.enactment.state import EnactmentState
 from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.demand_paths import DemandHistory
-from edrp.heuristics.enactment.predictive_targets import Flow
+from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 
 STANDING = 2.0
 """Queued work, in seconds of an operator's busy instances, from which on a queue is one that has to be drained."""
@@ -43,7 +43,7 @@ class Outlook:
     """
 
     host_type: HostType
-    flow: Flow
+    flow: OperatorFlow
     busy: Floats
     loads: Floats
     load: float
@@ -76,15 +76,15 @@ def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, uti
     tight = need[:, np.argmax(busy @ need)] if need.shape[1] else np.zeros(len(busy))
     queues = np.array([monitored.queue for monitored in state.operators.values()], dtype=np.float64)
     queues[queues * occupied <= STANDING * np.maximum(busy, 1.0)] = 0.0
-    flow = Flow(
+    flow = OperatorFlow(
         outside=np.maximum(rates - rates @ history.step, 0.0),
         step=history.step,
         draining=queues / drain_time,
         occupied=np.maximum(occupied, 1e-9),
         order=history.order,
         need=need,
-        least=np.array([float(operator.min_instances) for operator in operators]),
-        most=np.array([float(operator.max_instances or np.inf) for operator in operators]),
+        min_instances=np.array([float(operator.min_instances) for operator in operators]),
+        max_instances=np.array([float(operator.max_instances or np.inf) for operator in operators]),
         utilisation=utilisation,
     )
     return Outlook(

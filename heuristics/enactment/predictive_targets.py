@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +17,33 @@ LADDER = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
 """Quantiles of the multiples that are expected, which targets are made for."""
 
 
-Load = tuple[Floats, Ints, Ints, Floats, Floats, Floats, Ints, Floats, Floats, float]
-"""Of kernels: outside, streams by source (begin of each, targets, items per item), draining, occupied, order, least, most,
-utilisation."""
+class FlowArrays(NamedTuple):
+    """An `OperatorFlow` as the kernels take it.
+
+    Attributes
+    ----------
+    outside, draining, occupied, order, min_instances, max_instances, utilisation
+        As in `OperatorFlow`.
+    first, target, factor
+        Streams by source: where those of each operator begin, (operators + 1,); the operator that each leads to, and the items
+        that this gets for every item of the source, (streams,).
+    """
+
+    outside: Floats
+    first: Ints
+    target: Ints
+    factor: Floats
+    draining: Floats
+    occupied: Floats
+    order: Ints
+    min_instances: Floats
+    max_instances: Floats
+    utilisation: float
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
-    """What comes to the operators, and what an instance of each takes.
+class OperatorFlow:
+    """Items that come to the operators, and resources and time that an instance of each takes.
 
     Attributes
     ----------
@@ -33,7 +53,7 @@ class Flow:
     occupied : (operators,) seconds per item, above 0.
     order : (operators,) topological.
     need : (operators, resources) share of a host that an instance takes.
-    least, most : (operators,) instances that there must and may be.
+    min_instances, max_instances : (operators,) instances that there must and may be.
     utilisation : share of its time for which an instance may be occupied.
     """
 
@@ -43,12 +63,12 @@ class Flow:
     occupied: Floats
     order: Ints
     need: Floats
-    least: Floats
-    most: Floats
+    min_instances: Floats
+    max_instances: Floats
     utilisation: float
 
 
-def targets(flow: Flow, room: Floats, multiples: Floats, weights: Floats) -> Floats:
+def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats) -> Floats:
     """Instances of each operator with which the fewest items are expected to be late.
 
     Where the hosts do not bear a multiple of the load, some operators are given up: those that free the most room for every item
@@ -73,10 +93,10 @@ def targets(flow: Flow, room: Floats, multiples: Floats, weights: Floats) -> Flo
     Reading takes 4 instances and writing what was read takes 2; looking takes 2. On room for 6, reading is given up: half of what
     it would send on needs only 1 instance to be written, and looking is not late.
 
-    >>> flow = Flow(
+    >>> flow = OperatorFlow(
     ...     outside=np.array([4.0, 0.0, 8.0]), step=np.array([[0.0, 1, 0], [0, 0, 0], [0, 0, 0]]), draining=np.zeros(3),
     ...     occupied=np.array([1.0, 0.5, 0.25]), order=np.array([0, 2, 1]), need=np.full((3, 1), 0.1),
-    ...     least=np.ones(3), most=np.full(3, np.inf), utilisation=1.0)
+    ...     min_instances=np.ones(3), max_instances=np.full(3, np.inf), utilisation=1.0)
     >>> targets(flow, np.array([0.8]), np.ones(1), np.ones(1)).tolist()
     [4.0, 2.0, 2.0]
     >>> targets(flow, np.array([0.55]), np.ones(1), np.ones(1)).tolist()
@@ -86,27 +106,29 @@ def targets(flow: Flow, room: Floats, multiples: Floats, weights: Floats) -> Flo
     beyond = np.concatenate([np.cumsum((weights * multiples)[order][::-1])[::-1], [0.0]])
     likely = multiples[order][np.minimum((LADDER * len(multiples)).astype(int), len(multiples) - 1)]
     ladder = np.unique(np.concatenate([[1.0], likely, TAIL]).round(3))
-    load = (flow.outside, *_edges(flow.step), flow.draining, flow.occupied, flow.order, flow.least, flow.most, flow.utilisation)
+    streams = _streams_by_source(flow.step)
+    limits = (flow.min_instances, flow.max_instances, flow.utilisation)
+    load = FlowArrays(flow.outside, *streams, flow.draining, flow.occupied, flow.order, *limits)
     best: Floats = _targets(load, flow.need, room, ladder, multiples[order], beyond)
     return best
 
 
-def _edges(step: Floats) -> tuple[Ints, Ints, Floats]:
+def _streams_by_source(step: Floats) -> tuple[Ints, Ints, Floats]:
     """Streams by source: where those of each begin, the targets, and the items for every item."""
     source, target = np.nonzero(step)
     return np.searchsorted(source, np.arange(len(step) + 1)), target, step[source, target]
 
 
 @kernel
-def _targets(load: Load, need: Floats, room: Floats, ladder: Floats, levels: Floats, beyond: Floats) -> Floats:
-    occupied, least, utilisation = load[5], load[7], load[9]
+def _targets(load: FlowArrays, need: Floats, room: Floats, ladder: Floats, levels: Floats, beyond: Floats) -> Floats:
+    occupied, min_instances, utilisation = load.occupied, load.min_instances, load.utilisation
     operators = len(occupied)
-    best = least.copy()
+    best = min_instances.copy()
     best_now, best_cost = np.inf, np.inf
     counts, rates, held = np.empty(operators), np.empty(operators), np.empty(operators)
     lost = np.empty(operators, np.int64)
     nobody = np.zeros(operators, np.bool_)
-    _size(load, 1.0, nobody, least, counts, rates)
+    _size(load, 1.0, nobody, min_instances, counts, rates)
     total = rates.sum()
     for multiple in ladder:
         number = _give_up(load, need, room, multiple, rates, lost, held, counts)
@@ -127,17 +149,17 @@ def _targets(load: Load, need: Floats, room: Floats, ladder: Floats, levels: Flo
 
 @kernel
 def _give_up(
-    load: Load, need: Floats, room: Floats, multiple: float, rates: Floats, lost: Ints, held: Floats, counts: Floats
+    load: FlowArrays, need: Floats, room: Floats, multiple: float, rates: Floats, lost: Ints, held: Floats, counts: Floats
 ) -> int:
     """Choose operators to give up until the others bear a multiple of the load: how many they are, -1 where nothing helps.
 
     They go to `lost`; what they hold once the others have what they need, to `held`; all instances, to `counts`.
     """
-    occupied, least, most, utilisation = load[5], load[7], load[8], load[9]
+    occupied, max_instances, utilisation = load.occupied, load.max_instances, load.utilisation
     operators = len(occupied)
     given_up = np.zeros(operators, np.bool_)
     inflow = np.empty(operators)
-    held[:] = least
+    held[:] = load.min_instances
     number = 0
     _size(load, multiple, given_up, held, counts, inflow)
     over = _excess(counts, need, room)
@@ -160,7 +182,7 @@ def _give_up(
         _size(load, multiple, given_up, held, counts, inflow)
         over = _excess(counts, need, room)
     for x in lost[:number][::-1]:
-        while held[x] < most[x] and held[x] * utilisation < multiple * rates[x] * occupied[x]:
+        while held[x] < max_instances[x] and held[x] * utilisation < multiple * rates[x] * occupied[x]:
             held[x] += 1.0
             _size(load, multiple, given_up, held, counts, inflow)
             if _excess(counts, need, room) > 1e-9:
@@ -171,9 +193,9 @@ def _give_up(
 
 
 @kernel
-def _size(load: Load, multiple: float, given_up: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
+def _size(load: FlowArrays, multiple: float, given_up: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
     """Instances for a multiple of the load, where those given up have what they hold and send on no more than that serves."""
-    outside, first, target, factor, draining, occupied, order, least, most, utilisation = load
+    outside, first, target, factor, draining, occupied, order, min_instances, max_instances, utilisation = load
     for x in range(len(outside)):
         inflow[x] = outside[x] * multiple
     for x in order:
@@ -182,7 +204,7 @@ def _size(load: Load, multiple: float, given_up: Bools, held: Floats, counts: Fl
             counts[x] = held[x]
             sent = min(sent, held[x] / occupied[x])
         else:
-            counts[x] = min(most[x], max(least[x], np.ceil(sent * occupied[x] / utilisation - 1e-9)))
+            counts[x] = min(max_instances[x], max(min_instances[x], np.ceil(sent * occupied[x] / utilisation - 1e-9)))
         for edge in range(first[x], first[x + 1]):
             inflow[target[edge]] += sent * factor[edge]
 

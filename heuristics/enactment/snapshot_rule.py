@@ -16,7 +16,7 @@ from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.notes import listed
 
 
-class Terms:
+class SnapshotTerms:
     """Eq. 1 over numbers of instances and hosts instead of documents.
 
     Attributes
@@ -27,8 +27,8 @@ class Terms:
         Weights of free shares and of an item that is left unserved.
     arriving, served : shape (operators,)
         Items that want to be served within the horizon, and those that an instance serves.
-    fewest, most : shape (operators,)
-        Instances.
+    min_counts, max_counts : shape (operators,)
+        Fewest and most instances.
     """
 
     def __init__(self, problem: EnactmentProblem, sizes: PricedSizes) -> None:
@@ -38,8 +38,8 @@ class Terms:
         self.lateness = weights.violations * problem.penalty
         self.arriving = np.array([problem.expected_violations(operator.name, 0) for operator in sizes.operators])
         self.served = np.array([problem.horizon / operator.occupied for operator in sizes.operators])
-        self.fewest = np.array([problem.minimum_instances[operator.name] for operator in sizes.operators])
-        self.most = np.array(
+        self.min_counts = np.array([problem.minimum_instances[operator.name] for operator in sizes.operators])
+        self.max_counts = np.array(
             [UNNEEDED**2 if operator.max_instances is None else operator.max_instances for operator in sizes.operators]
         )
         self._need = sizes.needs
@@ -55,7 +55,7 @@ class Terms:
         return float(self.host_cost @ leased + self.free * (1 - shares).sum() + self.lateness * late)
 
 
-def fill(packing: Packing, terms: Terms) -> None:
+def fill(packing: Packing, terms: SnapshotTerms) -> None:
     """Give the room on hosts that are leased anyway to operators that would leave items unserved, then to any that fill it.
 
     Eq. 1 counts free resources as a loss: with a weight on them, room is worth filling even where nobody waits.
@@ -67,7 +67,7 @@ def fill(packing: Packing, terms: Terms) -> None:
         totals += more
 
 
-def lease_more(packing: Packing, terms: Terms) -> None:
+def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
     """Lease and fill further hosts for items that would be left unserved while the objective falls, many alike at a time.
 
     Where nobody waits no host is leased, although with hosts for nothing ever better mixtures of operators could be had.
@@ -77,12 +77,12 @@ def lease_more(packing: Packing, terms: Terms) -> None:
         totals, capacity, leased = packing.totals, packing.capacity.sum(axis=0), packing.leased
         value = terms.value(totals, capacity, leased)
         best, lowest = None, value
-        for kind in np.flatnonzero(leased < sizes.most).tolist():
+        for kind in np.flatnonzero(leased < sizes.max_hosts).tolist():
             more = _filling(sizes, terms, sizes.capacity[kind], kind, totals)
             if not more[terms.waiting(totals) > 0].any():
                 continue
             one = np.arange(len(leased)) == kind
-            for times in sorted({1, _alike(more, totals, terms, int(sizes.most[kind] - leased[kind]))}):
+            for times in sorted({1, _alike(more, totals, terms, int(sizes.max_hosts[kind] - leased[kind]))}):
                 after = terms.value(totals + times * more, capacity + times * sizes.capacity[kind], leased + times * one)
                 if after < lowest:
                     best, lowest = (kind, more, times), after
@@ -93,21 +93,21 @@ def lease_more(packing: Packing, terms: Terms) -> None:
         packing.counts[-times:] = more
 
 
-def _alike(more: Ints, totals: Ints, terms: Terms, limit: int) -> int:
+def _alike(more: Ints, totals: Ints, terms: SnapshotTerms, limit: int) -> int:
     """How many hosts can be filled with these instances: half of those for which items wait, within all limits."""
     waiting = terms.waiting(totals)
     late, added = (more > 0) & (waiting > 0), more > 0
-    allowed = ((terms.most - totals)[added] // more[added]).min(initial=limit)
+    allowed = ((terms.max_counts - totals)[added] // more[added]).min(initial=limit)
     return max(1, int((waiting[late] // more[late]).min(initial=allowed)) // 2)
 
 
-def _filling(sizes: PricedSizes, terms: Terms, free: Floats, kind: int, totals: Ints) -> Ints:
+def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, totals: Ints) -> Ints:
     """Instances to be added on one host of a type, shape (operators,)."""
     left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
     share = np.divide(sizes.needs, capacity, out=np.zeros_like(sizes.needs), where=capacity > 0)
 
     def put(operator: int, number: int) -> None:
-        allowed = min(number, int(terms.most[operator] - totals[operator] - more[operator]))
+        allowed = min(number, int(terms.max_counts[operator] - totals[operator] - more[operator]))
         if allowed > 0 and sizes.room[kind, operator]:
             count = min(allowed, int(fitting(left[None], capacity[None], sizes.needs[operator])[0]))
             more[operator] += count

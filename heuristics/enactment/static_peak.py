@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host
 from edrp.heuristics.enactment.packing import Packing
-from edrp.heuristics.enactment.upscaling import lease_type, sizes_of
+from edrp.heuristics.enactment.upscaling import lease_type, priced_sizes
 from edrp.placement.application import Stream
 
 ROUNDING = 1e-9
@@ -87,7 +87,7 @@ class StaticPeakPolicy:
         running = [
             Host(name=name, type=tentative.type(name).name, instances=state.hosts[name].instances) for name in tentative.hosts
         ]
-        packing = Packing(sizes_of(tentative), running)
+        packing = Packing(priced_sizes(tentative), running)
         wanted = self._wanted(state)
         for index in packing.sizes.decreasing():
             packing.first_fit(index, max(0, wanted[index] - int(packing.totals[index])))

@@ -122,7 +122,7 @@ def _losses(tentative: TentativeState, operator: str, host: str, utilities: Util
     return found
 
 
-def sizes_of(tentative: TentativeState) -> PricedSizes:
+def priced_sizes(tentative: TentativeState) -> PricedSizes:
     """Operators and host types as arrays; prices are per second, as billing time units (BTU) may differ."""
     state = tentative.state
     return PricedSizes.priced(
@@ -132,7 +132,7 @@ def sizes_of(tentative: TentativeState) -> PricedSizes:
 
 def lease_cheapest(tentative: TentativeState, operator: str) -> str | None:
     """Lease a host of the type with the lowest price per second and instance of the operator; None: no more may be leased."""
-    sizes = sizes_of(tentative)
+    sizes = priced_sizes(tentative)
     chosen = sizes.cheapest(list(tentative.state.operators).index(operator), _leased(tentative))
     return None if chosen is None else tentative.lease(sizes.types[chosen].name)
 

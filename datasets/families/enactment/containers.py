@@ -38,7 +38,7 @@ CORE_PRICE = 0.25
 """Of ten minutes: four cores cost 1, as in the factory."""
 
 PRICE_FACTORS = (0.8, 1.2)
-MOST_TYPES = 3
+MAX_TYPES = 3
 LIMITED_SHARE, LIMITS = 0.25, (1, 4)
 """How often only few hosts of a type can be leased, and how many then; of one type there are always more."""
 
@@ -52,7 +52,7 @@ def host_types(random: np.random.Generator, billing_time: float) -> tuple[HostTy
     >>> [each.name for each in host_types(np.random.default_rng(4), 600.0)]
     ['cores-16', 'cores-8', 'cores-4']
     """
-    sizes = sorted(random.choice(CORES, int(random.integers(1, MOST_TYPES + 1)), replace=False).tolist(), reverse=True)
+    sizes = sorted(random.choice(CORES, int(random.integers(1, MAX_TYPES + 1)), replace=False).tolist(), reverse=True)
     # The largest is there without a limit: what fits at all finds room.
     limited = [False, *(random.random(len(sizes) - 1) < LIMITED_SHARE).tolist()]
     return tuple(

@@ -29,7 +29,7 @@ LoadMaker = Callable[[int, np.random.Generator], list[float]]
 """Makes loads as multiples, five minutes each."""
 
 DEFAULT_OPERATORS, DEFAULT_PERIODS = 8, 8
-MOST_MACHINES = 8
+MAX_MACHINES = 8
 OPERATORS = (3, 10)
 """Of random applications whose size counts something else."""
 
@@ -66,7 +66,7 @@ def _families() -> list[Family]:
             summary="the paper's factory at random loads and queues",
             make=_factory_snapshot,
             size="machines at most",
-            default_size=MOST_MACHINES,
+            default_size=MAX_MACHINES,
         ),
         *(
             Family(

@@ -31,7 +31,7 @@ def solution(scenario):
     return edrp.solve(scenario, "threshold-policy", seed=3)
 
 
-def rows_of(file):
+def read_rows(file):
     with file.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
@@ -57,7 +57,7 @@ def test_everything_is_written_and_can_be_read_again(run, tmp_path):
     assert scenario == manufacturing_scenario("random-walk-1", seed=4, duration=1200.0)
     solution = edrp.load_solution(out / "run.json")
     assert scenario.evaluate(solution.run).metrics == solution.metrics
-    rows = rows_of(out / "timeline.csv")
+    rows = read_rows(out / "timeline.csv")
     assert [float(row["time"]) for row in rows] == list(np.arange(0, 1201, 15.0))
     assert (rows[0]["machines"], rows[0]["hosts"], rows[0]["instances"]) == ("4", str(first_hosts(solution.run)), "18")
     assert (out / "timeline.png").read_bytes().startswith(b"\x89PNG")

@@ -14,7 +14,7 @@ from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.compositions import area_bound, compositions
 from edrp.formulations.enactment.packing import pack, pack_by_swaps
 from edrp.formulations.enactment.snapshot import formulate_enactment
-from edrp.formulations.enactment.snapshot_arrays import enactment_tables
+from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
 from edrp.formulations.formulation import solve_formulation
 from edrp.validation.oracles.enactment.check_problems import EnactmentCheckProblems
 from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
@@ -156,13 +156,13 @@ def test_hosts_for_nothing_need_a_limit() -> None:
 
 
 def test_best_fit_packs_or_says_no() -> None:
-    tables = enactment_tables(two_sizes())
-    packed = pack(tables.sizes, [3, 2], [1, 1])
+    arrays = enactment_arrays(two_sizes())
+    packed = pack(arrays.sizes, [3, 2], [1, 1])
     assert packed is not None
     assert packed.sum(axis=0).tolist() == [3, 2]
-    assert (packed @ tables.sizes.needs <= 7).all()
-    assert pack(tables.sizes, [3, 2], [0, 0]) is None
-    assert (compositions(tables).bounds <= compositions(tables).objective + 1e-9).all()
+    assert (packed @ arrays.sizes.needs <= 7).all()
+    assert pack(arrays.sizes, [3, 2], [0, 0]) is None
+    assert (compositions(arrays).bounds <= compositions(arrays).objective + 1e-9).all()
 
 
 def test_swaps_pack_what_best_fit_cannot() -> None:
@@ -170,13 +170,13 @@ def test_swaps_pack_what_best_fit_cannot() -> None:
     sizes = [("four", 4), ("three", 3), ("two", 2)]
     operators = [{"name": name, "processing_duration": 1.0, "resources": {"cpu": cpu}} for name, cpu in sizes]
     host = {"name": "host", "resources": {"cpu": 6}, "price": 1.0, "billing_time": 600.0}
-    tables = enactment_tables(EnactmentProblem(application={"operators": operators}, host_types=[host]))
-    packed = pack_by_swaps(tables.sizes, np.array([1, 4, 1]), [0, 0, 0])
+    arrays = enactment_arrays(EnactmentProblem(application={"operators": operators}, host_types=[host]))
+    packed = pack_by_swaps(arrays.sizes, np.array([1, 4, 1]), [0, 0, 0])
     assert packed is not None
     assert packed.sum(axis=0).tolist() == [1, 4, 1]
-    assert (packed @ tables.sizes.needs == 6).all()
-    assert pack_by_swaps(tables.sizes, np.array([1, 4, 2]), [0, 0, 0]) is None
-    mixed = enactment_tables(
+    assert (packed @ arrays.sizes.needs == 6).all()
+    assert pack_by_swaps(arrays.sizes, np.array([1, 4, 2]), [0, 0, 0]) is None
+    mixed = enactment_arrays(
         two_sizes(
             host_types=[
                 {**host_type.model_dump(), "resources": {"cpu": 4 - i}} for i, host_type in enumerate(two_sizes().host_types)

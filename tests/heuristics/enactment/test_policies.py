@@ -52,7 +52,7 @@ def host(name: str, instances: dict[str, int], **fields: Any) -> HostState:
     return HostState(name, fields.pop("type", SMALL), instances=instances, **{"paid_until": 6000.0, **fields})
 
 
-def state_of(*hosts: HostState, time: float = 60.0, **operators: OperatorState) -> EnactmentState:
+def make_state(*hosts: HostState, time: float = 60.0, **operators: OperatorState) -> EnactmentState:
     """A state in which operators run as many instances as the hosts show."""
     counted = {
         name: replace(operator, running=sum(host.instances.get(name, 0) for host in hosts))
@@ -104,12 +104,12 @@ def test_an_instance_goes_where_its_image_is_then_where_it_balances_then_to_most
     balanced, empty = host("balanced", {"b": 2}), host("empty", {})
     memory = host("memory", {"fat": 1}, images=frozenset({"fat"}))
     names = ("balanced", "empty", "memory")
-    tentative = TentativeState(state_of(balanced, empty, memory, **work))
+    tentative = TentativeState(make_state(balanced, empty, memory, **work))
     assert best_host(tentative, "a", names) == "empty"  # as balanced as the other, with more CPU
     assert best_host(tentative, "a", ("memory", "balanced")) == "balanced"
-    tentative = TentativeState(state_of(balanced, empty, replace(memory, images=frozenset({"a"})), **work))
+    tentative = TentativeState(make_state(balanced, empty, replace(memory, images=frozenset({"a"})), **work))
     assert best_host(tentative, "a", ("balanced", "memory")) == "balanced"  # 0 stays below a hundredth of something
-    tentative = TentativeState(state_of(host("z", {}), host("y", {}), **work))
+    tentative = TentativeState(make_state(host("z", {}), host("y", {}), **work))
     assert best_host(tentative, "a", ("z", "y")) == "y"
     assert best_host(tentative, "a", ()) is None
 
@@ -117,7 +117,7 @@ def test_an_instance_goes_where_its_image_is_then_where_it_balances_then_to_most
 def test_an_image_outweighs_balance() -> None:
     work = {"a": OperatorState(operator("a")), "fat": OperatorState(operator("fat", 0, 2))}
     lean, image = host("lean", {"fat": 1}), host("image", {"fat": 3}, images=frozenset({"a"}))
-    tentative = TentativeState(state_of(lean, image, **work))
+    tentative = TentativeState(make_state(lean, image, **work))
     assert best_host(tentative, "a", ("lean", "image")) == "image"
     assert best_host(tentative, "a", ("lean", "image"), cached_factor=1.0) == "lean"
 
@@ -149,8 +149,8 @@ def test_utility_where_all_have_as_many_nothing_was_scaled_or_an_operator_must_k
 def test_a_late_operator_gets_an_instance_on_a_host_with_room_and_two_above_the_second_threshold() -> None:
     monitored = OperatorState(operator("a"), queue=100, durations=LATE)
     running = host("h", {"a": 1})
-    assert acts(BtuPolicy(BtuParameters()), state_of(running, a=monitored)) == ["place a on h"]
-    flooded = state_of(running, a=replace(monitored, queue=251))
+    assert acts(BtuPolicy(BtuParameters()), make_state(running, a=monitored)) == ["place a on h"]
+    flooded = make_state(running, a=replace(monitored, queue=251))
     assert acts(BtuPolicy(BtuParameters()), flooded) == ["place a on h"] * 2
     assert acts(BtuPolicy(BtuParameters(second_threshold=None)), flooded) == ["place a on h"]
     assert acts(BtuPolicy(BtuParameters(scaling_threshold=300)), flooded) == []
@@ -163,9 +163,9 @@ def test_other_operators_make_room_before_a_host_is_leased() -> None:
         "busy": OperatorState(operator("busy"), queue=9, durations=(2.0,)),
         "idle": OperatorState(operator("idle")),
     }
-    room = state_of(host("h", {"late": 1, "busy": 1, "idle": 2}), **work)
+    room = make_state(host("h", {"late": 1, "busy": 1, "idle": 2}), **work)
     assert acts(BtuPolicy(BtuParameters()), room) == ["remove idle from h", "place late on h"]
-    full = state_of(host("h", {"late": 1, "busy": 2, "idle": 1}), **work)
+    full = make_state(host("h", {"late": 1, "busy": 2, "idle": 1}), **work)
     assert acts(BtuPolicy(BtuParameters()), full) == ["lease host-2 of type small", "place late on host-2"]
 
 
@@ -177,9 +177,9 @@ def test_nothing_is_scaled_down_in_vain() -> None:
         "idle": OperatorState(operator("idle")),
     }
     first, other = host("first", {"big": 1, "idle": 2}), host("other", {"idle": 1, "busy": 3})
-    found = acts(BtuPolicy(BtuParameters()), state_of(other, first, **work))
+    found = acts(BtuPolicy(BtuParameters()), make_state(other, first, **work))
     assert found == ["remove idle from first", "remove idle from first", "place big on first"]
-    short = state_of(host("first", {"big": 1, "busy": 1, "idle": 1}), other, **work)
+    short = make_state(host("first", {"big": 1, "busy": 1, "idle": 1}), other, **work)
     assert acts(BtuPolicy(BtuParameters()), short) == ["lease host-3 of type small", "place big on host-3"]
 
 
@@ -187,20 +187,20 @@ def test_what_was_scaled_up_is_not_scaled_down_for_a_while() -> None:
     policy = BtuPolicy(BtuParameters(shared_cooldown=False))
     a, b = (OperatorState(operator(name)) for name in "ab")
     late_a, late_b = (replace(monitored, queue=100, durations=LATE) for monitored in (a, b))
-    assert acts(policy, state_of(host("h", {"a": 2, "b": 1}), time=60.0, a=late_a, b=b)) == ["place a on h"]
+    assert acts(policy, make_state(host("h", {"a": 2, "b": 1}), time=60.0, a=late_a, b=b)) == ["place a on h"]
     full = host("h", {"a": 3, "b": 1})
-    assert acts(policy, state_of(full, time=180.0, a=a, b=late_b))[0] == "lease host-2 of type small"
-    assert acts(policy, state_of(full, time=240.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
+    assert acts(policy, make_state(full, time=180.0, a=a, b=late_b))[0] == "lease host-2 of type small"
+    assert acts(policy, make_state(full, time=240.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
 
 
 def test_any_scale_up_delays_every_scale_down() -> None:
     policy = BtuPolicy(BtuParameters())
     a, b = (OperatorState(operator(name)) for name in "ab")
     late_b = replace(b, queue=100, durations=LATE)
-    assert acts(policy, state_of(host("h", {"a": 2, "b": 1}), time=60.0, a=a, b=late_b)) == ["place b on h"]
+    assert acts(policy, make_state(host("h", {"a": 2, "b": 1}), time=60.0, a=a, b=late_b)) == ["place b on h"]
     full = host("h", {"a": 2, "b": 2})
-    assert acts(policy, state_of(full, time=120.0, a=a, b=late_b))[0] == "lease host-2 of type small"
-    assert acts(policy, state_of(full, time=300.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
+    assert acts(policy, make_state(full, time=120.0, a=a, b=late_b))[0] == "lease host-2 of type small"
+    assert acts(policy, make_state(full, time=300.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
 
 
 def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_limit() -> None:
@@ -208,7 +208,7 @@ def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_li
     bulk = HostType(name="bulk", resources={"cpu": 8, "memory": 16}, price=12.0, billing_time=3600.0, limit=1)
     late = OperatorState(operator("a"), queue=300, durations=LATE)
     before = replace(
-        state_of(host("h", {"a": 4}), a=late), host_types={host_type.name: host_type for host_type in (cheap, SMALL, bulk)}
+        make_state(host("h", {"a": 4}), a=late), host_types={host_type.name: host_type for host_type in (cheap, SMALL, bulk)}
     )
     wide = replace(late, operator=operator("a", 3, 6))
     assert acts(BtuPolicy(BtuParameters()), before)[:1] == ["lease host-2 of type small"]  # 0.25 per instance, as much as bulk
@@ -224,14 +224,14 @@ def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_li
 def test_without_a_place_nothing_is_done() -> None:
     late = OperatorState(operator("a"), queue=300, durations=LATE)
     full = host("h", {"a": 4}, type=SMALL.replace(limit=1))
-    assert acts(BtuPolicy(BtuParameters()), state_of(full, a=late)) == []
+    assert acts(BtuPolicy(BtuParameters()), make_state(full, a=late)) == []
     capped = replace(late, operator=operator("a", max_instances=2))
-    assert acts(BtuPolicy(BtuParameters()), state_of(host("h", {"a": 1}), a=capped)) == ["place a on h"]
+    assert acts(BtuPolicy(BtuParameters()), make_state(host("h", {"a": 1}), a=capped)) == ["place a on h"]
 
 
 def test_hosts_that_start_take_instances_only_where_told_so() -> None:
     late = OperatorState(operator("a"), queue=300, durations=LATE)
-    starting = state_of(host("full", {"a": 4}), host("new", {}, ready=False), a=late)
+    starting = make_state(host("full", {"a": 4}), host("new", {}, ready=False), a=late)
     assert acts(BtuPolicy(BtuParameters(place_on_starting=True)), starting) == ["place a on new"] * 2
     assert acts(ThresholdPolicy(ThresholdParameters()), starting) == ["place a on new"] * 2
     waiting = acts(BtuPolicy(BtuParameters()), starting)
@@ -245,7 +245,7 @@ def ending(time: float, paid_until: float = 600.0, billing_time: float = 600.0, 
     """Host `b` with one idle instance, which ends at `paid_until`; `a` has room for it and is paid for longer."""
     kind = SMALL.replace(billing_time=billing_time)
     hosts = (host("a", {"idle": 2}, type=kind), host("b", {"idle": 1}, type=kind, paid_until=paid_until))
-    return state_of(*hosts, time=time, idle=OperatorState(operator("idle"), **fields))
+    return make_state(*hosts, time=time, idle=OperatorState(operator("idle"), **fields))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_at_most_a_fifth_of_an_operator_goes_with_a_host() -> None:
     roomy = HostType(name="roomy", resources={"cpu": 40, "memory": 80}, price=1.0, billing_time=600.0)
     work = {"idle": OperatorState(operator("idle")), "fat": OperatorState(operator("fat", 5, 10))}
     away, kept = host("away", {"idle": 4, "fat": 2}, type=roomy, paid_until=600.0), host("kept", {"idle": 8}, type=roomy)
-    found = acts(BtuPolicy(BtuParameters()), state_of(away, kept, time=540.0, **work))
+    found = acts(BtuPolicy(BtuParameters()), make_state(away, kept, time=540.0, **work))
     assert sorted(found[:3]) == ["remove fat from away", "remove idle from away", "remove idle from away"]
     assert found[3:] == ["migrate fat from away to kept", *["migrate idle from away to kept"] * 2, "release away"]
 
@@ -290,7 +290,7 @@ def test_a_host_that_cannot_be_emptied_is_kept_and_asked_once_per_unit() -> None
 
 def test_of_two_hosts_that_end_the_one_that_takes_the_others_instances_stays() -> None:
     needed = OperatorState(operator("a"), queue=9, durations=(2.0,))
-    both = state_of(host("x", {"a": 2}, paid_until=600.0), host("y", {"a": 1}, paid_until=600.0), time=540.0, a=needed)
+    both = make_state(host("x", {"a": 2}, paid_until=600.0), host("y", {"a": 1}, paid_until=600.0), time=540.0, a=needed)
     assert acts(BtuPolicy(BtuParameters()), both) == ["migrate a from y to x", "release y"]
 
 
@@ -298,7 +298,7 @@ def test_the_last_instance_stays_while_its_successor_is_on_its_way() -> None:
     """Counted with its successor there are two; neither may go, and the old one is not moved again."""
     moving = host("old", {"a": 1}, leaving={"a": 1}, paid_until=600.0, releasing=True)
     successor = host("new", {"a": 1}, paid_until=600.0)
-    state = state_of(moving, successor, time=540.0, a=OperatorState(operator("a")))
+    state = make_state(moving, successor, time=540.0, a=OperatorState(operator("a")))
     for name, (policy, parameters) in POLICIES.items():
         if name in ("btu", "threshold"):
             assert acts(policy(parameters()), state) == []
@@ -316,26 +316,26 @@ def test_the_last_instance_stays_while_its_successor_is_on_its_way() -> None:
     ],
 )
 def test_the_baseline_steps_by_what_waits(queue: int, expected: list[str]) -> None:
-    state = state_of(host("h", {"a": 2}), a=OperatorState(operator("a"), queue=queue))
+    state = make_state(host("h", {"a": 2}), a=OperatorState(operator("a"), queue=queue))
     assert acts(ThresholdPolicy(ThresholdParameters()), state) == expected
 
 
 def test_the_baseline_leases_when_nothing_fits_and_keeps_last_instances() -> None:
     policy = ThresholdPolicy(ThresholdParameters())
-    flooded = state_of(host("h", {"a": 3}), a=OperatorState(operator("a"), queue=999))
+    flooded = make_state(host("h", {"a": 3}), a=OperatorState(operator("a"), queue=999))
     assert acts(policy, flooded) == ["place a on h", "lease host-2 of type small", "place a on host-2"]
-    assert acts(policy, state_of(host("h", {"a": 1}), a=OperatorState(operator("a")))) == []
+    assert acts(policy, make_state(host("h", {"a": 1}), a=OperatorState(operator("a")))) == []
     least = OperatorState(operator("a", min_instances=2))
-    assert acts(policy, state_of(host("h", {"a": 2}), a=least)) == []
+    assert acts(policy, make_state(host("h", {"a": 2}), a=least)) == []
 
 
 def test_the_baseline_takes_nothing_away_before_anything_was_monitored_or_while_it_cools_down() -> None:
     idle = OperatorState(operator("a"))
-    assert acts(ThresholdPolicy(ThresholdParameters()), state_of(host("h", {"a": 2}), time=0.0, a=idle)) == []
+    assert acts(ThresholdPolicy(ThresholdParameters()), make_state(host("h", {"a": 2}), time=0.0, a=idle)) == []
     policy = ThresholdPolicy(ThresholdParameters(cooldown=180.0))
-    assert acts(policy, state_of(host("h", {"a": 2}), a=replace(idle, queue=60))) == ["place a on h"]
-    assert acts(policy, state_of(host("h", {"a": 3}), time=239.0, a=idle)) == []
-    assert acts(policy, state_of(host("h", {"a": 3}), time=240.0, a=idle)) == ["remove a from h"]
+    assert acts(policy, make_state(host("h", {"a": 2}), a=replace(idle, queue=60))) == ["place a on h"]
+    assert acts(policy, make_state(host("h", {"a": 3}), time=239.0, a=idle)) == []
+    assert acts(policy, make_state(host("h", {"a": 3}), time=240.0, a=idle)) == ["remove a from h"]
 
 
 def measured(name: str, arrivals: int, begun: int, busy: float, **fields: Any) -> OperatorState:
@@ -348,14 +348,14 @@ def measured(name: str, arrivals: int, begun: int, busy: float, **fields: Any) -
 )
 def test_ds2_needs_rate_over_true_rate_and_utilisation(utilisation: float, arrivals: int, needed: int) -> None:
     """90 items in 45 busy seconds: 2 per second and instance, and 240 in a minute are 4 per second."""
-    state = state_of(host("h", {"a": 1}), a=measured("a", arrivals, 90, 45.0))
+    state = make_state(host("h", {"a": 1}), a=measured("a", arrivals, 90, 45.0))
     assert acts(Ds2Policy(Ds2PolicyParameters(utilisation=utilisation)), state) == ["place a on h"] * (needed - 1)
 
 
 def test_ds2_follows_the_streams_past_what_holds_items_back() -> None:
     """`a` got through a tenth of what came; `b` is sized for all of it and for the 30 that reach it from outside."""
     a, b = measured("a", 300, 30, 60.0, selectivity=2.0), measured("b", 90, 90, 60.0)
-    state = replace(state_of(host("h", {"a": 1, "b": 1}), a=a, b=b), streams=(("a", "b"),))
+    state = replace(make_state(host("h", {"a": 1, "b": 1}), a=a, b=b), streams=(("a", "b"),))
     roomy = replace(state, host_types={"huge": SMALL.replace(name="huge", resources={"cpu": 99, "memory": 198})})
     found = acts(Ds2Policy(Ds2PolicyParameters(utilisation=1.0)), roomy)
     # a: 5 items/s at 0.5 each; b: 10 + 0.5 items/s at 1.5 each
@@ -365,9 +365,9 @@ def test_ds2_follows_the_streams_past_what_holds_items_back() -> None:
 
 def test_ds2_remembers_the_speed_of_an_operator_that_is_idle_and_leaves_one_alone_that_it_never_saw() -> None:
     policy = Ds2Policy(Ds2PolicyParameters(utilisation=1.0, leases="threshold"))
-    first = state_of(host("h", {"a": 2, "b": 2}), a=measured("a", 240, 90, 45.0), b=measured("b", 0, 0, 0.0))
+    first = make_state(host("h", {"a": 2, "b": 2}), a=measured("a", 240, 90, 45.0), b=measured("b", 0, 0, 0.0))
     assert acts(policy, first) == []
-    idle = state_of(host("h", {"a": 2, "b": 2}), a=measured("a", 0, 0, 0.0), b=measured("b", 0, 0, 0.0))
+    idle = make_state(host("h", {"a": 2, "b": 2}), a=measured("a", 0, 0, 0.0), b=measured("b", 0, 0, 0.0))
     assert acts(policy, idle) == ["remove a from h"]
 
 
@@ -375,15 +375,19 @@ def test_ds2_gives_up_what_is_too_much_at_once_or_at_the_end_of_what_is_paid() -
     light = {"a": measured("a", 80, 90, 45.0)}  # needs one instance
     away, kept = host("away", {"a": 1}, paid_until=600.0), host("kept", {"a": 2})
     at_once = Ds2Policy(Ds2PolicyParameters(leases="threshold"))
-    assert acts(at_once, state_of(away, kept, time=60.0, **light)) == ["remove a from away", "remove a from kept", "release away"]
+    assert acts(at_once, make_state(away, kept, time=60.0, **light)) == [
+        "remove a from away",
+        "remove a from kept",
+        "release away",
+    ]
     patient = Ds2Policy(Ds2PolicyParameters())
-    assert acts(patient, state_of(away, kept, time=480.0, **light)) == []
-    assert acts(patient, state_of(away, kept, time=540.0, **light)) == ["remove a from away", "release away"]
+    assert acts(patient, make_state(away, kept, time=480.0, **light)) == []
+    assert acts(patient, make_state(away, kept, time=540.0, **light)) == ["remove a from away", "release away"]
 
 
 def test_ds2_takes_the_room_of_what_is_too_much_before_it_leases() -> None:
     work = {"a": measured("a", 0, 90, 45.0), "b": measured("b", 200, 90, 45.0)}
-    found = acts(Ds2Policy(Ds2PolicyParameters(utilisation=1.0)), state_of(host("h", {"a": 3, "b": 1}), **work))
+    found = acts(Ds2Policy(Ds2PolicyParameters(utilisation=1.0)), make_state(host("h", {"a": 3, "b": 1}), **work))
     assert found == ["remove a from h", "place b on h"]
 
 
@@ -391,7 +395,7 @@ def test_the_static_deployment_serves_the_peak_with_headroom_and_never_changes()
     """At twice 8 items/s of 0.5 s each and 20 % above: 9.6, so ten instances; two run, a host takes four."""
     work = OperatorState(operator("a", external_rate=8.0))
     policy = StaticPeakPolicy(StaticPeakParameters(forecast=(1.0, 2.0, 0.5)))
-    found = acts(policy, state_of(host("h", {"a": 2}), time=0.0, a=work))
+    found = acts(policy, make_state(host("h", {"a": 2}), time=0.0, a=work))
     assert [action for action in found if action.startswith("lease")] == [
         "lease host-2 of type small",
         "lease host-3 of type small",
@@ -399,13 +403,13 @@ def test_the_static_deployment_serves_the_peak_with_headroom_and_never_changes()
     assert [action.rsplit(" ", 1)[1] for action in found if action.startswith("place")] == ["h"] * 2 + ["host-2"] * 4 + [
         "host-3"
     ] * 2
-    assert acts(policy, state_of(host("h", {"a": 2}), a=replace(work, queue=999))) == []
+    assert acts(policy, make_state(host("h", {"a": 2}), a=replace(work, queue=999))) == []
 
 
 def test_the_static_deployment_follows_the_streams_and_keeps_to_the_most_instances() -> None:
     a = OperatorState(operator("a", external_rate=4.0, selectivity=0.25))
     b, c = OperatorState(operator("b", min_instances=2)), OperatorState(operator("c", external_rate=40.0, max_instances=3))
-    state = replace(state_of(host("h", {}), time=0.0, a=a, b=b, c=c), streams=(("a", "b"),))
+    state = replace(make_state(host("h", {}), time=0.0, a=a, b=b, c=c), streams=(("a", "b"),))
     found = acts(StaticPeakPolicy(StaticPeakParameters(peak=1.0, headroom=1.0)), state)
     assert [sum(action.startswith(f"place {name}") for action in found) for name in "abc"] == [2, 2, 3]
 

@@ -22,7 +22,7 @@ from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, Q
 from edrp.heuristics.enactment.demand_paths import DemandHistory, PathSettings, paths
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
 from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
-from edrp.heuristics.enactment.predictive_targets import Flow, targets
+from edrp.heuristics.enactment.predictive_targets import OperatorFlow, targets
 from edrp.validation.simulation.enactment.simulator import simulate
 
 SMALL = HostType(name="small", resources={"slots": 4}, price=1.0, billing_time=600.0)
@@ -169,7 +169,7 @@ def test_in_an_overload_few_items_are_late_not_all() -> None:
     for stream in application.streams:
         step[names.index(stream.source), names.index(stream.target)] = application.by_name[stream.source].selectivity
     occupied = np.array([operator.occupied for operator in application.operators])
-    flow = Flow(
+    flow = OperatorFlow(
         outside=np.array([operator.external_rate for operator in application.operators]),
         step=step,
         draining=np.zeros(9),

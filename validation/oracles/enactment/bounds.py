@@ -1,6 +1,6 @@
 """What no policy of enactment can undercut, even one that knows the load beforehand.
 
-The bound is on the price of leases plus penalties in expectation, in a model that is kinder than the simulated world in every
+The bound is on the price of leases plus penalties in expectation, in a model that is kinder than the simulation in every
 respect but one: an item that is still waiting when the run ends counts as late, since otherwise to serve nobody would cost
 least.
 
@@ -12,7 +12,7 @@ least.
   late, and causes no work afterwards, neither there nor further on.
 * What no policy can help is counted: processing alone takes longer than the level allows for a known share of the items.
 
-What the world does to policies, queues from one burst to the next above all, comes on top.
+The simulation costs policies more than that, above all by queues from one burst to the next.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ def clairvoyant_bound(
     >>> round(clairvoyant_bound(scenario).total, 9)
     2.0
     """
-    world = _World.of(scenario, level or scenario.objective_level, all_in_time)
-    penalties = _Penalties(world)
-    choices = [penalties.choices(*load) for load in world.rounds]
-    periods, kinds = len(choices), world.unit.size
+    model = _RoundModel.of(scenario, level or scenario.objective_level, all_in_time)
+    penalties = _Penalties(model)
+    choices = [penalties.choices(*load) for load in model.rounds]
+    periods, kinds = len(choices), model.unit.size
     program = Program()
     bought = program.add_columns("bought", (kinds, periods), integer=True)
     hosts = np.concatenate([alternatives for alternatives, _ in choices])
@@ -101,24 +101,24 @@ def clairvoyant_bound(
     chosen = program.add_columns("chosen", costs.size, upper=1.0, integer=True)
     period = np.repeat(np.arange(periods), [len(penalty) for _, penalty in choices])
     program.add_rows("one", periods, [(period, chosen, 1.0)], lower=1.0, upper=1.0)
-    covered, begins = covering(world.unit, periods)
+    covered, begins = covering(model.unit, periods)
     columns = np.arange(kinds)[:, None] * periods + period
     entries = [(covered, bought.ravel()[begins], 1.0), (columns, chosen[None, :], -hosts.T.astype(float))]
     program.add_rows("hosts", kinds * periods, entries, lower=0.0)
-    program.add_row("at first", Linear.of(bought[:, 0]), lower=world.initial_hosts)
-    leases = Linear.of(bought, world.price[:, None])
+    program.add_row("at first", Linear.of(bought[:, 0]), lower=model.initial_hosts)
+    leases = Linear.of(bought, model.price[:, None])
     program.minimise(leases + Linear.of(chosen, costs))
     result = solve_program(program, time_limit=time_limit, gap=1e-6)
     if result.values is None:
         return ClairvoyantBound(result.bound or 0.0, math.nan, (), proven=False)
     units = np.rint(result.values[bought]).astype(np.int64)
-    leased = sum(np.convolve(row, np.ones(length, np.int64))[:periods] for row, length in zip(units, world.unit, strict=True))
+    leased = sum(np.convolve(row, np.ones(length, np.int64))[:periods] for row, length in zip(units, model.unit, strict=True))
     there = tuple(np.asarray(leased).tolist())
     return ClairvoyantBound(result.bound or 0.0, leases.value(result.values), there, proven=result.status == "optimal")
 
 
 @dataclass(frozen=True, slots=True)
-class _World:
+class _RoundModel:
     """A scenario by rounds, of K host types and O operators."""
 
     sizes: Sizes
@@ -141,7 +141,7 @@ class _World:
     all_in_time: bool
 
     @classmethod
-    def of(cls, scenario: EnactmentScenario, level: Level, all_in_time: bool) -> _World:
+    def of(cls, scenario: EnactmentScenario, level: Level, all_in_time: bool) -> _RoundModel:
         application, names = scenario.application, list(scenario.application.by_name)
         multiple = scenario.compliance_levels[LEVELS.index(level)]
         slow = _slow_share(scenario, multiple)
@@ -197,8 +197,8 @@ def _slow_share(scenario: EnactmentScenario, multiple: float) -> float:
 class _Penalties:
     """Least expected penalty in a round, by its load and hosts; each is computed once."""
 
-    def __init__(self, world: _World) -> None:
-        self._world = world
+    def __init__(self, model: _RoundModel) -> None:
+        self._model = model
         self._known: dict[tuple[float, ...], float] = {}
         self._listed: dict[tuple[float, float, float], tuple[Ints, Floats]] = {}
 
@@ -206,7 +206,7 @@ class _Penalties:
         """Hosts of each type (C, K) that may be leased in a round, and the penalty that they leave (C,)."""
         key = length, items, densest
         if key not in self._listed:
-            sizes = self._world.sizes
+            sizes = self._model.sizes
             alone = [self._enough(kind, key) for kind in range(len(sizes.types))]
             hosts = np.array(list(product(*(range(count + 1) for count in alone))), np.int64)
             costs = np.array([self._penalty(counts @ sizes.capacity, key) if counts.any() else math.inf for counts in hosts])
@@ -216,7 +216,7 @@ class _Penalties:
 
     def _enough(self, kind: int, key: tuple[float, float, float]) -> int:
         """Hosts of one type beyond which nothing is gained; at most its limit."""
-        sizes = self._world.sizes
+        sizes = self._model.sizes
         unlimited = self._penalty(np.full(len(sizes.resources), math.inf), key)
         count = 1
         while count < sizes.limit[kind] and self._penalty(count * sizes.capacity[kind], key) > unlimited + 1e-9:
@@ -226,33 +226,33 @@ class _Penalties:
     def _penalty(self, offered: Floats, key: tuple[float, float, float]) -> float:
         known = (*key, *offered.tolist())
         if known not in self._known:
-            self._known[known] = _least_penalty(self._world, offered, *key)
+            self._known[known] = _least_penalty(self._model, offered, *key)
         return self._known[known]
 
 
-def _least_penalty(world: _World, offered: Floats, length: float, items: float, densest: float) -> float:
+def _least_penalty(model: _RoundModel, offered: Floats, length: float, items: float, densest: float) -> float:
     """Money in a round on hosts that offer so much of each resource (R,); infinite where not even one instance of each fits.
 
     Of the items whose origin enters so early that they must be begun in the round to be in time, those beyond what the
     instances (whole numbers) have time for are lost to the operator: late there, or not come because they were late before.
     """
-    program, operators = Program(), world.potential.size
+    program, operators = Program(), model.potential.size
     instances = program.add_columns("instances", operators, lower=1.0, integer=True)
-    late = program.add_columns("late", operators, upper=0.0 if world.all_in_time else math.inf)
+    late = program.add_columns("late", operators, upper=0.0 if model.all_in_time else math.inf)
     bounded = np.flatnonzero(np.isfinite(offered) & (offered > 0))
-    shares = world.sizes.needs[:, bounded].T / offered[bounded][:, None]
+    shares = model.sizes.needs[:, bounded].T / offered[bounded][:, None]
     rows = np.arange(bounded.size)[:, None]
     program.add_rows("area", bounded.size, [(rows, instances[None, :], shares)], upper=1.0 + 1e-9)
-    due = world.potential * np.maximum(0.0, items - world.reach * densest)
+    due = model.potential * np.maximum(0.0, items - model.reach * densest)
     rows = np.arange(operators)
-    scale = length / world.occupied
-    entries = [(rows, instances, 1.0), (rows[:, None], late[None, :], world.passed_on / scale[:, None])]
+    scale = length / model.occupied
+    entries = [(rows, instances, 1.0), (rows[:, None], late[None, :], model.passed_on / scale[:, None])]
     program.add_rows("lost", operators, entries, lower=due / scale)
-    entries = [(rows[:, None], late[None, :], world.passed_on / scale[:, None])]
-    program.add_rows("all", operators, entries, upper=world.potential * items / scale)
+    entries = [(rows[:, None], late[None, :], model.passed_on / scale[:, None])]
+    program.add_rows("all", operators, entries, upper=model.potential * items / scale)
     # A lost item cannot become late by slow processing any more.
-    program.minimise(Linear.of(late, 1.0 - world.slow * world.passed_on.sum(axis=0)))
+    program.minimise(Linear.of(late, 1.0 - model.slow * model.passed_on.sum(axis=0)))
     result = solve_program(program, gap=1e-7)
     if result.bound is None:
         return math.inf
-    return world.penalty * (result.bound + world.slow * float(world.potential.sum()) * items)
+    return model.penalty * (result.bound + model.slow * float(model.potential.sum()) * items)

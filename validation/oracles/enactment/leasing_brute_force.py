@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.validation.oracles.enactment.snapshot_brute_force import contents_of
+from edrp.validation.oracles.enactment.snapshot_brute_force import host_contents
 
 Counts = tuple[int, ...]
 """Instances of each operator."""
@@ -33,13 +33,13 @@ def brute_force_leasing(problem: LeasingProblem) -> float | None:
     >>> brute_force_leasing(problem)
     2.0
     """
-    search = _Search(problem)
+    search = _LeasingSearch(problem)
     search.buy(0, 0.0)
     return None if math.isinf(search.best) else search.best
 
 
 @dataclass
-class _Search:
+class _LeasingSearch:
     """Depth first over (type, period) pairs; the price of what is bought is a bound."""
 
     problem: LeasingProblem
@@ -53,7 +53,7 @@ class _Search:
         self.periods = len(problem.forecast)
         self.pairs = [(host_type.name, period) for period in range(self.periods) for host_type in problem.host_types]
         self.useful = {operator.name: self._useful(operator.name) for operator in self.operators}
-        self.contents = [list(contents_of(self.operators, host_type, self.useful)) for host_type in problem.host_types]
+        self.contents = [list(host_contents(self.operators, host_type, self.useful)) for host_type in problem.host_types]
 
     def buy(self, depth: int, price: float) -> None:
         """Try all numbers of units of the next pair."""

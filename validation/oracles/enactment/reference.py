@@ -45,12 +45,12 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
     >>> simulate_reference(scenario, Idle(), seed=1) == simulate(scenario, Idle(), seed=1)
     True
     """
-    world = _World(ReferenceClock(scenario, seed, record), policy)
-    world.clock.environment.run(until=scenario.duration)
-    return world.document()
+    run = _ReferenceRun(ReferenceClock(scenario, seed, record), policy)
+    run.clock.environment.run(until=scenario.duration)
+    return run.document()
 
 
-class _World:
+class _ReferenceRun:
     """Operators, hosts and the policy on one clock."""
 
     def __init__(self, clock: ReferenceClock, policy: Policy) -> None:

@@ -53,7 +53,7 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
         return None, ()
     useful = {name: max(count, _in_time(problem, name)) for name, count in fewest.items()}
     contents = [
-        (host_type.name, counts) for host_type in problem.host_types for counts in contents_of(operators, host_type, useful)
+        (host_type.name, counts) for host_type in problem.host_types for counts in host_contents(operators, host_type, useful)
     ]
     most = _most_hosts(problem, sum(useful.values()))
     best: float = math.inf
@@ -76,7 +76,7 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     )
 
 
-def contents_of(
+def host_contents(
     operators: Sequence[ContainerOperator], host_type: HostType, useful: Mapping[str, int]
 ) -> Iterator[tuple[int, ...]]:
     """Every number of instances of each operator that fits on one host, the empty host included.

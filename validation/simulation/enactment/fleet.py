@@ -36,11 +36,11 @@ class LeasedHost:
     end: float | None = None
     releasing: bool = False
     images: dict[str, float] = field(default_factory=dict)
-    instances: list[Instance] = field(default_factory=list)
+    instances: list[FleetInstance] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
-class Instance:
+class FleetInstance:
     """An instance from placement to its end; a successor elsewhere makes it leave."""
 
     number: int
@@ -53,7 +53,7 @@ class Instance:
     ended: float | None = None
     ended_by: Ending | None = None
     leaving: bool = False
-    predecessor: Instance | None = None
+    predecessor: FleetInstance | None = None
 
 
 class Fleet:
@@ -77,7 +77,7 @@ class Fleet:
         self._record = record
         self._hosts: dict[str, LeasedHost] = {}
         self._here: dict[str, LeasedHost] = {}
-        self._instances: list[Instance] = []
+        self._instances: list[FleetInstance] = []
         self._starting: list[tuple[float, int]] = []
         self.changes: dict[str, list[Change]] = {name: [] for name in self._operators}
         self.running = dict.fromkeys(self._operators, 0)
@@ -197,7 +197,7 @@ class Fleet:
         self._hosts[action.host] = self._here[action.host] = host
         self._note(time, "lease", action.host)
 
-    def _place(self, operator: str, host: LeasedHost, time: float, cause: Cause) -> Instance:
+    def _place(self, operator: str, host: LeasedHost, time: float, cause: Cause) -> FleetInstance:
         """Place an instance; it starts once the host is ready and the image is there, which is downloaded once."""
         ready = max(time, host.ready)
         download = self._operators[operator].code_size / self._scenario.image_bandwidth
@@ -207,25 +207,25 @@ class Fleet:
         heappush(self._starting, (up, instance.number))
         return instance
 
-    def _put(self, operator: str, host: LeasedHost, time: float, cause: Cause, up: float) -> Instance:
-        instance = Instance(len(self._instances), operator, host, time, cause, up)
+    def _put(self, operator: str, host: LeasedHost, time: float, cause: Cause, up: float) -> FleetInstance:
+        instance = FleetInstance(len(self._instances), operator, host, time, cause, up)
         self._instances.append(instance)
         host.instances.append(instance)
         return instance
 
-    def _start(self, instance: Instance, time: float) -> None:
+    def _start(self, instance: FleetInstance, time: float) -> None:
         instance.started = time
         self.running[instance.operator] += 1
         self.changes[instance.operator].append((time, START, instance.number))
         self._note(time, "up", instance.operator, instance.number, instance.host.name)
 
-    def _end_chain(self, instance: Instance | None, time: float) -> None:
+    def _end_chain(self, instance: FleetInstance | None, time: float) -> None:
         """End an instance whose successor is up or gone, and whatever it was to succeed itself."""
         while instance is not None and instance.ended is None:
             self._end(instance, time, "migrated")
             instance = instance.predecessor
 
-    def _end(self, instance: Instance, time: float, by: Ending) -> None:
+    def _end(self, instance: FleetInstance, time: float, by: Ending) -> None:
         instance.ended, instance.ended_by = time, by
         instance.host.instances.remove(instance)
         if instance.started is not None:
@@ -245,7 +245,7 @@ class Fleet:
             self._record.note(time, what, subject, instance, host)
 
 
-def _newest(host: LeasedHost, operator: str) -> Instance:
+def _newest(host: LeasedHost, operator: str) -> FleetInstance:
     """The instance that was placed last: what it has to do with is the least."""
     return next(instance for instance in reversed(host.instances) if instance.operator == operator and not instance.leaving)
 

@@ -65,6 +65,24 @@ class Work(NamedTuple):
     instances: Ints
 
 
+class Happenings(NamedTuple):
+    """What happens to an operator within a round, in the order of time; at equal times it happens before items are begun.
+
+    Attributes
+    ----------
+    times
+        Seconds.
+    codes
+        `START`, `STOP`, `HOLD`, `RESUME` or `SAMPLE`.
+    subjects
+        Number of the instance that comes or goes.
+    """
+
+    times: Floats
+    codes: Ints
+    subjects: Ints
+
+
 class Samples(NamedTuple):
     """What is monitored, one place per sample of the round: items that wait, items begun, seconds recorded for them."""
 
@@ -80,9 +98,7 @@ def serve(
     occupancy: float,
     levels: Floats,
     last: float,
-    times: Floats,
-    codes: Ints,
-    subjects: Ints,
+    happenings: Happenings,
     until: float,
     samples: Samples,
 ) -> int:
@@ -100,9 +116,8 @@ def serve(
         Shape (3,): seconds within which an item counts as in time.
     last
         Seconds: end of the run; what leaves then or later is not counted as completed.
-    times, codes, subjects
-        What happens within the round, in the order of time: when, what (`START` …), and the number of the instance. At equal
-        times it happens before items are begun.
+    happenings
+        Instances that come and go, stalls, and samples.
     until
         Seconds: end of the round; nothing is begun then or later.
     samples
@@ -113,6 +128,7 @@ def serve(
     int
         Items begun.
     """
+    times, codes, subjects = happenings
     begun, arrived, sampled = 0, 0, 0
     for event in range(times.size + 1):
         stop = times[event] if event < times.size else until

@@ -81,7 +81,7 @@ def simulate(
     >>> run.operators[0].arrived, run.leases[0].units, len(run.instances)
     (720, 1, 2)
     """
-    run = _Run(scenario, seed, record)
+    run = _RunState(scenario, seed, record)
     for current in rounds(scenario):
         run.act(tuple(policy.observe(run.observe())))
         run.advance(current)
@@ -90,7 +90,7 @@ def simulate(
     return run.document()
 
 
-class _Run:
+class _RunState:
     """A run under way."""
 
     def __init__(self, scenario: EnactmentScenario, seed: int, record: EventLog | None) -> None:

@@ -13,7 +13,19 @@ from edrp.enactment.run_metrics import emitted
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Change
-from edrp.validation.simulation.enactment.kernels import HOLD, RESUME, SAMPLE, START, WITHIN, Crew, Samples, Work, send, serve
+from edrp.validation.simulation.enactment.kernels import (
+    HOLD,
+    RESUME,
+    SAMPLE,
+    START,
+    WITHIN,
+    Crew,
+    Happenings,
+    Samples,
+    Work,
+    send,
+    serve,
+)
 from edrp.validation.simulation.enactment.random_streams import RandomStreams
 from edrp.validation.simulation.enactment.rounds import Round
 
@@ -184,21 +196,9 @@ class Station:
             happening.append(self._stalls.pop(0))
         happening.sort(key=lambda change: change[0])
         self._make_room(sum(code == START for _, code, _ in changes))
-        times = np.array([time for time, _, _ in happening])
-        codes = np.array([code for _, code, _ in happening], np.int64)
-        subjects = np.array([subject for _, _, subject in happening], np.int64)
-        return serve(
-            work,
-            self._crew,
-            self.operator.occupancy,
-            self._levels,
-            self._duration,
-            times,
-            codes,
-            subjects,
-            current.end,
-            samples,
-        )
+        times, codes, subjects = zip(*happening, strict=True) if happening else ((), (), ())
+        happenings = Happenings(np.array(times, np.float64), np.array(codes, np.int64), np.array(subjects, np.int64))
+        return serve(work, self._crew, self.operator.occupancy, self._levels, self._duration, happenings, current.end, samples)
 
     def _make_room(self, more: int) -> None:
         crew = self._crew
