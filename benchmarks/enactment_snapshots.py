@@ -33,7 +33,7 @@ from edrp.heuristics.enactment import POLICIES
 from edrp.validation.simulation.enactment.simulator import simulate
 
 MAX_SECONDS = 60.0
-"""At which the proof of a snapshot is given up."""
+"""Seconds after which the proof of a snapshot is given up."""
 
 console = Console(width=120)
 
@@ -145,7 +145,7 @@ def shares(values: list[float]) -> str:
 def main(
     count: Annotated[int, typer.Option(help="States in all.")] = 200,
     billing: Annotated[float, typer.Option(help="Billing time unit in seconds.")] = 600.0,
-    seed: Annotated[int, typer.Option(help="Of runs and of what is drawn.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the runs and of the sampled rounds.")] = 1,
 ) -> None:
     """Sample, prove, compare."""
     policies = list(POLICIES)

@@ -1,4 +1,4 @@
-"""How many machines send over time: the four arrival patterns of cost-efficient enactment (Fig. 7, eq. 6)."""
+"""Numbers of sending machines over time: the four arrival patterns of cost-efficient enactment (Fig. 7, eq. 6)."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ MachinesMaker = Callable[[int, int], Machines]
 """Makes the number of machines in each of so many steps, from a seed; the steps of a shorter load begin a longer one."""
 
 MIN_MACHINES, MAX_MACHINES = 1, 8
-"""Machines; the paper's random walks stay between."""
+"""Range of the number of machines in the paper's random walks."""
 
 STEPWISE = (2.0, 5.0, 8.0, 5.0)
 """Three levels from two to eight machines that go up and down like a sine, from the lowest.
 
-The paper prints the least, the most and that there are three. The middle one is a choice of ours: with it, 4.9 machines in the
-mean send the 1.7 million items that Table 3 implies (BTU10, BTU30).
+The paper prints the lowest and the highest, and that there are three. The middle one is a choice of ours: with it, a mean
+of 4.9 machines sends the 1.7 million items that Table 3 implies (BTU10, BTU30).
 """
 
 TWO_LEVEL = (2.0, 8.0)
-"""The least and the most of the stepwise pattern. From the least, 1.67 million items are sent, as Table 4 implies (BTU10)."""
+"""The lowest and the highest level of the stepwise pattern.
+
+Starting with the lowest, 1.67 million items are sent, as Table 4 implies (BTU10).
+"""
 
 WALK_START = 4
 """Machines at the beginning of a random walk."""
 
 WALK_STAY = (0.4, 0.6)
-"""Eq. 6: below, one machine fewer; above, one more; in between, as many as before."""
+"""Eq. 6: for a draw below, one machine fewer; above, one more; in between, as many as before."""
 
 WALK_MEAN = (4.7, 5.2)
-"""Machines in the mean of the first 120 minutes of a random walk.
+"""Range of the mean number of machines in the first 120 minutes of a random walk.
 
 A choice of ours: the paper shows two walks and not how they were chosen. The items that its Tables 5 and 6 imply are those of
 4.6 to 5.6 machines, depending on the column.
@@ -82,7 +85,7 @@ def random_walk(walk: int, steps: int, seed: int) -> Machines:
     walk
         Walks of different numbers are different draws of one seed.
     steps
-        Of 36 s.
+        Number of steps of 36 s.
     seed
         Not negative.
 
@@ -99,7 +102,7 @@ def random_walk(walk: int, steps: int, seed: int) -> Machines:
 
 
 def _walk(begun: list[int], steps: int, random: np.random.Generator) -> list[int]:
-    """A walk that is continued until it has so many steps."""
+    """Continue a walk until it has the given number of steps."""
     machines = list(begun)
     while len(machines) < steps:
         draw = random.random()
@@ -132,12 +135,12 @@ def arrivals(pattern: str, duration: float, seed: int = 0) -> tuple[Machines, fl
     duration
         Whole seconds. Where it cuts a step of the pattern, steps are divided until they fit.
     seed
-        Of the random walks.
+        Seed of the random walks.
 
     Raises
     ------
     InvalidInstanceError
-        Naming an unknown pattern beside those there are, a duration that is no positive whole number of seconds, and a
+        For an unknown pattern, which is named with the known ones, a duration that is no positive whole number of seconds, and a
         negative seed.
 
     Examples

@@ -1,4 +1,4 @@
-"""Departures from New York as the load of a factory: a week that nobody made up."""
+"""Departures from New York as the load of the factory: a real load over a week."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ STEP = 300.0
 SMOOTHING = 1800.0
 """Seconds over which departures are averaged.
 
-As few as do: timetables are full of whole and half hours (22 departures in the five minutes from six, 5 in those from ten
-past). Between seven and twenty-one o'clock the mean by minute of the hour deviates by 47 % without smoothing, by 9 % with half
-an hour, and by no less with three quarters.
+The shortest window that suffices: timetables are full of whole and half hours (22 departures in the five minutes from six, 5
+in those from ten past). Between seven and twenty-one o'clock the mean by minute of the hour deviates by 47 % without smoothing,
+by 9 % with half an hour, and by no less with three quarters.
 """
 
 
 def departure_machines(first_day: str | date = FIRST_DAY, days: int = 7, *, smoothing: float = SMOOTHING) -> list[float]:
-    """Departures by time as numbers of machines, one per five minutes.
+    """Numbers of machines that follow the departures, one number per five minutes.
 
     Departures are counted by scheduled time in the window around each step, and scaled such that the quietest moment of
     the days has one machine and the busiest eight. Machines are not whole.
@@ -42,9 +42,9 @@ def departure_machines(first_day: str | date = FIRST_DAY, days: int = 7, *, smoo
     Parameters
     ----------
     first_day
-        Of 2013, as 2013-07-08; from its midnight.
+        Day of 2013, such as 2013-07-08; the load begins at its midnight.
     days
-        How many.
+        Number of days.
     smoothing
         Seconds of the window, a whole number of steps of 300 s; with 300 s nothing is smoothed.
 
@@ -97,7 +97,7 @@ def departures_scenario(
     billing_time
         Seconds of the billing time unit (BTU).
     fields
-        Of `EnactmentScenario`, where they shall differ.
+        Fields of `EnactmentScenario` that differ.
 
     Raises
     ------

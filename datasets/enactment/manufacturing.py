@@ -20,12 +20,12 @@ OCCUPANCY = 0.20
 """Share of the processing duration in which an item occupies its instance.
 
 A setting of ours, not the paper's: its durations include the way through the messaging infrastructure, and it does not print
-which share. Were it all, 8 machines would need some 270 instances; its figures end at 70. Fitted with the noise of service and
-the initial instances on the stepwise and the two-level pattern.
+which share. With a share of 1, 8 machines would need some 270 instances; its figures end at 70. Fitted with the noise of service
+and the initial instances on the stepwise and the two-level pattern.
 """
 
 STALL_INTERVAL, STALL_DURATION = 60.0, 2.0
-"""Seconds: mean time between stalls of one operator or another, and how long none of its items is begun.
+"""Seconds: mean time between stalls of some operator, and the duration of a stall, in which none of its items is begun.
 
 A setting of ours as well. The paper speaks of short delays by other applications on the same hardware, for which instances are
 added from time to time, and does not print how many; fitted on all four patterns, seeds 1 to 3.
@@ -82,7 +82,7 @@ def manufacturing_application(machines: float = 1.0, *, occupancy: float = OCCUP
     Parameters
     ----------
     machines
-        That send; 1 is load 1 of a scenario.
+        Number of machines that send; 1 is load 1 of a scenario.
     occupancy
         Share of the processing duration in which an item occupies its instance.
 
@@ -148,11 +148,11 @@ def manufacturing_scenario(
     billing_time
         Seconds of the billing time unit (BTU); the paper has 600, 1800 and 3600.
     seed
-        Of the random walks. What happens in a run depends on the seed that the run is given.
+        Seed of the random walks. The events of a run depend on the seed of the simulation.
     duration
         Whole seconds.
     fields
-        Of `EnactmentScenario`, where they shall differ.
+        Fields of `EnactmentScenario` that differ.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def manufacturing_scenario(
 
 
 def machine_scenario(machines: list[float], step: float, billing_time: float = PRICED_TIME, **fields: Any) -> EnactmentScenario:
-    """The factory with so many machines in one step of time after the other.
+    """The factory with the given number of machines in each step of time.
 
     >>> machine_scenario([2.0, 4.0], 60.0).duration
     120.0
@@ -195,13 +195,13 @@ def manufacturing_snapshot(
     Parameters
     ----------
     machines
-        That send now.
+        Number of machines that send now.
     queues
         Items that wait by operator; default: none.
     billing_time
         Seconds of the billing time unit (BTU).
     fields
-        Of `EnactmentProblem`, where they shall differ.
+        Fields of `EnactmentProblem` that differ.
 
     Raises
     ------

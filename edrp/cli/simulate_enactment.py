@@ -13,12 +13,12 @@ from rich.table import Table
 from edrp.cli.display.enactment import run_parts
 from edrp.cli.exit import code_of
 from edrp.cli.simulation import (
+    read_assignments,
     read_scenario,
-    read_words,
-    refuse_beside_scenario,
     refuse_no_folder,
     refuse_parameters,
     refuse_unknown_method,
+    refuse_with_scenario,
     save_run,
 )
 from edrp.cli.solve import finite
@@ -39,7 +39,7 @@ PATTERN, UNIT, DURATION, DAYS = "stepwise", 600.0, 7200.0, 7
 
 @dataclass(frozen=True, slots=True)
 class NamedScenario:
-    """What to simulate, and what that is called."""
+    """A scenario and the name under which it is shown."""
 
     name: str
     scenario: EnactmentScenario
@@ -51,7 +51,7 @@ def simulate_enactment(
     ] = None,
     departures: Annotated[
         str | None,
-        typer.Option(metavar="DAY", help="Instead: departures from New York as load, from a day of 2013 on, as 2013-07-08."),
+        typer.Option(metavar="DAY", help="Instead: departures from New York as load, from a day of 2013 on, such as 2013-07-08."),
     ] = None,
     scenario: Annotated[
         Path | None, typer.Option("--scenario", help="Instead: a file of kind enactment-scenario.", show_default=False)
@@ -60,12 +60,16 @@ def simulate_enactment(
     btu: Annotated[
         float | None, typer.Option("--btu", callback=finite, help=f"Billing time unit (BTU) in seconds. Default: {UNIT:g}.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of random walks and of everything that happens in the run.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random walks and of all that is random in the run.")] = 1,
     duration: Annotated[
         float | None,
-        typer.Option(callback=finite, help=f"Seconds. Default: {DURATION:g}; of departures {DAYS} days, whole days only."),
+        typer.Option(
+            callback=finite, help=f"Duration in seconds. Default: {DURATION:g}; with --departures {DAYS} days, whole days only."
+        ),
     ] = None,
-    param: Annotated[list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Of the policy; repeatable.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the policy; repeatable.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
@@ -73,9 +77,9 @@ def simulate_enactment(
 ) -> None:
     """Simulate leased hosts, containers and every item under a policy: compliance, money, scalings, items by operator."""
     refuse_unknown_method("enactment-scenario", policy, SUFFIX, "--policy", "policy")
-    parameters = read_words(param or [])
+    parameters = read_assignments(param or [])
     refuse_parameters("enactment-scenario", policy + SUFFIX, parameters)
-    chosen = _chosen(pattern, departures, scenario, {"billing_time": btu, "duration": duration}, seed)
+    chosen = _chosen(pattern, departures, scenario, {"--btu": btu, "--duration": duration}, seed)
     refuse_no_folder(out)
     with progress(f"simulating {chosen.name}"):
         solution = solve(chosen.scenario, policy + SUFFIX, seed=seed, **parameters)
@@ -86,19 +90,18 @@ def simulate_enactment(
 
 
 def _chosen(
-    pattern: str | None, departures: str | None, scenario: Path | None, given: dict[str, float | None], seed: int
+    pattern: str | None, departures: str | None, scenario: Path | None, options: dict[str, float | None], seed: int
 ) -> NamedScenario:
-    """The scenario that was asked for; options that do not go together are refused."""
+    """Choose the scenario by the options; options that do not go together are refused."""
     sources = {"--pattern": pattern, "--departures": departures, "--scenario": scenario}
     named = [name for name, value in sources.items() if value is not None]
     if len(named) > 1:
         raise InvalidInstanceError([Fault(named[1], str(sources[named[1]]), f"goes without {named[0]}: one load at a time")])
-    options = {"--btu": given["billing_time"], "--duration": given["duration"]}
     if scenario is not None:
-        refuse_beside_scenario(options)
+        refuse_with_scenario(options)
         return NamedScenario(str(scenario), read_scenario(scenario, EnactmentScenario))
-    billing_time = UNIT if given["billing_time"] is None else given["billing_time"]
-    duration = given["duration"]
+    billing_time = UNIT if options["--btu"] is None else options["--btu"]
+    duration = options["--duration"]
     if departures is not None:
         days = _days(duration)
         return NamedScenario(f"departures from {departures}", departures_scenario(departures, days, billing_time=billing_time))

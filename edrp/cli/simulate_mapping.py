@@ -13,12 +13,12 @@ from rich.table import Table
 from edrp.cli.display.mapping import bimodal_parts
 from edrp.cli.exit import code_of
 from edrp.cli.simulation import (
+    read_assignments,
     read_scenario,
-    read_words,
-    refuse_beside_scenario,
     refuse_no_folder,
     refuse_parameters,
     refuse_unknown_method,
+    refuse_with_scenario,
     save_run,
 )
 from edrp.cli.solve import finite
@@ -86,7 +86,7 @@ def simulate_bimodal(
 
 def _parameters(method: str, words: list[str], reallocation: bool | None) -> dict[str, Any]:
     """Parameters of the method; refuses what it does not take, and re-allocation that is told twice."""
-    parameters = read_words(words)
+    parameters = read_assignments(words)
     if reallocation is not None:
         option = "--reallocation" if reallocation else "--no-reallocation"
         if "reallocation" in parameters:
@@ -99,7 +99,7 @@ def _parameters(method: str, words: list[str], reallocation: bool | None) -> dic
 def _chosen(scenario: Path | None, options: dict[str, Any], seed: int) -> Choice:
     """The scenario of the file, or that of the paper with the options that were given."""
     if scenario is not None:
-        refuse_beside_scenario({f"--{name}": value for name, value in options.items()})
+        refuse_with_scenario({f"--{name}": value for name, value in options.items()})
         return Choice(str(scenario), read_scenario(scenario, BimodalScenario))
     given = {"rate": RATE, "servers": SERVERS, **{name: value for name, value in options.items() if value is not None}}
     given.setdefault("links", max(0, given["servers"] - 1))

@@ -1,4 +1,4 @@
-"""What the commands under `edrp simulate` share: the method and its parameters, the file of the scenario, the folder of a run."""
+"""Shared parts of the commands under `edrp simulate`: method and parameters, file of the scenario, folder of the run."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ Scenario = TypeVar("Scenario", bound=Problem)
 
 
 def refuse_unknown_method(kind: str, name: str, suffix: str, option: str, what: str) -> None:
-    """Refuse what is no method of the kind once it ends in the suffix.
+    """Refuse a name that is no method of the kind once it ends in the suffix.
 
     Parameters
     ----------
     kind
-        Of the scenario.
+        Kind of the scenario.
     name, suffix
         The method is called name + suffix.
     option, what
-        Where the name was given, and what it should be, for the message.
+        Option that named the method, and the word for the method, for the message.
     """
     known = [method.removesuffix(suffix) for method in methods(kind) if method.endswith(suffix)]
     if name not in known:
         raise InvalidInstanceError([Fault(option, repr(name), f"is no {what}{suggestion(name, known)}")])
 
 
-def read_words(words: Sequence[str]) -> dict[str, Any]:
-    """Parameters by name from words as `name=value`; each name once."""
+def read_assignments(words: Sequence[str]) -> dict[str, Any]:
+    """Read parameters from words like `name=value`; no name may be given twice."""
     faults: list[Fault] = []
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for word in words:
         name, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not name:
             faults.append(Fault("--param", repr(word), "must be name=value"))
-        elif name in found:
+        elif name in parameters:
             faults.append(Fault("--param", repr(word), f"gives {name} a second time"))
-        found[name] = value
+        parameters[name] = value
     if faults:
         raise InvalidInstanceError(faults)
-    return found
+    return parameters
 
 
-def refuse_parameters(kind: str, method: str, given: Mapping[str, Any]) -> None:
+def refuse_parameters(kind: str, method: str, parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that the method does not take, before anything is simulated."""
-    read_parameters(methods(kind)[method].parameters, given, method)
+    read_parameters(methods(kind)[method].parameters, parameters, method)
 
 
-def refuse_beside_scenario(options: Mapping[str, Any]) -> None:
-    """Refuse options that were given although the file of the scenario says what they say; None is not given."""
+def refuse_with_scenario(options: Mapping[str, Any]) -> None:
+    """Refuse options whose values the file of the scenario already fixes; an option that is None was not used."""
     faults = [
         Fault(name, f"{value:g}" if isinstance(value, float) else str(value), "goes without --scenario, whose file says it")
         for name, value in options.items()
@@ -77,7 +77,7 @@ def read_scenario(file: Path, kind: type[Scenario]) -> Scenario:
 
 
 def refuse_no_folder(out: Path | None) -> None:
-    """Refuse a file in place of the folder that is to be written."""
+    """Refuse a path that exists and is not a folder."""
     if out is not None and out.exists() and not out.is_dir():
         raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
 
@@ -85,7 +85,7 @@ def refuse_no_folder(out: Path | None) -> None:
 def save_run(
     out: Path, scenario: Problem, solution: Solution, save_timeline: Callable[[Path], None], draw: Callable[[Path], None]
 ) -> None:
-    """Write scenario.json, run.json, timeline.csv and timeline.png; the figure only where matplotlib is."""
+    """Write scenario.json, run.json, timeline.csv and timeline.png; the figure only where matplotlib is installed."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         save(scenario, out / "scenario.json")

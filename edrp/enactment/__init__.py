@@ -1,7 +1,7 @@
-"""What a policy of enactment sees and does: state, actions, and a tentative state to try actions on.
+"""Enactment on leased hosts: documents and problems, and the state, actions and tentative state of policies.
 
-A policy is an object with one call, `observe(state) -> actions`. It knows nothing of who calls it: the simulator of
-`edrp.validation.simulation.enactment`, or somebody's own autoscaler.
+A policy is an object with one call, `observe(state) -> actions`. It does not know its caller, which may be the simulator
+of `edrp.validation.simulation.enactment` or an autoscaler in production.
 """
 
 from edrp.enactment.actions import Action, Lease, Migrate, Place, Policy, Release, Remove

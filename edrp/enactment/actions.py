@@ -1,4 +1,4 @@
-"""What a policy can do, and the one call that it offers; a policy names the hosts that it leases."""
+"""The actions that policies return, and the protocol of a policy; a policy names the hosts that it leases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Give a host back as soon as the instances that migrate away from it are gone; it takes nothing new."""
+    """Give a host back as soon as the instances that migrate away from it have stopped; it takes no new instances."""
 
     host: str
 
@@ -67,10 +67,10 @@ Action = Lease | Release | Place | Remove | Migrate
 
 
 class Policy(Protocol):
-    """Decides, round by round, what is leased, placed, moved and released. An object serves one run and may remember it."""
+    """Decides, round by round, on leases, placements, migrations and releases. An object serves one run and may remember it."""
 
     name: str
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
-        """What to do now, in this order; called at the start and then once per provisioning interval."""
+        """Return the actions to take now, in this order; called at the start and then once per provisioning interval."""
         ...

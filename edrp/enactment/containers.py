@@ -11,7 +11,7 @@ from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Pr
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
 MAX_INSTANCES = 100_000
-"""Instances of one operator that a document may ask for."""
+"""Largest number of instances of one operator in a document."""
 
 AMOUNT_SLACK = 1e-9
 """Relative excess over a host's resources that counts as rounding."""
@@ -33,7 +33,7 @@ class ContainerOperator(OperatorBase):
         None, description="host types that may run the operator; null for all"
     )
     processing_duration: Positive = Field(
-        description="service level objective: mean time that an item takes which need not wait, messaging included",
+        description="service level objective: mean time that an item takes when it need not wait, messaging included",
         json_schema_extra={"unit": "s"},
     )
     occupancy: Probability = Field(
@@ -42,10 +42,10 @@ class ContainerOperator(OperatorBase):
         json_schema_extra={"unit": "1"},
     )
     min_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] = Field(
-        1, description="fewest instances", json_schema_extra={"unit": "1"}
+        1, description="minimum number of instances", json_schema_extra={"unit": "1"}
     )
     max_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] | None = Field(
-        None, description="most instances; null for as many as find room", json_schema_extra={"unit": "1"}
+        None, description="maximum number of instances; null for as many as find room", json_schema_extra={"unit": "1"}
     )
 
     @model_validator(mode="after")
@@ -102,10 +102,10 @@ class HostType(Document):
     price: NonNegative = Field(description="of one billing time unit", json_schema_extra={"unit": "money"})
     billing_time: Positive = Field(description="billing time unit (BTU)", json_schema_extra={"unit": "s"})
     start_up: tuple[NonNegative, NonNegative] = Field(
-        (30.0, 60.0), description="least and most time from lease to readiness", json_schema_extra={"unit": "s"}
+        (30.0, 60.0), description="minimum and maximum time from lease to readiness", json_schema_extra={"unit": "s"}
     )
     limit: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="most hosts of the type at a time; null for any number", json_schema_extra={"unit": "1"}
+        None, description="maximum number of hosts of the type at a time; null for any number", json_schema_extra={"unit": "1"}
     )
 
     @model_validator(mode="after")
@@ -126,7 +126,7 @@ class HostType(Document):
 
 
 class Host(Document):
-    """One leased host with what runs on it."""
+    """One leased host and the instances on it."""
 
     name: Name = Field(description="unique among the hosts")
     type: Name = Field(description="host type")
@@ -146,37 +146,37 @@ def fits(operator: ContainerOperator, host_type: HostType) -> bool:
 
 
 def check_hosting(application: ContainerApplication, host_types: tuple[HostType, ...], faults: Faults) -> None:
-    """Note host types that share a name, candidates that are none, and operators that no host type can run."""
+    """Add the faults of host types that share a name, candidates that do not exist, and operators that no host type can run."""
     names = [host_type.name for host_type in host_types]
     faults.add_repeated_names("host_types", names)
     for index, operator in enumerate(application.operators):
-        place = ("application", "operators", index)
+        path = ("application", "operators", index)
         for position, name in enumerate(operator.candidates or ()):
             if name not in names:
-                faults.add((*place, "candidates", position), name, f"is no host type; there are {', '.join(names)}")
+                faults.add((*path, "candidates", position), name, f"is no host type; there are {', '.join(names)}")
         if not any(fits(operator, host_type) for host_type in host_types):
             sizes = "; ".join(f"{host_type.name} {_amounts(host_type.capacity)}" for host_type in host_types)
             why = f"an instance of {operator.name} fits on no host that may run it, not even an empty one (hosts: {sizes})"
-            faults.add((*place, "resources"), operator.resources, why)
+            faults.add((*path, "resources"), operator.resources, why)
 
 
 def check_hosts(
-    hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: Faults, place: str
+    hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: Faults, field: str
 ) -> None:
-    """Note hosts of equal names, unknown types and unknown operators."""
+    """Add the faults of hosts that share a name and of unknown types and operators."""
     names = [host.name for host in hosts]
-    faults.add_repeated_names(place, names)
+    faults.add_repeated_names(field, names)
     for index, host in enumerate(hosts):
         if host.type not in types:
-            faults.add((place, index, "type"), host.type, f"is no host type; there are {', '.join(types)}")
+            faults.add((field, index, "type"), host.type, f"is no host type; there are {', '.join(types)}")
         for operator in host.instances:
             if operator not in application.by_name:
                 faults.add(
-                    (place, index, "instances", operator), host.instances[operator], "counts no operator of the application"
+                    (field, index, "instances", operator), host.instances[operator], "counts no operator of the application"
                 )
         for position, operator in enumerate(host.images):
             if operator not in application.by_name:
-                faults.add((place, index, "images", position), operator, "is no operator of the application")
+                faults.add((field, index, "images", position), operator, "is no operator of the application")
 
 
 def used_resources(instances: Mapping[str, int], application: ContainerApplication) -> dict[str, float]:
@@ -189,7 +189,7 @@ def used_resources(instances: Mapping[str, int], application: ContainerApplicati
 
 
 def overfull(instances: Mapping[str, int], host_type: HostType, application: ContainerApplication) -> Iterator[str]:
-    """What is wrong with these instances on one host of the type, in words."""
+    """Yield why these instances cannot run together on one host of the type, in words."""
     for name, count in instances.items():
         allowed = application.by_name[name].candidates
         if count and allowed is not None and host_type.name not in allowed:

@@ -1,7 +1,7 @@
-"""How many hosts to lease when, for a number of hosts that is needed in each period ahead.
+"""Plan when to lease how many hosts, from the number of hosts that each period needs.
 
-A billing time unit (BTU) lasts a whole number of periods and is paid whole. Which hosts overlap which periods is an
-interval matrix, so that whole units cost no more than parts of units would, and buying as late as possible is optimal.
+A billing time unit (BTU) lasts a whole number of periods and is paid in full. The matrix of which unit covers which period is
+an interval matrix, so that whole units cost no more than fractional ones would, and buying as late as possible is optimal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from edrp.enactment.state import has_room
 
 @dataclass(frozen=True, slots=True)
 class LeasePlan:
-    """Units to buy of one host type.
+    """The units to buy of one host type.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ def cheapest_leases(
     Parameters
     ----------
     needed
-        Hosts needed in each period.
+        Number of hosts needed in each period.
     unit_periods
         Periods that a unit lasts.
     price
@@ -61,7 +61,7 @@ def cheapest_leases(
     Raises
     ------
     ValueError
-        When a unit lasts no period.
+        If a unit lasts less than one period.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def cheapest_leases(
 
 
 def hosts_needed(instances: Mapping[str, int], operators: Mapping[str, ContainerOperator], host_type: HostType) -> int:
-    """Hosts of one type that hold so many instances of each operator, packed by first fit, the largest first.
+    """Number of hosts of one type that hold these instances, packed by first fit, the largest instances first.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def plan_leases(
     operators
         By name.
     host_type
-        What is leased.
+        Type of the hosts that are leased.
     period
         Seconds.
     paid

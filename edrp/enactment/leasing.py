@@ -1,7 +1,7 @@
-"""Which hosts to lease, prolong and release over several periods of a forecast.
+"""Leasing over a forecast: which hosts to lease, prolong and release in each of several periods.
 
-What cost-efficient enactment decides moment by moment (Figs. 4 and 5), as one problem over time: billing time units
-(BTU) are bought whole, and what they pay for can be used until they end.
+Cost-efficient enactment decides this moment by moment (Figs. 4 and 5); here it is one problem over time. Billing time units
+(BTU) are bought whole, and the hosts that they pay for can be used until they end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edrp.enactment.containers import ContainerApplication, HostType, check_host
 from edrp.enactment.snapshot import ROUNDING, count_faults, fewest_instances, hosting_clashes
 
 MAX_PERIODS = 100_000
-"""Periods that a forecast may have."""
+"""Largest number of periods in a forecast."""
 
 Instances = dict[Name, Annotated[int, Field(ge=0)]]
 
@@ -52,7 +52,7 @@ class PlannedHost(Document):
 
 
 class LeasingSolution(Solution):
-    """What a method found for a problem of kind `leasing`, and what it proved."""
+    """The decision of a method for a problem of kind `leasing`, and the bound that it proved."""
 
     kind: Literal["leasing-solution"] = Field("leasing-solution", description="says what the document is")
     objective: float | None = Field(
@@ -112,10 +112,14 @@ class LeasingProblem(Problem):
         json_schema_extra={"unit": "1"},
     )
     penalty: NonNegative = Field(
-        1e-4, description="for each item that a period leaves unserved, in each period anew", json_schema_extra={"unit": "money"}
+        1e-4,
+        description="for each item that a period leaves unserved, charged again in every later period that leaves it unserved",
+        json_schema_extra={"unit": "money"},
     )
     leased: tuple[PaidHost, ...] = Field((), description="hosts that are leased already")
-    prorate: bool = Field(False, description="of a unit that reaches beyond the horizon, charge only the share within")
+    prorate: bool = Field(
+        False, description="whether a unit that reaches beyond the horizon is charged only for the share within"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -188,8 +192,8 @@ class LeasingProblem(Problem):
         Returns
         -------
         Evaluation
-            Metrics: `lease_cost` (money), `violations` (items, in each period anew), `units` bought, and `hosts`, the most
-            that are leased at a time.
+            Metrics: `lease_cost` (money), `violations` (items, counted again in every period), `units` bought, and
+            `hosts`, the largest number that is leased at a time.
         """
         counts = [Counter[str]() for _ in self.forecast]
         leased: list[Counter[str]] = [Counter() for _ in self.forecast]
@@ -255,7 +259,7 @@ class LeasingProblem(Problem):
         return LeasingSolution.model_construct(**fields, hosts=decision)
 
     def clashes(self) -> tuple[str, ...]:
-        """Which limits leave no room for what the forecast needs, in the first period in which that can be told."""
+        """The limits that leave no room for the instances that the forecast needs, in the first period where that shows."""
         for period, fewest in enumerate(self.minimum_instances):
             found = hosting_clashes(self.application, self.host_types, fewest)
             if not found[0].startswith("limits of the host types"):

@@ -1,4 +1,4 @@
-"""What happened in one run of an application under a policy: leases, instances, items."""
+"""Records of one run of an application under a policy: leases, instances, items."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from edrp.enactment.run_metrics import billed_units, emitted, end_time
 def run_faults(
     run: EnactmentRun, application: ContainerApplication, types: dict[str, HostType], duration: float
 ) -> Iterator[str]:
-    """What cannot have been, in words: leases, rooms, counts of instances, items that appear or vanish."""
+    """Yield what is impossible about a run, in words: leases, room on hosts, counts of instances, lost or extra items."""
     leases = {lease.host: lease for lease in run.leases}
     strangers = {instance.host for instance in run.instances} - set(leases)
     if strangers:

@@ -1,4 +1,4 @@
-"""A run to be simulated; policies are its methods (cost-efficient enactment, section "Evaluation")."""
+"""Scenarios of runs to be simulated; policies are their methods (cost-efficient enactment, section "Evaluation")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Level = Literal["real_time", "near_real_time", "relaxed"]
 
 
 class EnactmentScenarioSolution(Solution):
-    """What became of a run under a policy."""
+    """A run under a policy, and its evaluation."""
 
     kind: Literal["enactment-scenario-solution"] = Field("enactment-scenario-solution", description="says what the document is")
     objective: float | None = Field(
@@ -37,7 +37,7 @@ class EnactmentScenarioSolution(Solution):
 
 
 class EnactmentScenario(Problem):
-    """An application, a load over time, and the times of the world in which a policy has to hold its own.
+    """An application, a load over time, and the service times, start-up times and stalls under which a policy is simulated.
 
     One queue per operator, first in, first out; every running instance takes one item at a time. An item is processed
     for X = processing duration × noise of mean 1, occupies its instance for occupancy × X, and then goes on to the next
@@ -142,7 +142,7 @@ class EnactmentScenario(Problem):
         return {host_type.name: host_type for host_type in self.host_types}
 
     def evaluate(self, decision: EnactmentRun) -> Evaluation:
-        """Settle the accounts of a run anew from its leases, instances and items, and check that they are possible.
+        """Evaluate a run from the records of its leases, instances and items alone, and check that they are possible.
 
         Returns
         -------

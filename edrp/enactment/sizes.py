@@ -1,4 +1,4 @@
-"""What instances need and what hosts offer, as arrays that programs and rules of packing share."""
+"""Needs of instances and capacities of hosts as arrays, shared by programs and packing rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edrp.core.document import named_resources
 from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, HostType
 
 UNNEEDED = 100_000
-"""Instances that need no resources which go on one host."""
+"""Number of instances on one host that counts as unlimited: those that need no resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Sizes:
     needs, capacity
         Shapes (O, R) of one instance and (K, R) of an empty host.
     limit
-        Shape (K,): most hosts of a type, infinity for any number.
+        Shape (K,): maximum number of hosts of a type, infinity for any number.
     room
         Shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
 
@@ -51,7 +51,7 @@ class Sizes:
 
     @classmethod
     def of(cls, operators: Iterable[ContainerOperator], types: Iterable[HostType]) -> Sizes:
-        """From documents."""
+        """Make the arrays from documents."""
         operators, types = tuple(operators), tuple(types)
         described = [named_resources(operator.resources) for operator in operators]
         names = tuple(dict.fromkeys(name for amounts in (*(t.capacity for t in types), *described) for name in amounts))
@@ -78,14 +78,14 @@ class Sizes:
 
 
 def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:
-    """How many instances fit on each host, shape (hosts,).
+    """Number of instances that fit on each host, shape (hosts,).
 
     Parameters
     ----------
     free, capacity : shape (hosts, resources)
-        What is left, and what an empty host has, against which rounding is judged.
+        Free resources, and those of an empty host, against which rounding is judged.
     need : shape (resources,)
-        Of one instance.
+        Resources of one instance.
 
     Examples
     --------

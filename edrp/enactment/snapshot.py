@@ -1,4 +1,4 @@
-"""Which instances run on which leased hosts at one moment (cost-efficient enactment, eq. 1)."""
+"""Snapshots: which instances run on which leased hosts at one moment (cost-efficient enactment, eq. 1)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from edrp.enactment.containers import (
 )
 
 ROUNDING = 1e-9
-"""By how much, in instances or relative to the items, a load may exceed what is served: rounding of rates."""
+"""Excess of a load over what is served, in instances or relative to the items, that counts as rounding."""
 
 
 class EnactmentWeights(Document):
@@ -38,7 +38,7 @@ class EnactmentWeights(Document):
 
 
 class EnactmentSolution(Solution):
-    """What a method found for a problem of kind `enactment`, and what it proved."""
+    """The decision of a method for a problem of kind `enactment`, and the bound that it proved."""
 
     kind: Literal["enactment-solution"] = Field("enactment-solution", description="says what the document is")
     metrics: dict[Name, float] = Field(
@@ -53,10 +53,10 @@ class EnactmentSolution(Solution):
 
 
 class EnactmentProblem(Problem):
-    """How many instances of each operator, and on which leased hosts, at the rates of the moment.
+    """Choose the number of instances of each operator and their leased hosts, at the rates of one moment.
 
     An operator needs the instances that serve its load; what is queued and cannot be served within the horizon is
-    expected to be late. With a weight on free resources, room that is paid for is worth filling, as in the paper.
+    expected to be late. With a weight on free resources, it pays to fill room that is paid for, as in the paper.
 
     Raises
     ------
@@ -179,7 +179,7 @@ class EnactmentProblem(Problem):
         return EnactmentSolution.model_construct(**fields, hosts=decision)
 
     def clashes(self) -> tuple[str, ...]:
-        """Which limits leave no room for the instances that the load needs."""
+        """The limits that leave no room for the instances that the load needs."""
         return hosting_clashes(self.application, self.host_types, self.minimum_instances)
 
 
@@ -196,7 +196,7 @@ def fewest_instances(operator: ContainerOperator, load: float, utilisation: floa
 
 
 def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> Iterator[str]:
-    """What is wrong with a number of instances, in words."""
+    """Yield why a number of instances is not allowed, in words."""
     if instances < fewest:
         yield f"instances of {operator.name}: {instances}, but its load needs {fewest}"
     if operator.max_instances is not None and instances > operator.max_instances:
@@ -206,7 +206,7 @@ def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> It
 def hosting_clashes(
     application: ContainerApplication, host_types: tuple[HostType, ...], instances: dict[str, int]
 ) -> tuple[str, ...]:
-    """Which limits leave no room for so many instances of each operator, in words.
+    """The limits that leave no room for so many instances of each operator, in words.
 
     >>> application = ContainerApplication(operators=[{"name": "f", "processing_duration": 1.0, "max_instances": 2}])
     >>> hosting_clashes(application, (), {"f": 3})

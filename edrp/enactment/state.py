@@ -1,4 +1,4 @@
-"""What a monitoring system tells a policy (cost-efficient enactment, section "System model and notation")."""
+"""The state that a policy sees, as a monitoring system reports it (cost-efficient enactment, "System model and notation")."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class HostState:
     instances
         By operator: all that hold resources, whether they run, start or are about to leave.
     leaving
-        By operator: those of them that go once their successor elsewhere is up.
+        By operator: those of them that stop once their successor elsewhere is up.
     images
         Operators whose container image is on the host.
     releasing
-        Whether it has been given back and only waits for migrations.
+        Whether it is being given back and only waits for migrations.
     """
 
     name: str
@@ -86,7 +86,7 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class EnactmentState:
-    """All that a policy sees.
+    """The whole state that a policy sees.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class EnactmentState:
     streams
         (source, target) pairs of operators, in document order.
     leases
-        Hosts leased so far, those gone included.
+        Number of hosts leased so far, released ones included.
 
     Examples
     --------

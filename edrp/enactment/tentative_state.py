@@ -1,4 +1,4 @@
-"""A copy of a state on which actions are tried one by one; what cannot be done is refused with the state that shows it."""
+"""A mutable copy of a state on which actions are tried one by one; an impossible action is refused, with the state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _TentativeHost:
 
 
 class TentativeState:
-    """A mutable copy of a state; `actions` is what was done to it.
+    """A mutable copy of a state and the actions that were done to it.
 
     A policy plans on it and returns its actions; the simulator checks actions on it before it carries them out.
 
@@ -72,7 +72,7 @@ class TentativeState:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """What was done so far, in order."""
+        """The actions so far, in order."""
         return tuple(self._done)
 
     @property
@@ -125,10 +125,10 @@ class TentativeState:
         return not described.releasing and has_room(self.state.operators[operator].operator, described.type, described.free)
 
     def lease(self, host_type: str, name: str | None = None) -> str:
-        """Lease a host; returns its name, the next free one unless given."""
-        given = name or self._next_name()
-        self.apply(Lease(given, host_type))
-        return given
+        """Lease a host; returns its name, which is the next free one by default."""
+        host = name or self._next_name()
+        self.apply(Lease(host, host_type))
+        return host
 
     def place(self, operator: str, host: str) -> None:
         """Start one more instance."""

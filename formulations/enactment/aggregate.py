@@ -1,4 +1,4 @@
-"""The best numbers of instances for given hosts, with resources in aggregate: mostly they can be packed, which is a proof."""
+"""The best numbers of instances on given hosts, with resources in aggregate; if they can be packed, they are optimal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from edrp.formulations.enactment.packing import pack_by_swaps, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 SHARPENED = 4
-"""Compositions, those of the least bounds, of which the best numbers of instances are looked for."""
+"""Number of compositions, those of the least bounds, for which the best numbers of instances are computed."""
 
 
 PATIENCE = 0.5
@@ -25,7 +25,7 @@ ways take minutes to be proven best, and the bound found until then is as good."
 
 
 def sharpened(arrays: EnactmentArrays, found: Compositions, allowance: float = 0.0) -> Compositions:
-    """Compositions with sharper bounds and perhaps a better packing; those that can no longer be of use are left out.
+    """Sharpen the bounds of compositions and perhaps find a better packing; compositions that cannot be optimal are left out.
 
     With a weight on free resources it is worth filling hosts, and what fills them best in aggregate nearly always fits.
     """
@@ -53,7 +53,7 @@ def sharpened(arrays: EnactmentArrays, found: Compositions, allowance: float = 0
 
 
 def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | None]:
-    """The best numbers of instances, were all hosts (K,) one: a bound on the objective (eq. 1), and these numbers (O,).
+    """Bound on the objective (eq. 1) as if all hosts (K,) were one, and the numbers of instances (O,) that reach it.
 
     Infinite and None where not even the fewest fit.
     """
@@ -76,7 +76,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | Non
 
 
 def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
-    """Weighted penalties: columns `late` (items), rows `late`, and rows `last`, the edge to the first count without any.
+    """Weighted penalties: columns `late` (items), rows `late`, and rows `last`, the facet to the first count without late items.
 
     Without `last` the items would be a convex function of the count, but not the least one through whole counts.
     """

@@ -1,4 +1,4 @@
-"""How many hosts of each type an optimum may lease: compositions, bounded from below by their resources in aggregate.
+"""Compositions, which are numbers of hosts of each type that may be optimal, and their bounds by resources in aggregate.
 
 For a given composition the free shares of eq. 1 are linear in the instances, so the whole problem is: which composition,
 how many instances, and do they fit (two-dimensional vector packing). Few compositions lie between the area bound and
@@ -21,10 +21,10 @@ from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openl
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
 
 MAX_PACKED = 50
-"""Compositions that are packed by best fit in search of a good incumbent."""
+"""Largest number of compositions that are packed by best fit in search of a good incumbent."""
 
 BYTES_PER_ENTRY = 100
-"""Memory of a cell of the program's matrix, in all forms that it takes on its way to a solver."""
+"""Memory of an entry of the program's matrix, in all forms that it takes on its way to a solver."""
 
 NEAR = 1e-9
 """Relative excess over an incumbent at which a composition is still looked at."""
@@ -194,6 +194,6 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     slack = NEAR * max(1.0, abs(objective))
     reached = grid[enough & (grid @ arrays.price + least <= objective + slack)]
     entries = float(len(reached)) * reached.max(axis=0, initial=0).sum() * arrays.sizes.capacity.shape[1]
-    remedy = "give the host types limits, or give prices more weight beside free resources"
+    remedy = "give the host types limits, or give prices more weight relative to free resources"
     refuse_beyond_memory(entries * BYTES_PER_ENTRY, f"{len(reached)} combinations of hosts that may be optimal", remedy)
     return reached

@@ -58,7 +58,7 @@ class LeasingFormulation(Formulation):
     arrays
         The problem as arrays.
     slots
-        What the rows of the block `instances` stand for.
+        Host type, period and number of each row of the block `instances`.
 
     Examples
     --------

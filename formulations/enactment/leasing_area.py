@@ -115,7 +115,7 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
     Parameters
     ----------
     problem
-        What to decide.
+        Leasing problem.
     whole
         Whether units and instances must be whole: a sharper bound, by branch and bound.
     time_limit

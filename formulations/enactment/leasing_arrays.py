@@ -94,7 +94,7 @@ def leasing_arrays(problem: LeasingProblem) -> LeasingArrays:
 
 
 def enough_hosts(arrays: LeasingArrays) -> Ints:
-    """Hosts of each type that are never too few to hold what the type carries, shape (K, T).
+    """Number of hosts of each type that always suffices for the instances on the type, shape (K, T).
 
     As many as best fit needs for the most instances that can be of use: whatever runs on hosts of the type, it fits into
     these, since it is a part of that packing.

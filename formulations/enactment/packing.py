@@ -16,7 +16,7 @@ Contents = Ints
 
 
 def pack(sizes: Sizes, counts: Sequence[int], types: Sequence[int]) -> Contents | None:
-    """Pack so many instances of each operator into hosts of the given types; None where best fit does not manage.
+    """Pack instances of each operator into hosts of the given types by best fit; None where some find no room.
 
     Operators that few types can run go first, then the largest; each instance goes where least is left.
     """
@@ -59,7 +59,7 @@ def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> t
 
 
 def fill(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> Contents:
-    """Add the instance that gains most, wherever it fits tightest, for as long as any gains."""
+    """Add the instance that gains most where it fits tightest, as long as one gains."""
     sizes, contents = arrays.sizes, contents.copy()
     free = _with_slack(sizes, types) - contents @ sizes.needs
     reward = rewards(arrays, sizes.capacity[list(types)].sum(axis=0))
@@ -81,7 +81,7 @@ def fill(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> C
 
 
 def rewards(arrays: EnactmentArrays, offered: Floats) -> Floats:
-    """What an instance of each operator takes off the weighted free shares (eq. 1), shape (O,), of hosts that offer (R,)."""
+    """Reduction of the weighted free shares (eq. 1) by one instance of each operator, shape (O,), on hosts that offer (R,)."""
     return arrays.filling * (arrays.sizes.needs @ np.divide(1.0, offered, out=np.zeros_like(offered), where=offered > 0))
 
 
@@ -114,14 +114,14 @@ def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -
 
 
 STEPS = 150
-"""Swaps that are tried before it gives up; what can be packed mostly takes a dozen."""
+"""Swaps that are tried before the search gives up; most packings take a dozen."""
 
 AMONG = 20
-"""Swaps that do least harm, one of which is drawn where none helps."""
+"""Number of least harmful swaps from which one is drawn where none helps."""
 
 
 def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int]) -> Contents | None:
-    """Pack so many instances of each operator into hosts of the given types; None where it does not manage.
+    """Pack instances of each operator into hosts of the given types by swaps; None where none is found that fits.
 
     All are placed where most is left, full or not. Then an instance of the host that is overfull most changes places with
     one of another host, or with nothing: the swap that lowers the excess most, or one of the least harmful, at random (the

@@ -114,12 +114,12 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     Parameters
     ----------
     problem
-        What to decide.
+        Snapshot problem.
     program
         Its name.
     allowance
         By how much the objective may exceed that of the best packing found on the way. At 0 the program knows only hosts
-        that can be part of an optimum; rows of one's own may need dearer ones.
+        that can be part of an optimum; additional rows may need more expensive ones.
 
     Raises
     ------

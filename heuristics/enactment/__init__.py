@@ -1,7 +1,7 @@
-"""Policies of enactment: what to lease, place, move and release, decided from what is monitored.
+"""Policies of enactment, which decide from monitoring data what to lease, place, move and release.
 
-A policy is made from its parameters, serves one run, and has one call. Whoever runs containers can use it: describe
-operators and host types once, fill in what the monitoring system knows, and carry out the actions.
+A policy is made from its parameters, serves one run, and has one call. Any system that runs containers can use it: describe
+operators and host types once, fill in the data of the monitoring system, and carry out the actions.
 
 Examples
 --------
@@ -11,7 +11,7 @@ Examples
 >>> large = HostType(name="large", resources={"cpu": 1024, "memory": 7e9}, price=6.0, billing_time=3600.0)
 >>> policy = BtuPolicy(BtuParameters(scaling_threshold=20))
 
-Every minute, the state as monitored; `pool` stands for somebody's containers and machines:
+Every minute, the state as monitored; `pool` stands for the containers and machines of the system:
 
 >>> def autoscale(time, pool):
 ...     state = EnactmentState(

@@ -17,37 +17,37 @@ from edrp.heuristics.enactment.upscaling import needs_instance, scale_up
 
 @dataclass(frozen=True, slots=True)
 class BtuParameters:
-    """Constants of the policy; where nothing else is said, the defaults are those that the paper prints.
+    """Constants of the policy; unless noted otherwise, the defaults are those that the paper prints.
 
     Attributes
     ----------
     observations : 1
         N of Alg. 1, recorded durations that make the trend. The paper does not print it; its published code takes 5.
     scaling_threshold : items
-        An operator is not scaled up while no more than these wait.
+        An operator is not scaled up while no more items than this wait.
     second_threshold : items
-        Above these it gets two instances at once; None for never more than one. As in the baseline and the published code.
+        Above this number it gets two instances at once; None for never more than one. As in the baseline and the published code.
     cached_factor : 1
         CF of Alg. 2.
     instances_weight, queue_weight, delay_weight, scalings_weight, queue_load, penalty
         W1 to W4, QL and P of Alg. 3, see `OperatorSelection`.
     cooldown : s
-        No operator is scaled down for so long after a scale-up; the paper does not print it.
+        Time after a scale-up in which no operator is scaled down; the paper does not print it.
     shared_cooldown
         Whether any scale-up counts, or only one of the same operator. With True instances do not change hands while the load
-        rises, and the printed compliance is met better; with the stalls of the factory it was chosen by that.
+        rises, and the printed compliance is met better; it was chosen for that, with the stalls of the factory.
     window : share of a billing time unit (BTU)
         Within its last 5 %, a host is prolonged or released.
     window_rounds : observations
-        The window lasts at least so many.
+        The window lasts at least this many observations.
     release_share : share of an operator's instances
-        Most that go with a host; one may in any case.
+        Largest share that is removed with a host; one instance may be removed in any case.
     place_on_starting
         Whether a host that is still starting may take new instances. The paper assesses "currently running hosts", so that
         every instance that finds no room leases a host of its own until the first of these is up. Migrations always go to
         hosts that are up: others would outlast what is paid.
     ask_once
-        Whether a host that cannot be released when first asked is kept for the next unit, as in Fig. 5; False asks again in
+        Whether a host that cannot be released at the first attempt is kept for the next unit, as in Fig. 5; False tries again in
         every round of the window.
     """
 
@@ -83,7 +83,7 @@ class BtuParameters:
 
 
 class BtuPolicy:
-    """Scales up when items are late and wait, and gives hosts back only where their billing time unit (BTU) ends.
+    """Scales up when items are late and wait, and gives hosts back only at the end of their billing time unit (BTU).
 
     In every round operators are scaled up first, in document order; then the hosts whose paid time ends are prolonged by
     doing nothing or released, the emptiest first.
@@ -124,7 +124,7 @@ class BtuPolicy:
         return self._ends.decided(tentative, self._utilities(state), parameters.release_share, parameters.cached_factor).actions
 
     def _missing(self, operator: OperatorState) -> int:
-        """Instances that an operator gets now."""
+        """Number of instances that an operator gets now."""
         parameters = self._parameters
         if not needs_instance(operator, parameters.observations, parameters.scaling_threshold):
             return 0
@@ -137,7 +137,7 @@ class BtuPolicy:
             cooling = set(state.operators)
 
         def utilities(instances: Mapping[str, int]) -> dict[str, float]:
-            found = self._selection.utilities(state.operators, instances)
-            return {name: -1.0 if name in cooling else value for name, value in found.items()}
+            values = self._selection.utilities(state.operators, instances)
+            return {name: -1.0 if name in cooling else value for name, value in values.items()}
 
         return utilities

@@ -1,4 +1,4 @@
-"""How long an item occupies an instance, learned from what a monitoring system sees."""
+"""Estimates of how long an item occupies an instance, learned from monitoring data."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Protocol
 from edrp.enactment.state import OperatorState
 
 STANDING = 2.0
-"""Items per instance that make a queue one that stands."""
+"""Waiting items per instance from which on a queue counts as standing."""
 
 GAIN = 0.5
-"""Weight of a round in which a queue stood."""
+"""Weight of a round in which a queue stood, from beginning to end."""
 
 
 class CapacityEstimate(Protocol):
     """Learns, round by round, the seconds for which an item occupies an instance of one operator."""
 
     def learn(self, state: OperatorState, interval: float) -> None:
-        """Take in what was seen in the last `interval` seconds."""
+        """Take in the observations of the last `interval` seconds."""
         ...
 
     @property
@@ -73,11 +73,11 @@ class BusyEstimate:
 
 
 class QueueEstimate:
-    """What instances got done while items waited for them: for where nobody measures how busy they are.
+    """Estimates from the items that instances began while others waited, for systems that do not measure how busy instances are.
 
     An item cannot occupy more than instance-seconds there were per item begun: a bound that falls with every round in which
-    the instances got more done than was known. In rounds in which a queue stood from beginning to end that is the capacity
-    itself. Between them the estimate is eased, because a bound which is never met says nothing of what lies below it: the
+    the instances served more than was known. In rounds in which a queue stood from beginning to end that is the capacity
+    itself. Between them the estimate is eased, because a bound which is never met says nothing about the values below it: the
     operator then holds fewer instances, round by round, until items wait again.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Demand of every operator, followed down the streams, and what may become of it: paths like those seen before."""
+"""Demand of every operator, followed down the streams, and the paths that it may take, like those seen before."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from edrp.enactment.state import EnactmentState
 class DemandHistory:
     """Items per second that every operator would receive were none of them behind, one row per round.
 
-    What arrives at an operator in a surge is what overloaded operators before it let through. Only what comes from outside
-    is therefore taken as measured; the rest follows down the streams by the selectivities, all in the same round.
+    In a surge, an operator receives only the items that overloaded operators upstream let through. Therefore only arrivals from
+    outside are taken as measured; the rest follows down the streams by the selectivities, all in the same round.
 
     Parameters
     ----------
     state
-        The first that is seen: names, streams and declared rates.
+        First state, which gives names, streams and declared rates.
     rounds
-        Rounds that are remembered.
+        Number of rounds that are remembered.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class DemandHistory:
             step[index[source], index[target]] = operators[index[source]].selectivity
         self.step: Floats = step
         self._flow = np.linalg.inv(np.eye(len(names)) - step)
-        # Whoever comes after an operator can be reached from more operators than this one can.
+        # An operator downstream of another can be reached from more operators than that one.
         reachable = np.linalg.matrix_power(np.eye(len(names)) + (step > 0), len(names)) > 0
         self.order: Ints = np.argsort(reachable.sum(axis=0), kind="stable")
         self._fed = step.any(axis=0)
@@ -68,12 +68,12 @@ class DemandHistory:
 
 
 QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-"""Chances at which a time that nothing is known of is drawn."""
+"""Quantiles at which an unknown time of return to the peak is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPaths:
-    """What the load may do in the coming rounds.
+    """Paths that the load may take in the coming rounds.
 
     Attributes
     ----------
@@ -113,11 +113,11 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
     loads
         (rounds seen,): load of each round, the last is now.
     rounds
-        To look ahead.
+        Number of rounds to look ahead.
     interval
         Seconds of a round.
     settings
-        How likeness is judged.
+        Settings by which likeness is judged.
 
     Examples
     --------

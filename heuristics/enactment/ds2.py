@@ -13,26 +13,27 @@ from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
 from edrp.heuristics.enactment.operator_selection import Utilities, spare_instances
 from edrp.heuristics.enactment.release import LeaseEnds
-from edrp.heuristics.enactment.threshold import place_first_fit, release_empty, remove_loneliest
+from edrp.heuristics.enactment.threshold import place_first_fit, release_empty, remove_from_emptiest_host
 from edrp.heuristics.enactment.upscaling import scale_up
 from edrp.heuristics.placement.ds2 import ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
 class Ds2PolicyParameters:
-    """How busy instances are to be, and how hosts are paid for.
+    """Utilisation of instances, and the handling of leases.
 
     Attributes
     ----------
     utilisation : share of its time
-        That an instance is to be busy; Flink's `job.autoscaler.utilization.target`.
+        Target share for which an instance is busy; Flink's `job.autoscaler.utilization.target`.
     leases
         "btu": instances that are no longer needed stay until a billing time unit (BTU) ends or another operator needs
-        their room, as in Figs. 4 and 5 of cost-efficient enactment. "threshold": they go at once, and hosts with the last.
+        their room, as in Figs. 4 and 5 of cost-efficient enactment. "threshold": they are removed at once, and hosts with
+        their last instance.
     window : share of a billing time unit
         With "btu": within its last part a host is prolonged or released.
     window_rounds : observations
-        The window lasts at least so many.
+        The window lasts at least this many observations.
     place_on_starting
         Whether a host that is still starting may take new instances.
     """
@@ -45,11 +46,11 @@ class Ds2PolicyParameters:
 
 
 class Ds2Policy:
-    """Gives every operator the instances that the measured rates of the sources need, by the measured speed of instances.
+    """Gives every operator the instances that the measured rates of the sources need, by their measured true processing rates.
 
-    The true processing rate of an instance is what it took per second in which it was busy. What reaches an operator when
-    nothing holds it back follows along the streams: the items from outside, as measured, times the selectivities. An
-    operator of which nothing was ever measured keeps its instances. A backlog plays no part.
+    The true processing rate of an instance is the number of items that it took per busy second. The target rate of an operator,
+    at which items would arrive if nothing upstream were behind, follows along the streams: measured arrivals from outside times
+    the selectivities. An operator of which nothing was ever measured keeps its instances. A backlog plays no part.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class Ds2Policy:
         self._ends = LeaseEnds(parameters.window, parameters.window_rounds, ask_once=False)
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
-        """Measure, then add and take away what is missing and what is too much."""
+        """Measure rates, then add missing instances and remove superfluous ones."""
         wanted = self._wanted(state)
         tentative = TentativeState(state)
         if self._parameters.leases == "threshold":
@@ -91,7 +92,7 @@ class Ds2Policy:
     def _at_once(self, tentative: TentativeState, wanted: Mapping[str, int]) -> tuple[Action, ...]:
         for name, missing in _missing(tentative, wanted).items():
             for _ in range(-missing):
-                remove_loneliest(tentative, name)
+                remove_from_emptiest_host(tentative, name)
         for name, missing in _missing(tentative, wanted).items():
             for _ in range(missing):
                 if not place_first_fit(tentative, name, starting=self._parameters.place_on_starting):
@@ -104,22 +105,22 @@ class Ds2Policy:
         for name, monitored in state.operators.items():
             if monitored.begun and monitored.busy > 0:
                 self._rates[name] = monitored.begun / monitored.busy
-        found = {}
+        wanted = {}
         for name, target in target_rates(state).items():
             if name in self._rates:
                 needed = target / (self._rates[name] * self._parameters.utilisation)
-                found[name] = max(1, state.operators[name].operator.min_instances, ceil(needed * (1 - ROUNDING)))
-        return found
+                wanted[name] = max(1, state.operators[name].operator.min_instances, ceil(needed * (1 - ROUNDING)))
+        return wanted
 
 
 def target_rates(state: EnactmentState) -> dict[str, float]:
     """Items per second that reach each operator when nothing upstream holds them back.
 
-    What comes from outside is what arrived beyond the items that the operators upstream sent on.
+    Arrivals from outside are those beyond the items that the operators upstream sent on.
 
     Examples
     --------
-    Of 120 items in a minute, the first operator got through 30 and sent one in two on:
+    The first operator began 30 of 120 items in a minute and sent one in two on:
 
     >>> from edrp.enactment.containers import ContainerOperator
     >>> from edrp.enactment import OperatorState
@@ -146,12 +147,12 @@ def target_rates(state: EnactmentState) -> dict[str, float]:
 
 
 def _missing(tentative: TentativeState, wanted: Mapping[str, int]) -> dict[str, int]:
-    """Instances that are missing; negative where there are too many."""
+    """Number of missing instances; negative where there are too many."""
     return {name: number - tentative.instances(name) for name, number in wanted.items()}
 
 
 def _surplus(state: EnactmentState, wanted: Mapping[str, int]) -> Utilities:
-    """An operator can do with less as long as it has more than it needs."""
+    """Utilities by which an operator can lose instances as long as it has more than it needs."""
 
     def utilities(instances: Mapping[str, int]) -> dict[str, float]:
         known = {name: wanted.get(name, count) for name, count in instances.items()}

@@ -29,12 +29,12 @@ class FirstFitDecreasing(SnapshotRule):
     all hosts that may be leased.
 
     Room that is paid for is then given to operators that would leave items unserved, the most items per share of a host
-    first, and what is left to those that fill it best, as eq. 1 counts free resources as a loss. Further hosts are leased,
-    and filled in the same way, while the objective falls. What runs now plays no part.
+    first, and the remaining room to those that fill it best, as eq. 1 counts free resources as a loss. Further hosts are leased,
+    and filled in the same way, while the objective falls. The instances that run now play no part.
 
     Examples
     --------
-    Three filters need three hosts' CPU; a fourth fits beside them for nothing:
+    Three filters need two hosts, on which a fourth fits at no cost:
 
     >>> problem = EnactmentProblem(
     ...     application={"operators": [

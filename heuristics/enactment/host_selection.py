@@ -17,17 +17,17 @@ CACHED_FACTOR = 0.01
 
 
 def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, cached_factor: float = CACHED_FACTOR) -> Floats:
-    """How badly each host suits one more instance (cost-efficient enactment, Alg. 2): the lowest is best, -1 has no room.
+    """Unsuitability of each host for one more instance (cost-efficient enactment, Alg. 2): the lowest is best, -1 has no room.
 
-    The paper subtracts normalised memory from normalised CPU; with other resources beside these two, the difference is
-    that between the freest and the scarcest. Its line 10 is read as "if the image of the operator is on the host".
+    The paper subtracts normalised memory from normalised CPU; with further resources, the difference is that between
+    the freest and the scarcest. Its line 10 is read as "if the image of the operator is on the host".
 
     Parameters
     ----------
     free, capacity : shape (hosts, resources)
-        What is left, and what an empty host has.
+        Free resources, and those of an empty host.
     need : shape (resources,)
-        Of one instance.
+        Resources of one instance.
     cached : shape (hosts,)
         Whether the container image is there.
     cached_factor
@@ -59,9 +59,9 @@ def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], ca
     tentative
         Hosts and what runs on them.
     operator
-        Of which an instance is to be placed.
+        Operator of which an instance is to be placed.
     hosts
-        Those that may be chosen.
+        Hosts that may be chosen.
     cached_factor
         CF of Alg. 2.
     """
@@ -90,7 +90,7 @@ def usable(tentative: TentativeState, *, starting: bool) -> tuple[str, ...]:
 
 
 MAX_SPREAD_HOSTS = 10_000
-"""Hosts over which instances are spread at once."""
+"""Largest number of hosts over which instances are spread at once."""
 
 
 def spread(sizes: PricedSizes, fewest: Ints) -> Packing | None:
@@ -125,9 +125,9 @@ def place(
     Parameters
     ----------
     packing
-        Changed.
+        Hosts and instances; changed in place.
     operator, number
-        Of what, and how many.
+        Index of the operator, and number of instances.
     lease
         Whether hosts may be leased.
     without
@@ -135,22 +135,22 @@ def place(
     cached_factor
         CF of Alg. 2; 1 to look at balance alone.
     """
-    board = _Board(packing, operator, without, cached_factor)
+    ranking = _HostRanking(packing, operator, without, cached_factor)
     for left in range(number, 0, -1):
-        host = board.best()
+        host = ranking.best()
         if host is None:
             kind = packing.sizes.cheapest(operator, packing.leased) if lease else None
             if kind is None:
                 return left
             packing.lease(kind)
-            board, host = _Board(packing, operator, without, cached_factor), len(packing.hosts) - 1
+            ranking, host = _HostRanking(packing, operator, without, cached_factor), len(packing.hosts) - 1
         packing.counts[host, operator] += 1
-        board.take(host)
+        ranking.take(host)
     return 0
 
 
-class _Board:
-    """How all hosts suit one operator; an instance changes that of its own host only."""
+class _HostRanking:
+    """Unsuitability of all hosts for one operator; an instance changes that of its own host only."""
 
     def __init__(self, packing: Packing, operator: int, without: int | None, cached_factor: float) -> None:
         self._cached_factor = cached_factor
@@ -174,7 +174,7 @@ class _Board:
         return min(tied, key=lambda host: (-self._free[host, self._cpu], self._names[host]))
 
     def take(self, host: int) -> None:
-        """One instance more on a host."""
+        """Take room for one more instance on a host."""
         self._free[host] -= self._need
         row = slice(host, host + 1)
         self._values[row] = suitabilities(self._free[row], self._capacity[row], self._need, np.array([True]), self._cached_factor)

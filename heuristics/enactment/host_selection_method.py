@@ -13,13 +13,13 @@ from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, SnapshotTerms,
 
 
 class HostSelection(SnapshotRule):
-    """What runs now, with the instances that the load needs added where Alg. 2 puts them, and hosts given up as in Fig. 5.
+    """Changes the current deployment: adds the instances that the load needs by Alg. 2, and gives hosts up as in Fig. 5.
 
-    What breaks a limit goes first. Then every operator gets its fewest instances, the largest first, each on the host that
-    suits it best, or on one that is leased for it; where limits of host types get in the way, all are placed anew by
-    first fit. Operators that would leave items unserved get more while there is room,
-    and further hosts while the objective falls. At last hosts are given up, the emptiest first, where the objective falls
-    by it: instances beyond those that the load needs go with them, the others migrate by Alg. 2.
+    Instances and hosts that break a limit are removed first. Then every operator gets its fewest instances, the largest
+    first, each on the host that suits it best, or on one that is leased for it; where limits of host types prevent that, all
+    are placed again by first fit. Operators that would leave items unserved get more while there is room, and further hosts
+    while the objective falls. Finally hosts are given up, the emptiest first, where that lowers the objective: instances
+    beyond those that the load needs are removed with them, the others migrate by Alg. 2.
 
     Other instances beyond what the load needs stay, as the policy of the paper lets them until a host is given up.
 
@@ -43,28 +43,28 @@ class HostSelection(SnapshotRule):
     summary = "what runs now, changed instance by instance: the paper's host selection"
 
     def packed(self, problem: EnactmentProblem, parameters: object) -> Packing | str:
-        """Mend, add, give up."""
+        """Restore the limits, add instances, give up hosts."""
         sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
         terms = SnapshotTerms(problem, sizes)
         packing = Packing(sizes, problem.current)
-        mend(packing, terms)
+        restore_limits(packing, terms)
         for index in sizes.decreasing():
             missing = place(packing, index, int(terms.min_counts[index] - packing.totals[index]), lease=True)
             if missing:
-                anew = fewest_packed(sizes, terms.min_counts)
-                if isinstance(anew, str):
-                    return anew
-                packing = anew
+                repacked = fewest_packed(sizes, terms.min_counts)
+                if isinstance(repacked, str):
+                    return repacked
+                packing = repacked
                 break
         if terms.lateness:
             for index, number in enumerate(np.minimum(terms.waiting(packing.totals), terms.max_counts - packing.totals).tolist()):
                 place(packing, index, number, lease=False)
             lease_more(packing, terms)
-        return cleared(packing, terms)
+        return without_needless_hosts(packing, terms)
 
 
-def mend(packing: Packing, terms: SnapshotTerms) -> None:
-    """Take away what breaks a limit: hosts beyond the limit of their type, instances that may not be there or find no room."""
+def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
+    """Remove hosts beyond the limit of their type, and instances that may not be on their host or find no room."""
     sizes = packing.sizes
     for kind in range(len(sizes.types)):
         while packing.leased[kind] > sizes.max_hosts[kind]:
@@ -81,8 +81,8 @@ def mend(packing: Packing, terms: SnapshotTerms) -> None:
             packing.counts[hosts[np.argmin(packing.counts[hosts].sum(axis=1))], operator] -= 1
 
 
-def cleared(packing: Packing, terms: SnapshotTerms) -> Packing:
-    """The packing without the hosts that it can do without, where the objective falls by that (Fig. 5)."""
+def without_needless_hosts(packing: Packing, terms: SnapshotTerms) -> Packing:
+    """The packing without the hosts whose removal lowers the objective (Fig. 5)."""
     wanted = np.maximum(terms.min_counts, np.minimum(terms.waiting(np.zeros_like(terms.min_counts)), terms.max_counts))
     if not terms.lateness:
         wanted = terms.min_counts

@@ -1,4 +1,4 @@
-"""Which operators can do with an instance less (cost-efficient enactment, Alg. 3)."""
+"""Operator selection: which operators can do with one instance less (cost-efficient enactment, Alg. 3)."""
 
 from __future__ import annotations
 
@@ -64,27 +64,27 @@ class OperatorSelection:
         Parameters
         ----------
         operators
-            As monitored.
+            States of the operators, as monitored.
         instances
-            Of each operator, which may be planned instead of monitored. With fewer than two, or no more than the
+            Instances of each operator, which may be planned instead of monitored. With fewer than two, or no more than the
             operator must have, its utility is -1. Where all have equally many, the first term is 0; where nothing has
             been scaled yet, the last.
         """
-        fewest, most = min(instances.values()), max(instances.values())
+        fewest, largest = min(instances.values()), max(instances.values())
         scalings = sum(operator.scalings for operator in operators.values())
-        found = {}
+        utilities = {}
         for name, monitored in operators.items():
             count = instances[name]
             if not spare_instances(monitored.operator, count):
-                found[name] = -1.0
+                utilities[name] = -1.0
                 continue
-            share = (count - fewest) / (most - fewest) if most > fewest else 0.0
+            share = (count - fewest) / (largest - fewest) if largest > fewest else 0.0
             delay = monitored.duration / monitored.operator.processing_duration * (1 + self.penalty)
-            found[name] = (
+            utilities[name] = (
                 1
                 + self.instances_weight * share
                 + self.queue_weight * (self.queue_load if monitored.queue < 1 else 0.0)
                 - self.delay_weight * delay
                 - self.scalings_weight * (monitored.scalings / scalings if scalings else 0.0)
             )
-        return found
+        return utilities

@@ -1,4 +1,4 @@
-"""Instances on hosts as arrays: what first-fit decreasing, host selection and a static deployment share."""
+"""Instances on hosts as arrays, for first-fit decreasing, host selection and static deployments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PricedSizes(Sizes):
     Attributes
     ----------
     price : shape (types,)
-        By which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
+        Price by which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
     max_hosts : shape (types,)
         Hosts that can be leased, a whole number even where there is no limit.
     """
@@ -44,7 +44,7 @@ class PricedSizes(Sizes):
     def cheapest(self, operator: int, leased: Ints) -> int | None:
         """The host type with the least price per instance that an empty host could run of this operator.
 
-        Of equal ones, that where these leave more room.
+        Ties go to the type on which that many instances leave more room.
 
         Parameters
         ----------
@@ -68,14 +68,14 @@ class PricedSizes(Sizes):
 
 
 class Packing:
-    """Hosts and what runs on them, as they are filled.
+    """Hosts and the instances on them, while they are filled.
 
     Parameters
     ----------
     sizes
         Operators and host types.
     hosts
-        That are there already.
+        Hosts that are leased already.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Packing:
         return np.bincount(self.type, minlength=len(self.sizes.types))
 
     def lease(self, host_type: int, number: int = 1) -> None:
-        """Add empty hosts, under names that are free."""
+        """Add empty hosts under unused names."""
         taken = {host.name for host in self.hosts}
         for _ in range(number):
             self._last += 1
@@ -139,7 +139,7 @@ class Packing:
         self.counts = np.vstack([self.counts, np.zeros((number, self.counts.shape[1]), np.int64)])
 
     def copy(self) -> Packing:
-        """Another one that can be changed by itself."""
+        """An independent copy."""
         twin = Packing(self.sizes)
         twin.hosts, twin.type, twin.counts, twin._last = list(self.hosts), self.type.copy(), self.counts.copy(), self._last
         return twin
@@ -150,7 +150,7 @@ class Packing:
         self.type, self.counts = np.delete(self.type, host), np.delete(self.counts, host, axis=0)
 
     def first_fit(self, operator: int, number: int) -> int:
-        """Put instances on the first hosts with room, then on hosts leased for them; returns how many found none."""
+        """Put instances on the first hosts with room, then on hosts leased for them; returns how many found no room."""
         shares = filled(self.room(operator), number)
         self.counts[:, operator] += shares
         missing = number - int(shares.sum())

@@ -1,4 +1,4 @@
-"""Leases and instances by prediction: load and capacity are learned while the policy runs."""
+"""The predictive policy: leases and instances by prediction, where load and capacity are learned during the run."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
 from edrp.heuristics.enactment.predictive_targets import TAIL, targets
 
 MIN_ROUNDS = 10
-"""Rounds that are looked ahead where a billing time unit is shorter."""
+"""Smallest number of rounds to look ahead."""
 
 SOON = 3
-"""Rounds for which the instances on hosts must do: what is seen in the first of them brings others in the third."""
+"""Rounds for which the instances on hosts must suffice: new ones for a need that shows in the first serve in the third."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictiveParameters:
-    """What the policy weighs, and what it believes before it has seen anything.
+    """Weights and prior assumptions of the policy.
 
     Money and late items:
 
@@ -44,17 +44,17 @@ class PredictiveParameters:
     prior_items : items that the service level objective weighs as an estimate of the time that an item occupies an instance.
     forgetting : weight that a round keeps when the next is seen.
     ease : with "queue", share by which the estimate falls in a round in which no queue stood.
-    drain_time : s in which queues shall be gone.
+    drain_time : s in which queues are to be drained.
 
     Hosts:
 
     look_ahead : s, at most; a billing time unit where it is shorter.
     serving_time : s from readiness of a host to that of its instances.
-    leaving_time : s that it takes to move the last instances off a host.
+    leaving_time : s needed to move the last instances off a host.
 
     Load:
 
-    memory : s of the past that are remembered.
+    memory : s of the past that the policy remembers.
     likeness : distance between two pasts, as a share of the highest load, at which they are somewhat alike (weight 0.6).
     recall : weight that the past keeps per round back when two pasts are compared.
     doubt : weight of what does not follow from a like past, where one round after a like past weighs 1.
@@ -98,19 +98,19 @@ class PredictiveParameters:
 
 
 class PredictivePolicy:
-    """Predicts load and capacity, and holds the hosts that cost the least with the late items of having fewer.
+    """Predicts load and capacity, and holds the number of hosts whose cost, late items included, is expected to be least.
 
     Each round it learns how long an item occupies an instance and what comes from outside (`capacity`, `forecast`), compares what
     every number of hosts would cost on paths like those that the load took after moments like this one (`predictive_hosts`), and
     fills all paid room with instances: instances cost nothing, so that those which are not needed stand by. Hosts are given back
-    at the end of what is paid only. Where the load is more than the hosts bear, it lets the items wait of those operators that
+    only at the end of their paid time. Where the load is more than the hosts bear, it lets the items wait of those operators that
     need the most room per item (`predictive_targets`): few items are late then, but those for long, and what leaves the
     application leaves it later.
 
     Parameters
     ----------
     parameters
-        What it weighs and believes.
+        Weights and prior assumptions.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class PredictivePolicy:
         self._estimates: list[CapacityEstimate] = []
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
-        """What to do now."""
+        """Learn from the last round, then choose hosts and instances."""
         p = self._parameters
         history = self._learned(state)
         seen = outlook(state, history, np.array([estimate.occupied for estimate in self._estimates]), p.utilisation, p.drain_time)
@@ -189,7 +189,7 @@ class PredictivePolicy:
         return tentative
 
     def _number(self, tentative: TentativeState, seen: Outlook, found: LoadPaths, held: list[str], fewest: int) -> int:
-        """How many hosts to have: the first of those held, and new ones after them."""
+        """Choose the number of hosts: the first of those held, and new ones after them."""
         p, interval = self._parameters, tentative.state.interval
         kind = seen.host_type
         ahead = found.levels.shape[1] - 1

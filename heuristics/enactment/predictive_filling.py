@@ -1,4 +1,4 @@
-"""Instances on hosts: to every operator its share of the room, also when a host is given back."""
+"""Placement of instances so that every operator gets its share of the room, also when a host is given back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_COVERAGE = 2.0
 
 
 def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) -> Floats:
-    """Largest multiple of the load that hosts bear, were instances used to the full.
+    """Largest multiple of the load that hosts bear when instances are fully used.
 
     With n instances an operator of which `busy` are occupied bears n / busy times the load, and from there on needs its next
     instance. Instances that are bought in the order of these multiples bear, together, the largest multiple of the whole load.
@@ -65,11 +65,12 @@ def fill(tentative: TentativeState, wanted: Mapping[str, float], hosts: list[str
     Parameters
     ----------
     tentative
-        To be filled.
+        State on which instances are placed.
     wanted
-        Instances by operator, above 0. What does not fit is left out in proportion; room that is left is used likewise.
+        Instances by operator, above 0. If they do not all fit, each operator gets fewer in proportion; remaining room is
+        used in the same way.
     hosts
-        Where.
+        Hosts on which to place them.
     """
     growing = set(wanted)
     while growing:
@@ -92,7 +93,7 @@ def coverage(tentative: TentativeState, wanted: Mapping[str, float], name: str, 
 
 
 def tightest(tentative: TentativeState, name: str, hosts: list[str]) -> str | None:
-    """Of the hosts with room for an instance, the one that has the image, then the one on which the least is left."""
+    """The host with room for an instance that has its image, then the one on which the least is left."""
     fitting = [host for host in hosts if tentative.fits(host, name)]
     return min(fitting, key=lambda host: (not tentative.has_image(host, name), _left(tentative, host)), default=None)
 
@@ -109,7 +110,7 @@ def make_room(tentative: TentativeState, wanted: Mapping[str, float], name: str,
     candidates = tentative.state.operators[name].operator.candidates
     for host in hosts:
         if candidates is None or tentative.type(host).name in candidates:
-            removed = _giving_way(tentative, wanted, name, host)
+            removed = _removable_instances(tentative, wanted, name, host)
             for operator in removed:
                 tentative.remove(operator, host)
             if removed:
@@ -117,8 +118,8 @@ def make_room(tentative: TentativeState, wanted: Mapping[str, float], name: str,
     return False
 
 
-def _giving_way(tentative: TentativeState, wanted: Mapping[str, float], name: str, host: str) -> list[str]:
-    """Instances whose removal makes room on a host, the most superfluous first; none where that does not do."""
+def _removable_instances(tentative: TentativeState, wanted: Mapping[str, float], name: str, host: str) -> list[str]:
+    """Instances whose removal makes room on a host, the most superfluous first; none where that is not enough."""
     operators = tentative.state.operators
     below = coverage(tentative, wanted, name)
     capacity = tentative.type(host).capacity
@@ -158,13 +159,13 @@ def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], eno
     Parameters
     ----------
     tentative
-        Stays as it is.
+        State that stays as it is.
     host
-        To be given back.
+        Host to be given back.
     busy
         By operator: instances that its load occupies, above 0.
     enough
-        Instances per busy one that an operator shall keep when others of it stop.
+        Instances per busy one that an operator keeps when others of it stop.
     """
     plan = TentativeState(tentative.state)
     for action in tentative.actions:

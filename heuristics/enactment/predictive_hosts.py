@@ -1,4 +1,4 @@
-"""How many hosts to hold: what each number of them would cost over the paths that the load may take."""
+"""Expected cost of each number of hosts over the paths that the load may take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edrp.heuristics.enactment.demand_paths import LoadPaths
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What late items and late hosts cost.
+    """Costs of late items, and the delay of new hosts.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Costs:
 
 
 def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: int, backlog: float, costs: Costs) -> Floats:
-    """Money that it is expected to cost to hold the first so many hosts, over the rounds that are looked ahead.
+    """Expected cost of holding the first n hosts, for every n, over the rounds ahead.
 
     On a path, a host that is not held now is leased at the end of the first round that needs it, paid from then on, and serves
-    after the lag. Load above what the hosts bear waits, at the end of the path for a host that is leased to serve it. Of a path
-    of which fewer rounds are known, those count.
+    after the lag. Load above what the hosts bear waits, at the end of the path for a host that is leased to serve it. If
+    fewer rounds of a path are known, only those count.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     backlog
         Load times rounds that waits now.
     costs
-        The rest.
+        Costs and delays.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the predictive policy makes of a state before it decides: load, needs and hosts as arrays."""
+"""Load, needs and hosts of a state as arrays, from which the predictive policy decides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edrp.heuristics.enactment.demand_paths import DemandHistory
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 
 STANDING = 2.0
-"""Queued work, in seconds of an operator's busy instances, from which on a queue is one that has to be drained."""
+"""Queued work, in seconds of an operator's busy instances, from which on a queue has to be drained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Outlook:
     Attributes
     ----------
     host_type
-        In whose size all hosts are measured: the cheapest per second of those that can run the most operators.
+        Type in whose size all hosts are measured: the cheapest per second of those that can run the most operators.
     flow
         Items to the operators as they come now, and queues to be drained.
     busy
@@ -119,7 +119,7 @@ def _shares(state: EnactmentState, host_type: HostType) -> Floats:
 
 
 def _left_over(busy: Floats, need: Floats) -> float:
-    """As if every operator had hosts of its own, by the share of all that it takes."""
+    """Share of a host that whole instances leave over, as if every operator had hosts of its own."""
     largest = need.max(axis=1, initial=0.0)
     taking = largest > 1e-12
     size = np.minimum(largest[taking], 1.0)

@@ -1,4 +1,4 @@
-"""How many instances each operator should have on the hosts there are, when the load may surge before others serve."""
+"""Target numbers of instances on the present hosts, for a load that may surge before new hosts serve."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import kernel
 
 TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
-"""Multiples of the load for which instances stand by though nothing says that it will come to that."""
+"""Multiples of the load for which instances stand by although no observed path leads there."""
 
 LADDER = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
-"""Quantiles of the multiples that are expected, which targets are made for."""
+"""Quantiles of the expected multiples for which targets are computed."""
 
 
 class FlowArrays(NamedTuple):
@@ -73,14 +73,14 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
 
     Where the hosts do not bear a multiple of the load, some operators are given up: those that free the most room for every item
     that is late for it. An operator that is given up sends on no more than its instances serve, so that those behind it need
-    less. Of all multiples, that one is prepared for which lets the fewest items be late now, then the fewest to be expected.
+    less. The targets are those of the multiple that lets the fewest items be late now, then the fewest in expectation.
 
     Parameters
     ----------
     flow
         The load.
     room
-        (resources,): of all hosts, in hosts.
+        (resources,): room on all hosts, in hosts.
     multiples, weights
         (cases,): multiples of the load that may come before other hosts serve, and how likely each is.
 

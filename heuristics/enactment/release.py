@@ -1,4 +1,4 @@
-"""Giving hosts back at the end of what is paid (cost-efficient enactment, Fig. 5)."""
+"""Release of hosts at the end of their paid time (cost-efficient enactment, Fig. 5)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
     window
         Share of a billing time unit (BTU): its last part.
     rounds
-        The window lasts at least so many observations, so that none passes by unseen.
+        Smallest number of observations in the window, so that no end of a lease is missed.
     """
     state = tentative.state
-    found = []
+    ending = []
     for host in tentative.hosts:
         within = max(window * tentative.type(host).billing_time, rounds * state.interval)
         if host in state.hosts and tentative.paid_until(host) - state.time <= within + ROUNDING:
-            found.append((sum(tentative.on(host).values()), host))
-    return tuple(host for _, host in sorted(found, key=lambda entry: entry[0]))
+            ending.append((sum(tentative.on(host).values()), host))
+    return tuple(host for _, host in sorted(ending, key=lambda entry: entry[0]))
 
 
 class LeaseEnds:
@@ -44,8 +44,8 @@ class LeaseEnds:
     window, rounds
         See `ending_hosts`.
     ask_once
-        Whether a host that cannot be released when first asked is kept for the next unit, as in Fig. 5; otherwise it is
-        asked again in every round of the window.
+        Whether a host that cannot be released at the first attempt is kept for the next unit, as in Fig. 5; otherwise its
+        release is tried again in every round of the window.
     """
 
     def __init__(self, window: float, rounds: int, *, ask_once: bool) -> None:
@@ -78,13 +78,13 @@ def released(
     Parameters
     ----------
     tentative
-        Stays as it is.
+        State that stays as it is.
     host
-        To be given back.
+        Host to be given back.
     utilities
-        Of scaling operators down (Alg. 3).
+        Utilities of scaling operators down (Alg. 3).
     share
-        Of all instances of an operator, how many may go with the host; one may in any case.
+        Largest share of an operator's instances that is removed with the host; one may be removed in any case.
     cached_factor
         CF of Alg. 2.
     """

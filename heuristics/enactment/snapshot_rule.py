@@ -1,4 +1,4 @@
-"""What the rules for snapshots share: eq. 1 on arrays, and instances and hosts beyond those that the load needs."""
+"""Base of the rules for snapshots: eq. 1 on arrays, and instances and hosts beyond those that the load needs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class SnapshotTerms:
     Attributes
     ----------
     host_cost : shape (types,)
-        What a host of each type adds.
+        Addition to the objective by a host of each type.
     free, lateness
         Weights of free shares and of an item that is left unserved.
     arriving, served : shape (operators,)
-        Items that want to be served within the horizon, and those that an instance serves.
+        Items to be served within the horizon, and those that an instance serves.
     min_counts, max_counts : shape (operators,)
         Fewest and most instances.
     """
@@ -58,7 +58,7 @@ class SnapshotTerms:
 def fill(packing: Packing, terms: SnapshotTerms) -> None:
     """Give the room on hosts that are leased anyway to operators that would leave items unserved, then to any that fill it.
 
-    Eq. 1 counts free resources as a loss: with a weight on them, room is worth filling even where nobody waits.
+    Eq. 1 counts free resources as a loss: with a weight on them, it pays to fill room even where no item waits.
     """
     totals, free = packing.totals, packing.free
     for host, kind in enumerate(packing.type.tolist()):
@@ -68,9 +68,9 @@ def fill(packing: Packing, terms: SnapshotTerms) -> None:
 
 
 def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
-    """Lease and fill further hosts for items that would be left unserved while the objective falls, many alike at a time.
+    """Lease and fill further hosts for items that would be left unserved while the objective falls, many equal hosts at a time.
 
-    Where nobody waits no host is leased, although with hosts for nothing ever better mixtures of operators could be had.
+    Where no item waits no host is leased, although free hosts would allow ever better mixtures of operators.
     """
     sizes = packing.sizes
     while True:
@@ -82,7 +82,7 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
             if not more[terms.waiting(totals) > 0].any():
                 continue
             one = np.arange(len(leased)) == kind
-            for times in sorted({1, _alike(more, totals, terms, int(sizes.max_hosts[kind] - leased[kind]))}):
+            for times in sorted({1, _equal_hosts(more, totals, terms, int(sizes.max_hosts[kind] - leased[kind]))}):
                 after = terms.value(totals + times * more, capacity + times * sizes.capacity[kind], leased + times * one)
                 if after < lowest:
                     best, lowest = (kind, more, times), after
@@ -93,8 +93,8 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
         packing.counts[-times:] = more
 
 
-def _alike(more: Ints, totals: Ints, terms: SnapshotTerms, limit: int) -> int:
-    """How many hosts can be filled with these instances: half of those for which items wait, within all limits."""
+def _equal_hosts(more: Ints, totals: Ints, terms: SnapshotTerms, limit: int) -> int:
+    """Number of hosts to fill with these instances: half of those for which items wait, within all limits."""
     waiting = terms.waiting(totals)
     late, added = (more > 0) & (waiting > 0), more > 0
     allowed = ((terms.max_counts - totals)[added] // more[added]).min(initial=limit)
@@ -125,7 +125,7 @@ def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, 
 
 
 def _by_use(free: Floats, share: Floats) -> list[int]:
-    """Operators that need something, those first of which as many as fit use most; shape of `share` (operators, resources)."""
+    """Operators that need resources, sorted by the use of a host filled with them; `share` has shape (operators, resources)."""
     count = np.divide(free, share, out=np.full(share.shape, np.inf), where=share > 0).min(axis=1)
     use = np.where(np.isfinite(count), np.floor(count + ROUNDING), 0.0) * share.sum(axis=1)
     return [operator for operator in np.argsort(-use, kind="stable").tolist() if use[operator] > 0]

@@ -1,4 +1,4 @@
-"""A deployment for the largest load, made at the start and never changed: what over-provisioning costs."""
+"""The static policy: a deployment for the peak load, made at the start and never changed, which over-provisions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StaticPeakParameters:
-    """For which load the deployment is made.
+    """Load for which the deployment is made.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class StaticPeakParameters:
 class StaticPeakPolicy:
     """Serves a known largest load with one deployment, placed at the start and never changed.
 
-    What runs already counts; what is missing is placed largest first, on the first hosts with room and on hosts leased for
-    it, the cheapest per instance.
+    Running instances count; missing ones are placed largest first, on the first hosts with room and on hosts leased for
+    them, the cheapest per instance.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class StaticPeakPolicy:
         self._placed = False
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
-        """Place everything when first asked; nothing afterwards."""
+        """Place everything at the first call; nothing afterwards."""
         if self._placed:
             return ()
         self._placed = True
@@ -99,12 +99,12 @@ class StaticPeakPolicy:
         operators = tuple(monitored.operator for monitored in state.operators.values())
         streams = tuple(Stream(source=source, target=target) for source, target in state.streams)
         application = ContainerApplication(operators=operators, streams=streams)
-        found = []
+        counts = []
         for operator in operators:
             needed = ceil(self._headroom * self._peak * application.load(operator.name) * operator.occupied - ROUNDING)
             wanted = max(operator.min_instances, needed)
-            found.append(wanted if operator.max_instances is None else min(wanted, operator.max_instances))
-        return found
+            counts.append(wanted if operator.max_instances is None else min(wanted, operator.max_instances))
+        return counts
 
 
 def _carry_out(tentative: TentativeState, packing: Packing, running: list[Host]) -> None:

@@ -16,18 +16,18 @@ Items = Annotated[float, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdParameters:
-    """Constants of the baseline; where nothing else is said, the defaults are the paper's.
+    """Constants of the baseline; unless noted otherwise, the defaults are the paper's.
 
     Attributes
     ----------
     upper : items
-        One instance more while more than these wait.
+        An operator gets one more instance while more items than this wait.
     second_upper : items
-        Two while more than these wait; None for never more than one.
+        It gets two while more than this wait; None for never more than one.
     lower : items
-        One instance less while fewer than these wait.
+        It loses an instance while fewer than this wait.
     cooldown : s
-        An operator is not scaled down for so long after it was scaled up. The paper does not print it (0 scales down at once);
+        Time after a scale-up in which an operator is not scaled down. The paper does not print it (0 scales down at once);
         its compliance under patterns with few levels is met better with it.
     place_on_starting
         Whether a host that is still starting may take new instances. The baseline leases "as soon as all currently used
@@ -76,7 +76,7 @@ class ThresholdPolicy:
                     break
                 self._scaled_up[name] = state.time
             if wanted < 0:
-                remove_loneliest(tentative, name)
+                remove_from_emptiest_host(tentative, name)
         release_empty(tentative)
         return tentative.actions
 
@@ -105,7 +105,7 @@ def place_first_fit(tentative: TentativeState, operator: str, *, starting: bool)
     return True
 
 
-def remove_loneliest(tentative: TentativeState, operator: str) -> None:
+def remove_from_emptiest_host(tentative: TentativeState, operator: str) -> None:
     """Remove the instance on the host with the largest free share, the last leased of equals; none that must stay."""
     if not tentative.may_shrink(operator):
         return

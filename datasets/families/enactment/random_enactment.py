@@ -30,7 +30,7 @@ def random_enactment_problem(
 ) -> EnactmentProblem:
     """Draw a snapshot; about one in six is infeasible.
 
-    Several host types with limits, candidates, fewest and most instances, queues, two resources or one or a plain
+    Several host types with limits, candidates, minimum and maximum instances, queues, two resources or one or a plain
     number, operators that need none of a resource, and weights of zero occur.
 
     Parameters
@@ -38,7 +38,7 @@ def random_enactment_problem(
     seed
         The same seed gives the same problem.
     operators, types
-        Least and most of each.
+        Minimum and maximum number of each.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def random_leasing_problem(
     seed
         The same seed gives the same problem.
     operators, types, periods
-        Least and most of each.
+        Minimum and maximum number of each.
 
     Examples
     --------

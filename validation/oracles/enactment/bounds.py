@@ -1,4 +1,4 @@
-"""What no policy of enactment can undercut, even one that knows the load beforehand.
+"""A lower bound on the cost of every policy of enactment, even of one that knows the load in advance.
 
 The bound is on the price of leases plus penalties in expectation, in a model that is kinder than the simulation in every
 respect but one: an item that is still waiting when the run ends counts as late, since otherwise to serve nobody would cost
@@ -34,7 +34,7 @@ from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.leasing_area import covering
 
 LOADS = 200
-"""Loads that are told apart between none and the largest: a round's items are rounded down, which only lowers costs."""
+"""Number of loads that are distinguished up to the largest: a round's items are rounded down, which only lowers costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ClairvoyantBound:
 def clairvoyant_bound(
     scenario: EnactmentScenario, level: Level | None = None, *, all_in_time: bool = False, time_limit: float = 10.0
 ) -> ClairvoyantBound:
-    """The least that any policy must expect to pay for a scenario, for hosts and late items.
+    """Lower bound on the expected cost of any policy in a scenario, for hosts and late items.
 
     For each round and number of hosts the least penalty follows from a small program over the instances; a mixed-integer
     program over the units that begin in each round chooses the hosts.
@@ -70,11 +70,11 @@ def clairvoyant_bound(
     Parameters
     ----------
     scenario
-        What would be simulated.
+        Scenario that policies would run in.
     level
-        Of compliance; the scenario's own where None.
+        Compliance level; the scenario's own where None.
     all_in_time
-        Whether only policies count that never let items wait so long that they are late.
+        Whether the bound is only for policies that never let items wait so long that they are late.
     time_limit
         Seconds for the second program.
 
@@ -233,8 +233,8 @@ class _Penalties:
 def _least_penalty(model: _RoundModel, offered: Floats, length: float, items: float, densest: float) -> float:
     """Money in a round on hosts that offer so much of each resource (R,); infinite where not even one instance of each fits.
 
-    Of the items whose origin enters so early that they must be begun in the round to be in time, those beyond what the
-    instances (whole numbers) have time for are lost to the operator: late there, or not come because they were late before.
+    Items whose origin enters early enough must be begun in the round to be in time. Those beyond the capacity of the instances
+    (whole numbers) are lost to the operator: late there, or missing because they were late upstream.
     """
     program, operators = Program(), model.potential.size
     instances = program.add_columns("instances", operators, lower=1.0, integer=True)

@@ -26,7 +26,7 @@ def erlang_c(servers: int, offered: float) -> float:
     Raises
     ------
     ValueError
-        When the servers cannot keep up.
+        If the servers cannot keep up.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def mg1_wait(rate: float, service: float, variation: float) -> float:
     Raises
     ------
     ValueError
-        When the server cannot keep up.
+        If the server cannot keep up.
 
     Examples
     --------
@@ -90,12 +90,12 @@ SPREAD = 0.41
 
 @dataclass(frozen=True, slots=True)
 class QueueingCheck:
-    """One operator beside its formula.
+    """One operator, simulated and by its formula.
 
     Attributes
     ----------
     operator
-        What was simulated.
+        Operator that was simulated, in Kendall's notation.
     formula, simulated
         Mean wait, s.
     """
@@ -110,8 +110,8 @@ class QueueingCheck:
         return self.simulated / self.formula - 1
 
 
-class _Watch:
-    """Does nothing, and adds up what is recorded of the last operator."""
+class _WaitRecorder:
+    """A policy that does nothing and adds up the recorded durations of the last operator."""
 
     name = "watch"
 
@@ -128,13 +128,13 @@ class _Watch:
 
     @property
     def wait(self) -> float:
-        """Seconds, in the mean: what was recorded, less the processing itself as it turned out."""
+        """Mean wait in seconds: recorded durations minus the processing itself."""
         return (self.recorded - self.occupied) / self.begun
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """Operators one after the other, of which the last is looked at; service of 1 s in the mean, of which a share occupies."""
+    """Operators in a chain, the last of which is observed; mean service is 1 s, a share of which occupies the instance."""
 
     name: str
     servers: int
@@ -160,7 +160,7 @@ CASES = (
     _Case("M/D/1", 1, 0.7, lambda rate, service: mg1_wait(rate, service, 0.0), "constant"),
     _Case("M/G/1, log-normal", 1, 0.7, lambda rate, service: mg1_wait(rate, service, sqrt(exp(SPREAD**2) - 1)), "lognormal"),
 )
-"""What is checked."""
+"""The queues that are checked."""
 
 
 def queueing_check(items: int = ITEMS, seed: int = 0) -> tuple[QueueingCheck, ...]:
@@ -169,9 +169,9 @@ def queueing_check(items: int = ITEMS, seed: int = 0) -> tuple[QueueingCheck, ..
     Parameters
     ----------
     items
-        Of each run, about.
+        Approximate number of items in each run.
     seed
-        Of the runs.
+        Seed of the runs.
 
     Examples
     --------
@@ -182,9 +182,9 @@ def queueing_check(items: int = ITEMS, seed: int = 0) -> tuple[QueueingCheck, ..
 
 
 def _checked(case: _Case, items: int, seed: int) -> QueueingCheck:
-    watch = _Watch()
-    simulate(_scenario(case, items), watch, seed)
-    return QueueingCheck(case.name, case.wait(case.rate, case.occupancy), watch.wait)
+    recorder = _WaitRecorder()
+    simulate(_scenario(case, items), recorder, seed)
+    return QueueingCheck(case.name, case.wait(case.rate, case.occupancy), recorder.wait)
 
 
 def _scenario(case: _Case, items: int) -> EnactmentScenario:

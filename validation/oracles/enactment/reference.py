@@ -1,4 +1,4 @@
-"""The simulation once more, to be read: every item is a process of SimPy that waits, is served, and moves on.
+"""A second simulator, written to be read: every item is a process of SimPy that waits, is served, and moves on.
 
 It shares documents, random numbers and the times of rounds with `edrp.validation.simulation.enactment.simulator`, and nothing
 that moves an item, starts an instance or keeps a host. Both give the same log of events.
@@ -25,7 +25,7 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
     Parameters
     ----------
     scenario, policy, seed, record
-        As for `edrp.validation.simulation.enactment.simulator.simulate`; what the policy wants is not checked.
+        As for `edrp.validation.simulation.enactment.simulator.simulate`; the policy's actions are not checked.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
 
 
 class _ReferenceRun:
-    """Operators, hosts and the policy on one clock."""
+    """A run under way: operators, hosts and the policy on one clock."""
 
     def __init__(self, clock: ReferenceClock, policy: Policy) -> None:
         self.clock = clock
@@ -62,8 +62,8 @@ class _ReferenceRun:
         self._queues = {operator.name: ReferenceQueue(clock, operator) for operator in self._scenario.application.operators}
         self._next_sample = 0.0
         for stream in self._scenario.application.streams:
-            self._queues[stream.source].followers.append(self._queues[stream.target])
-        self._found()
+            self._queues[stream.source].targets.append(self._queues[stream.target])
+        self._start_initial()
         clock.process(self._rounds())
         for stall in clock.random_streams.stalls:
             clock.process(self._stall(stall))
@@ -72,7 +72,7 @@ class _ReferenceRun:
                 clock.process(self._bring(queue))
 
     def document(self) -> EnactmentRun:
-        """All that happened."""
+        """The records of the run."""
         if self._next_sample == self._scenario.duration:
             self._sample()
         return EnactmentRun(
@@ -110,7 +110,7 @@ class _ReferenceRun:
         for queue in self._queues.values():
             queue.sample()
 
-    def _found(self) -> None:
+    def _start_initial(self) -> None:
         """The first instances, first fit, running from the start."""
         types = self._scenario.types
         tentative = TentativeState(self._state())
@@ -127,7 +127,7 @@ class _ReferenceRun:
                 self._place(name, host, "initial").start()
 
     def _act(self, action: Action) -> None:
-        """Do one thing that the policy wants."""
+        """Carry out one action of the policy."""
         match action:
             case Lease(name, host_type):
                 described = self._scenario.types[host_type]
@@ -159,7 +159,7 @@ class _ReferenceRun:
         return instance
 
     def _state(self) -> EnactmentState:
-        """What the policy sees."""
+        """The state that the policy sees."""
         return EnactmentState(
             time=self.clock.now,
             interval=self._scenario.provisioning_interval,

@@ -38,13 +38,13 @@ class ReferenceHost:
         self.end_if_empty()
 
     def end_if_empty(self) -> None:
-        """The last instance is gone, and somebody has released the host."""
+        """End the lease if the host has been released and its last instance is gone."""
         if self._releasing and not self.instances:
             self.end = self._clock.now
             self._clock.note("release", self.name)
 
     def state(self) -> HostState:
-        """What the policy sees."""
+        """The state of the host that the policy sees."""
         names = [instance.operator for instance in self.instances]
         leaving = [instance.operator for instance in self.instances if instance.successor is not None]
         return HostState(
@@ -122,7 +122,7 @@ class ReferenceInstance:
             self._replaces.end("migrated")
 
     def record(self) -> InstanceRecord:
-        """All that became of it."""
+        """The record of the instance."""
         return InstanceRecord(
             operator=self.operator,
             host=self._host.name,
@@ -147,7 +147,7 @@ class ReferenceQueue:
     def __init__(self, clock: ReferenceClock, operator: ContainerOperator) -> None:
         self.clock = clock
         self.operator = operator
-        self.followers: list[ReferenceQueue] = []
+        self.targets: list[ReferenceQueue] = []
         self.waiting: deque[float] = deque()
         self.idle: deque[ReferenceInstance] = deque()
         self.instances: list[ReferenceInstance] = []
@@ -212,9 +212,9 @@ class ReferenceQueue:
             self.in_time[index] += recorded <= level
         selectivity = self.operator.selectivity
         copies = int(self.completed * selectivity + ROUNDING) - int((self.completed - 1) * selectivity + ROUNDING)
-        for follower in self.followers:
+        for target in self.targets:
             for _ in range(copies):
-                follower.arrive()
+                target.arrive()
 
     def sample(self) -> None:
         """End of a monitoring interval."""
@@ -231,7 +231,7 @@ class ReferenceQueue:
         self.recorded, self.begun_in_interval = 0.0, 0
 
     def observe(self) -> OperatorState:
-        """What the policy sees of the operator."""
+        """The state of the operator that the policy sees."""
         now = self.clock.now
         here = [instance for instance in self.instances if instance.ended is None]
         running = sum(instance.started is not None for instance in here)

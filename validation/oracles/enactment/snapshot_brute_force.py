@@ -81,7 +81,7 @@ def host_contents(
 ) -> Iterator[tuple[int, ...]]:
     """Every number of instances of each operator that fits on one host, the empty host included.
 
-    Of operators that need no resources, no more than are useful.
+    Operators that need no resources get no more instances than are useful.
     """
     most = []
     for operator in operators:

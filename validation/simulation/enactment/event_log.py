@@ -1,4 +1,4 @@
-"""A log of all that happens in a run, for small runs: by it two simulators are compared event by event."""
+"""A log of all events of a small run, by which two simulators are compared event by event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Event(NamedTuple):
-    """One thing that happened.
+    """One event.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class EventLog:
-    """Events in the order in which they were noted, which differs between simulators; `sorted` does not.
+    """Events in the order in which they were noted, which differs between simulators; that of `sorted` does not.
 
     Examples
     --------
@@ -47,11 +47,11 @@ class EventLog:
     events: list[Event] = field(default_factory=list)
 
     def note(self, time: float, what: str, subject: str, instance: int = -1, host: str = "") -> None:
-        """One event."""
+        """Add one event."""
         self.events.append(Event(time, what, subject, instance, host))
 
     def note_all(self, times: Iterable[float], what: str, subject: str) -> None:
-        """Several of one sort."""
+        """Add several events of one sort."""
         self.events.extend(Event(time, what, subject) for time in times)
 
     def sorted(self) -> list[Event]:

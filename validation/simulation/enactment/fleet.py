@@ -1,4 +1,4 @@
-"""Hosts and instances of a run: what a policy's actions make of them, when they are up, when they end, what they cost."""
+"""Hosts and instances of a run, as a policy's actions change them: when they are up, when they end, what they cost."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ class FleetInstance:
 
 
 class Fleet:
-    """Keeps hosts and instances, checks actions before it carries them out, and says what changes for operators.
+    """Keeps hosts and instances, checks actions before it carries them out, and reports changes to operators.
 
     Parameters
     ----------
     scenario
-        What is simulated.
+        Scenario that is simulated.
     random_streams
-        For start-ups.
+        Random numbers for start-ups.
     record
-        Where leases, releases and instances that come and go are noted.
+        Log in which leases, releases and instances that come and go are noted; None for no log.
     """
 
     def __init__(self, scenario: EnactmentScenario, random_streams: RandomStreams, record: EventLog | None) -> None:
@@ -89,7 +89,7 @@ class Fleet:
         """Hosts leased so far."""
         return len(self._hosts)
 
-    def found(self, state: EnactmentState) -> None:
+    def start_initial(self, state: EnactmentState) -> None:
         """Lease what the initial instances need and run them from time 0 on: first fit, in document order.
 
         Raises
@@ -107,12 +107,12 @@ class Fleet:
                 self.instances[action.operator] += 1
 
     def apply(self, actions: tuple[Action, ...], state: EnactmentState) -> None:
-        """Carry out what a policy wants, now.
+        """Carry out the actions of a policy, now.
 
         Raises
         ------
         PolicyError
-            At the first action that cannot be done, before anything is.
+            At the first impossible action, before any is carried out.
         """
         tentative = TentativeState(state)
         for action in actions:
@@ -124,7 +124,7 @@ class Fleet:
             self._carry_out(action, state.time)
 
     def advance(self, until: float) -> None:
-        """Start all instances that are up before `until` (s); those that they replace end."""
+        """Start all instances that are up before `until` (s), and end those that they replace."""
         while self._starting and self._starting[0][0] < until:
             time, number = heappop(self._starting)
             instance = self._instances[number]
@@ -133,12 +133,12 @@ class Fleet:
                 self._end_chain(instance.predecessor, time)
 
     def take_changes(self, operator: str) -> list[Change]:
-        """Instances of an operator that came and went, by time, since this was last asked."""
+        """Instances of an operator that came and went, by time, since the last call."""
         taken, self.changes[operator] = self.changes[operator], []
         return taken
 
     def host_states(self, time: float) -> dict[str, HostState]:
-        """What a policy sees of the hosts."""
+        """The states of the hosts that a policy sees."""
         return {name: _host_state(host, time) for name, host in self._here.items()}
 
     def lease_records(self, end: float) -> Iterator[LeaseRecord]:
@@ -220,7 +220,7 @@ class Fleet:
         self._note(time, "up", instance.operator, instance.number, instance.host.name)
 
     def _end_chain(self, instance: FleetInstance | None, time: float) -> None:
-        """End an instance whose successor is up or gone, and whatever it was to succeed itself."""
+        """End an instance whose successor is up or gone, and the chain of its own predecessors."""
         while instance is not None and instance.ended is None:
             self._end(instance, time, "migrated")
             instance = instance.predecessor
@@ -246,7 +246,7 @@ class Fleet:
 
 
 def _newest(host: LeasedHost, operator: str) -> FleetInstance:
-    """The instance that was placed last: what it has to do with is the least."""
+    """The instance of the operator that was placed last and is not leaving."""
     return next(instance for instance in reversed(host.instances) if instance.operator == operator and not instance.leaving)
 
 

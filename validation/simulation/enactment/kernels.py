@@ -10,7 +10,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
 
 START, STOP, HOLD, RESUME, SAMPLE = range(5)
-"""What can happen to an operator within a round: an instance comes or goes, a stall begins or ends, the queue is sampled."""
+"""Codes of events of an operator within a round: an instance comes or goes, a stall begins or ends, the queue is sampled."""
 
 SIZE, SEQUENCE, HOLDS, BEGUN, WITHIN = 0, 1, 2, 3, 4
 """Places in `Crew.counts`: instances, items ever begun and instances ever started (settles ties), stalls at the moment, items
@@ -20,7 +20,7 @@ OPEN_SINCE, RECORDED = 0, 1
 """Places in `Crew.sums`: when the last stall ended (s), recorded durations since the last sample (s)."""
 
 ROUNDING = 1e-9
-"""Added before items sent are rounded down, as in the accounts of a run."""
+"""Added before items sent are rounded down, as in the audit of a run."""
 
 
 class Crew(NamedTuple):
@@ -84,7 +84,7 @@ class Happenings(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """What is monitored, one place per sample of the round: items that wait, items begun, seconds recorded for them."""
+    """Monitoring data, one element per sample of the round: items that wait, items begun, seconds recorded for them."""
 
     waiting: Ints
     begun: Ints
@@ -102,7 +102,7 @@ def serve(
     until: float,
     samples: Samples,
 ) -> int:
-    """Have the instances of an operator take items, first in, first out, while instances come and go.
+    """Serve the items of an operator, first in, first out, while instances come and go.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def serve(
     until
         Seconds: end of the round; nothing is begun then or later.
     samples
-        Written.
+        Samples of the queue, which are written.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def serve(
 
 @inner_loop
 def _take(work: Work, crew: Crew, occupancy: float, levels: Floats, last: float, begun: int, stop: float) -> int:
-    """Begin items before `stop` with the instances there are; returns how many are begun by then."""
+    """Begin items before `stop` with the present instances; returns how many are begun by then."""
     free, instance = crew.free, crew.instance
     size, sequence, open_since = crew.counts[SIZE], crew.counts[SEQUENCE], crew.sums[OPEN_SINCE]
     recorded_sum, first = crew.sums[RECORDED], begun
@@ -214,7 +214,7 @@ def _sooner(free: float, order: int, other_free: float, other_order: int) -> boo
 
 @inner_loop
 def _start(crew: Crew, time: float, instance: int) -> None:
-    """A new instance, free from now on."""
+    """Add an instance that is free from now on."""
     place = crew.counts[SIZE]
     order = crew.counts[SEQUENCE]
     crew.counts[SIZE] += 1
@@ -228,13 +228,13 @@ def _start(crew: Crew, time: float, instance: int) -> None:
 
 @inner_loop
 def _stop(crew: Crew, instance: int) -> None:
-    """An instance that takes nothing more; its item is not affected."""
+    """Remove an instance; the item that it works on is not affected."""
     crew.counts[SIZE] -= 1
     size = crew.counts[SIZE]
     place = 0
     while crew.instance[place] != instance:
         place += 1
-    # The last one takes its place, and the heap is built anew from the bottom: stops are rare.
+    # The last one takes its place, and the heap is built again from the bottom: stops are rare.
     crew.free[place], crew.order[place], crew.instance[place] = crew.free[size], crew.order[size], crew.instance[size]
     for parent in range(size // 2 - 1, -1, -1):
         _sift_down(crew, parent, size, crew.free[parent], crew.order[parent], crew.instance[parent])

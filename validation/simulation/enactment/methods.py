@@ -12,11 +12,11 @@ from edrp.heuristics.enactment import POLICIES
 from edrp.validation.simulation.enactment.simulator import simulate
 
 SUFFIX = "-policy"
-"""After the name of the policy in the name of its method."""
+"""Ending of the method's name, after the name of the policy."""
 
 
 class PolicyMethod(Method):
-    """A policy, followed through a scenario by the simulator.
+    """A policy as a method: the simulator follows it through a scenario.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class PolicyMethod(Method):
         self.summary = f"simulates a run: {first[:1].lower()}{first[1:]}"
 
     def run(self, problem: EnactmentScenario, options: Options) -> Answer:
-        """Simulate once, with `options.seed`; where time is up before the run ends, there is nothing to be held."""
+        """Simulate once, with `options.seed`; if the time limit comes before the end of the run, there is no decision."""
         parameters: Any = self.read_parameters(options)
         if hasattr(parameters, "knowing"):  # a policy for a load that is known: here it is
             parameters = parameters.knowing(problem.load)

@@ -1,7 +1,7 @@
-"""Everything random in a run, in streams of their own: service, arrivals, start-ups, stalls.
+"""All random numbers of a run, in one stream for each purpose: service, arrivals, start-ups, stalls.
 
-Each stream is drawn in one order (the n-th item that an operator begins, the n-th host leased, …), so that whoever simulates the
-same scenario with the same seed meets the same world, in whatever order it asks.
+Each stream is drawn in one order (the n-th item that an operator begins, the n-th host leased, …), so that every simulator of
+the same scenario with the same seed sees the same numbers, in whatever order it draws them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class RandomStreams:
     Parameters
     ----------
     scenario
-        What is simulated.
+        Scenario that is simulated.
     seed
-        Not negative.
+        Seed, not negative.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class RandomStreams:
         return tuple(found)
 
     def arrivals(self, operator: ContainerOperator) -> Arrivals:
-        """Items that come to an operator from outside."""
+        """Arrivals at an operator from outside."""
         if self._scenario.arrivals == "poisson":
             index = list(self._scenario.application.by_name).index(operator.name)
             return PoissonArrivals(self._scenario, operator.external_rate, self._stream(ARRIVALS, index))
@@ -101,7 +101,7 @@ class RandomStreams:
 
 
 class Arrivals(ABC):
-    """Times at which items come to an operator from outside, made as far as they are asked for."""
+    """Times at which items come to an operator from outside, drawn as far as they are needed."""
 
     def __init__(self) -> None:
         self._made = np.empty(0)

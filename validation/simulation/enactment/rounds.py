@@ -1,4 +1,4 @@
-"""When a run is looked at: the rounds of the policy, and the samples within each."""
+"""Times at which a run is observed: the rounds of the policy, and the samples within each."""
 
 from __future__ import annotations
 

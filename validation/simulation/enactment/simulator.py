@@ -4,7 +4,7 @@ Between two observations of the policy, instances come and go at times that are 
 operator, each after those that send to it, in one compiled pass over its items (`kernels.py`); only
 hosts and instances are kept in Python, and only round by round.
 
-What happens at one time happens in this order: the policy acts, instances come and go, stalls begin and end, queues are sampled,
+Events at one time happen in this order: the policy acts, instances come and go, stalls begin and end, queues are sampled,
 then items move.
 """
 
@@ -44,15 +44,15 @@ def simulate(
     Parameters
     ----------
     scenario
-        What is simulated.
+        Scenario that is simulated.
     policy
-        Asked at time 0 and then once per provisioning interval; the object must be new.
+        Policy, called at time 0 and then once per provisioning interval; the object must be new.
     seed
-        Of everything random; not negative. The same seed gives the same run.
+        Seed of all random numbers, not negative. The same seed gives the same run.
     until
-        As `time.perf_counter` counts: when to give up. It is looked at once a round.
+        Value of `time.perf_counter` at which to give up. It is checked once per round.
     record
-        For small runs: where every item, instance and host is noted.
+        Log for small runs, in which every item, instance and host is noted.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def simulate(
     Raises
     ------
     PolicyError
-        When the policy asks for what cannot be done; nothing of that round is carried out.
+        When an action of the policy is impossible; no action of that round is carried out.
     InvalidInstanceError
         When the limits of the host types leave no room for the initial instances.
     VerificationError
@@ -104,11 +104,11 @@ class _RunState:
         self._streams = tuple((stream.source, stream.target) for stream in application.streams)
         self._fleet = Fleet(scenario, random_streams, record)
         self._now = 0.0
-        self._fleet.found(self.observe())
+        self._fleet.start_initial(self.observe())
         self._state: EnactmentState
 
     def observe(self) -> EnactmentState:
-        """What the policy sees now."""
+        """The state that the policy sees now."""
         fleet = self._fleet
         operators = {
             name: station.observe(fleet.running[name], fleet.instances[name] - fleet.running[name], fleet.scalings[name])
@@ -126,13 +126,13 @@ class _RunState:
         return self._state
 
     def act(self, actions: tuple[Action, ...]) -> None:
-        """Carry out what the policy wants."""
+        """Carry out the actions of the policy."""
         if actions:
             self._check()
             self._fleet.apply(actions, self._state)
 
     def advance(self, current: Round) -> None:
-        """One round."""
+        """Simulate one round."""
         self._fleet.advance(current.end)
         sent: dict[str, Floats] = {}
         for name in self._order:
@@ -152,7 +152,7 @@ class _RunState:
         )
 
     def _check(self) -> None:
-        """No item appears or vanishes."""
+        """Check that no item appears or vanishes."""
         for name, station in self._stations.items():
             before = [self._stations[source] for source in self._sources[name]]
             station.check(sum(emitted(source.completed, source.operator.selectivity) for source in before))

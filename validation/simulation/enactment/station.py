@@ -1,4 +1,4 @@
-"""One operator in a run: its items from round to round, and what is monitored of them."""
+"""One operator in a run: its items from round to round, and their monitoring."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Station:
     Parameters
     ----------
     scenario, operator
-        What is simulated.
+        Scenario and operator that are simulated.
     random_streams
-        For arrivals from outside, service and stalls.
+        Random numbers for arrivals from outside, service and stalls.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Station:
         return departures
 
     def sent(self, departures: Floats) -> Floats:
-        """What goes out on each stream when so many items, the last that left, have left: shape (items sent,), seconds."""
+        """Times (s) of the items that these departures, the last so far, send on each stream: shape (items sent,)."""
         selectivity = self.operator.selectivity
         if selectivity == 1.0:
             return departures
@@ -124,7 +124,7 @@ class Station:
         return out
 
     def observe(self, running: int, starting: int, scalings: int) -> OperatorState:
-        """What a policy sees; what is counted since the last observation begins anew."""
+        """The state that a policy sees; counts since the last observation start again at 0."""
         state = OperatorState(
             operator=self.operator,
             running=running,
@@ -140,7 +140,7 @@ class Station:
         return state
 
     def check(self, sent: int) -> None:
-        """No item appears or vanishes, given how many the operators before this one have sent.
+        """Check that no item appears or vanishes, given the number of items that upstream operators have sent.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class _Delays:
         self._spans: list[float] = []
 
     def note(self, time: float, duration: float) -> None:
-        """One monitoring interval, that ends at `time`."""
+        """Take in a monitoring interval that ends at `time`."""
         if duration > self._limit:
             self._since = time if self._since is None else self._since
         elif self._since is not None:
@@ -250,5 +250,5 @@ class _Delays:
 
 
 def _crew(room: int) -> Crew:
-    """No instances, and room for so many."""
+    """A crew without instances, with room for the given number."""
     return Crew(np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(WITHIN + 3, np.int64), np.zeros(2))

@@ -15,7 +15,7 @@ from edrp.validation.simulation.timelines import count_at, save_columns
 
 @dataclass(frozen=True, slots=True)
 class HostTimeline:
-    """What there was at each sample of a run.
+    """Machines, hosts and instances at each sample of a run.
 
     Attributes
     ----------
