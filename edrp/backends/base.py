@@ -1,4 +1,4 @@
-"""What a solver backend is: a program in, a result out, capabilities declared."""
+"""Solver backends: a program in, a result out, capabilities declared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SolverOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What a backend holds and why it stopped; `values` has shape (columns,) or is None.
+    """The result of a backend and why it stopped; `values` has shape (columns,) or is None.
 
     `bound` is a proven lower bound on the objective, None where the backend knows none. `notes` are
     sentences for the user, such as options that the backend could not use.

@@ -23,7 +23,7 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
     "unbounded_inaccurate": ("none", "error"),
     "solver_error": ("none", "error"),
 }
-"""What we hold and why it stopped, by CVXPY's status; without a point "feasible" becomes "none"."""
+"""Status and the reason for stopping, by CVXPY's status; without a point "feasible" becomes "none"."""
 
 
 HIGHS_FEASIBLE = 2

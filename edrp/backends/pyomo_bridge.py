@@ -36,7 +36,7 @@ HELD: Final[dict[str, Status]] = {
     "feasible": "feasible",
     "optimal": "optimal",
 }
-"""What we hold, by Pyomo's solution status."""
+"""Status, by Pyomo's solution status."""
 
 
 class PyomoBackend:

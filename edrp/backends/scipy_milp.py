@@ -18,7 +18,7 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     3: ("unbounded", "finished"),
     4: ("none", "error"),
 }
-"""What we hold and why it stopped, by SciPy's status; without a point "feasible" becomes "none"."""
+"""Status and the reason for stopping, by SciPy's status; without a point "feasible" becomes "none"."""
 
 
 class ScipyBackend:

@@ -1,4 +1,4 @@
-"""What this process has added to the registries, packed such that a worker knows it too."""
+"""Additions of this process to the registries, packed so that a worker knows them too."""
 
 from __future__ import annotations
 

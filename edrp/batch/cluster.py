@@ -1,4 +1,4 @@
-"""A batch on Spark: many even partitions, each solved row by row in a guarded process beside Spark's own worker."""
+"""A batch on Spark: many even partitions, each solved row by row in a guarded process next to Spark's own worker."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from uuid import uuid4
 import pyarrow as pa
 
 from edrp.batch.folder import SORTED_BY, Fingerprint, ResultFolder
-from edrp.batch.journal import Journal, table_of
+from edrp.batch.journal import Journal, result_table
 from edrp.batch.progress import BatchProgress, FolderWatch, Report
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.batch.source import fingerprint_of, read_instances, refuse_missing_columns
-from edrp.batch.tasks import SEPARATOR, Choice, Instance, Plan, Task
+from edrp.batch.source import fingerprint, read_instances, refuse_missing_columns
+from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task
 from edrp.batch.worker import Worker
 from edrp.core.errors import Fault, InvalidInstanceError
 
@@ -35,7 +35,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def solve_on_spark(
-    spark: SparkSession, source: Any, plan: Plan, seeds: Sequence[int], out: str | Path | None, report: Report | None
+    spark: SparkSession, source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, report: Report | None
 ) -> DataFrame:
     """Rows of a batch as a DataFrame; solved now and read from the folder `out`, or solved when it is used."""
     instances = None if hasattr(source, "sparkSession") else read_instances(source)
@@ -43,7 +43,7 @@ def solve_on_spark(
     tasks = _tasks_on_spark(frame, plan.choices, seeds)
     if out is None:
         return _rows(_even(tasks, tasks.count()), plan)
-    folder = ResultFolder(out, _fingerprint(frame) if instances is None else fingerprint_of(instances))
+    folder = ResultFolder(out, _fingerprint(frame) if instances is None else fingerprint(instances))
     with folder.ours_alone():
         done = folder.recover()
         folder.forget(_among(tasks, folder.failed()))
@@ -77,12 +77,12 @@ def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | Non
 
 
 def _fingerprint(frame: DataFrame) -> Fingerprint:
-    """What the instances are, without collecting them."""
+    """Fingerprint of the instances, without collecting them."""
     schema = pa.schema([("count", pa.int64()), ("digest", pa.string())])
 
     def summed(batches: Batches) -> Batches:
         for batch in batches:
-            found = fingerprint_of(Instance(*pair) for pair in zip(*batch.to_pydict().values(), strict=True))
+            found = fingerprint(Instance(*pair) for pair in zip(*batch.to_pydict().values(), strict=True))
             yield pa.RecordBatch.from_pylist([{"count": found.count, "digest": str(found.digest)}], schema=schema)
 
     rows = frame.mapInArrow(summed, _spark_schema(schema)).collect()
@@ -128,17 +128,17 @@ def _slots(spark: SparkSession) -> int:
         return SLOTS
 
 
-def _rows(tasks: DataFrame, plan: Plan) -> DataFrame:
+def _rows(tasks: DataFrame, plan: BatchPlan) -> DataFrame:
     """Rows of all tasks, solved when they are used."""
 
     def solved(batches: Batches) -> Batches:
         for task in _tasks(batches, plan.choices):
-            yield from table_of([_worker(plan).solve(task)]).to_batches()
+            yield from result_table([_worker(plan).solve(task)]).to_batches()
 
     return tasks.mapInArrow(solved, _spark_schema(RESULT_SCHEMA))
 
 
-def _write(tasks: DataFrame, plan: Plan, folder: Path, watch: Callable[[], None]) -> None:
+def _write(tasks: DataFrame, plan: BatchPlan, folder: Path, watch: Callable[[], None]) -> None:
     """Solve all tasks; each partition writes a journal of its own, which a second run of the partition goes on with."""
     run = uuid4().hex[:8]
 
@@ -165,10 +165,10 @@ def _tasks(batches: Batches, choices: Sequence[Choice]) -> Iterator[Task]:
 
 
 _WORKERS: dict[tuple[bytes, float | None], Worker] = {}
-"""Of this Python worker of Spark, which serves one partition after the other."""
+"""Workers of this Python process of Spark, which serves one partition after the other."""
 
 
-def _worker(plan: Plan) -> Worker:
+def _worker(plan: BatchPlan) -> Worker:
     wanted = (plan.additions, plan.kill_after)
     if wanted not in _WORKERS:
         for other in _WORKERS.values():

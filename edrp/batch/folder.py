@@ -25,7 +25,7 @@ SORTED_BY = ("id", "method", "run_seed", "key")
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a set of instances is, whatever their order.
+    """Identity of a set of instances, which does not depend on their order.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class ResultFolder:
     Parameters
     ----------
     path
-        Of the folder; created where it is missing.
+        Path of the folder; created where it is missing.
     instances
         What the results are of.
 
@@ -159,7 +159,7 @@ class ResultFolder:
 
 
 def read_manifest(path: str | Path) -> dict[str, object]:
-    """What a folder says that its results are of.
+    """The description in a folder of what its results belong to.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
     Parameters
     ----------
     path
-        Of the folder.
+        Path of the folder.
     columns
         Those wanted; None for all. Those by which rows are sorted always come along.
 

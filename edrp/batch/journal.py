@@ -20,7 +20,7 @@ from edrp.core.errors import EdrpError
 JOURNAL = "_journal-{}.jsonl"
 PART = "part-{}.parquet"
 ROWS_PER_PART = 1000
-"""Of the Parquet files that a batch on one machine writes."""
+"""Rows of each Parquet file that a batch on one machine writes."""
 # What begins with "_" or "." is none of a reader's business: Spark, Arrow and DuckDB read the folder as one table.
 
 
@@ -32,14 +32,14 @@ class Journal:
     Parameters
     ----------
     folder
-        Of results; seen by all writers under this path.
+        Folder of results; all writers see it under this path.
     name
-        Of the journal and of the Parquet file that it becomes; no two writers share one.
+        Name of the journal and of the Parquet file that it becomes; no two writers share one.
 
     Attributes
     ----------
     keys
-        Of the rows that it holds.
+        Keys of the rows that it holds.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -115,7 +115,7 @@ def settle(journal: Path, part: Path, already: set[str]) -> None:
     """Turn a journal into a Parquet file, without rows that exist `already` or twice; the journal goes last."""
     rows = {row["key"]: row for row in _lines(journal) if row["key"] not in already}
     if rows:
-        write_part(part, table_of(list(rows.values())))
+        write_part(part, result_table(list(rows.values())))
     journal.unlink(missing_ok=True)
 
 
@@ -128,7 +128,7 @@ def write_part(path: Path, table: pa.Table) -> None:
     partial.replace(path)
 
 
-def table_of(rows: list[Row]) -> pa.Table:
+def result_table(rows: list[Row]) -> pa.Table:
     """Rows as an Arrow table of `RESULT_SCHEMA`; columns that a row does not have are null."""
     return pa.Table.from_pylist(rows, schema=RESULT_SCHEMA)
 

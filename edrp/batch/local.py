@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from joblib import Parallel, delayed, effective_n_jobs
 
 from edrp.batch.solving import Row
-from edrp.batch.tasks import Plan, Task
+from edrp.batch.tasks import BatchPlan, Task
 from edrp.batch.worker import Worker
 
 
@@ -19,7 +19,7 @@ def jobs_for(tasks: Sequence[Task], n_jobs: int | None) -> int:
     return max(1, min(allowed, len(tasks)))
 
 
-def solve_here(tasks: Sequence[Task], plan: Plan, jobs: int) -> Iterator[Row]:
+def solve_here(tasks: Sequence[Task], plan: BatchPlan, jobs: int) -> Iterator[Row]:
     """Rows of all tasks, as they come, from so many processes."""
     idle: SimpleQueue[Worker] = SimpleQueue()
 

@@ -6,22 +6,33 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
 from edrp.batch.additions import packed_additions
 from edrp.batch.folder import ResultFolder, sorted_rows
-from edrp.batch.journal import RollingJournal, table_of
+from edrp.batch.journal import RollingJournal, result_table
 from edrp.batch.local import jobs_for, solve_here
 from edrp.batch.progress import BatchProgress, Report
 from edrp.batch.solving import Row
-from edrp.batch.source import fingerprint_of, read_instances
-from edrp.batch.tasks import Choice, Plan, Task, choices_of, seeds_of
+from edrp.batch.source import fingerprint, read_instances
+from edrp.batch.tasks import BatchPlan, Choice, Task, read_choices, read_seeds
 from edrp.core.errors import Fault, InvalidInstanceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class BatchOptions(TypedDict, total=False):
+    """Options of `solve_batch` that do not depend on where the batch runs."""
+
+    out: str | Path | None
+    time_limit: float | None
+    gap: float
+    seed: int | Iterable[int]
+    kill_after: float | None
+    progress: Report | None
 
 
 @overload
@@ -29,14 +40,9 @@ def solve_batch(
     instances: Any,
     method: str | Sequence[str] = ...,
     *,
-    out: str | Path | None = ...,
     spark: None = ...,
     n_jobs: int | None = ...,
-    time_limit: float | None = ...,
-    gap: float = ...,
-    seed: int | Iterable[int] = ...,
-    kill_after: float | None = ...,
-    progress: Report | None = ...,
+    **options: Unpack[BatchOptions],
 ) -> pa.Table: ...
 
 
@@ -45,13 +51,8 @@ def solve_batch(
     instances: Any,
     method: str | Sequence[str] = ...,
     *,
-    out: str | Path | None = ...,
     spark: SparkSession,
-    time_limit: float | None = ...,
-    gap: float = ...,
-    seed: int | Iterable[int] = ...,
-    kill_after: float | None = ...,
-    progress: Report | None = ...,
+    **options: Unpack[BatchOptions],
 ) -> DataFrame: ...
 
 
@@ -96,7 +97,7 @@ def solve_batch(
     gap
         Relative gap at which an incumbent counts as proven optimal.
     seed
-        Of everything random, or several. Each instance gets a seed of its own from this and its id.
+        Seed of everything random, or several. Each instance gets a seed of its own from this and its id.
     kill_after
         Seconds after which a row that has not ended is killed and fails; by default twice the time limit (the
         explanation of an infeasible instance may take as long again) and 30 s, or never without a time limit.
@@ -129,8 +130,8 @@ def solve_batch(
     >>> rows.select(["id", "outcome", "objective"]).to_pylist()
     [{'id': 'one', 'outcome': 'solved', 'objective': 0.2}, {'id': 'other', 'outcome': 'failed', 'objective': None}]
     """
-    choices, seeds = choices_of(method, time_limit=time_limit, gap=gap), seeds_of(seed)
-    plan = Plan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
+    choices, seeds = read_choices(method, time_limit=time_limit, gap=gap), read_seeds(seed)
+    plan = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
     if spark is not None:
         from edrp.batch.cluster import solve_on_spark
 
@@ -138,8 +139,8 @@ def solve_batch(
     read = read_instances(instances)
     tasks = [Task(instance, choice, run_seed) for instance in read for choice in choices for run_seed in seeds]
     if out is None:
-        return sorted_rows(table_of(list(_here(tasks, plan, n_jobs, progress))))
-    folder = ResultFolder(out, fingerprint_of(read))
+        return sorted_rows(result_table(list(_here(tasks, plan, n_jobs, progress))))
+    folder = ResultFolder(out, fingerprint(read))
     with folder.ours_alone():
         done = folder.recover()
         left = {task.identity["key"]: task for task in tasks}
@@ -166,7 +167,7 @@ def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
     return 2 * max(known) + 30 if len(known) == len(limits) else None
 
 
-def _here(tasks: Sequence[Task], plan: Plan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
+def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
     """Rows as they come, reported."""
     jobs = jobs_for(tasks, n_jobs)
     begin, failures = perf_counter(), 0

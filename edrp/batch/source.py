@@ -55,11 +55,11 @@ def read_instances(source: Any) -> list[Instance]:
     return instances
 
 
-def fingerprint_of(instances: Iterable[Instance]) -> Fingerprint:
-    """What the instances are, whatever their order.
+def fingerprint(instances: Iterable[Instance]) -> Fingerprint:
+    """Fingerprint of a set of instances, which does not depend on their order.
 
     >>> a, b = Instance("a", "{}"), Instance("b", "{}")
-    >>> fingerprint_of([a, b]) == fingerprint_of([b, a]) != fingerprint_of([a])
+    >>> fingerprint([a, b]) == fingerprint([b, a]) != fingerprint([a])
     True
     """
     hashes = [_short_hash(instance) for instance in instances]

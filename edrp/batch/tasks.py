@@ -1,4 +1,4 @@
-"""What a batch has to do: instances × methods × seeds, each with an identity and a seed of its own."""
+"""The tasks of a batch: instances × methods × seeds, each with an identity and a seed of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESERVED = ("method", "seed", "start", "progress", "problem")
 """Arguments of `solve` that the batch gives itself."""
 
 SEPARATOR = "\x1f"
-"""Between the parts of what a key is the hash of; Spark computes the same hash in SQL."""
+"""Separates the parts of the text whose hash is the key; Spark computes the same hash in SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Choice:
     Attributes
     ----------
     method
-        As asked for; the column `method` of the results.
+        The text that the user gave; the column `method` of the results.
     name
-        In the registry.
+        Name in the registry.
     arguments
-        Of `solve`: program, time limit, gap, parameters of the method.
+        Arguments of `solve`: program, time limit, gap, parameters of the method.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Choice:
             raise InvalidInstanceError([Fault("method", repr(name), f"is no method{suggestion(name, methods())}")])
         arguments = {key: value for key, value in defaults.items() if value is not None}
         for part in filter(None, rest.split(",")):
-            key, equals, value = (each.strip() for each in part.partition("="))
+            key, equals, value = (side.strip() for side in part.partition("="))
             if not equals or not key.isidentifier() or key in RESERVED:
                 why = f"must be key=value, and the key none of {', '.join(RESERVED)}"
                 raise InvalidInstanceError([Fault(f"method {name!r}", repr(part), why)])
@@ -98,15 +98,15 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What all tasks of a batch share; it travels to the workers.
+class BatchPlan:
+    """The settings that all tasks of a batch share; they travel to the workers.
 
     Attributes
     ----------
     choices
         Methods with their arguments.
     additions
-        What workers have to know beyond the installed packages, from `packed_additions`.
+        Everything that workers have to know beyond the installed packages, from `packed_additions`.
     kill_after
         Seconds after which a task that has not ended is killed; None for never.
     """
@@ -136,11 +136,11 @@ class Task:
             "method": self.choice.method,
             "parameters": self.choice.parameters,
             "run_seed": self.run_seed,
-            "seed": seed_of(self.run_seed, self.instance.id),
+            "seed": instance_seed(self.run_seed, self.instance.id),
         }
 
 
-def choices_of(method: str | Sequence[str], **defaults: Any) -> list[Choice]:
+def read_choices(method: str | Sequence[str], **defaults: Any) -> list[Choice]:
     """The methods of a batch, checked.
 
     Raises
@@ -158,22 +158,22 @@ def choices_of(method: str | Sequence[str], **defaults: Any) -> list[Choice]:
     return chosen
 
 
-def seeds_of(seed: int | Iterable[int]) -> list[int]:
+def read_seeds(seed: int | Iterable[int]) -> list[int]:
     """The seeds of a batch, checked.
 
-    >>> seeds_of(3), seeds_of(range(2))
+    >>> read_seeds(3), read_seeds(range(2))
     ([3], [0, 1])
     """
-    seeds = [seed] if isinstance(seed, int) else [int(each) for each in seed]
+    seeds = [seed] if isinstance(seed, int) else [int(number) for number in seed]
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise InvalidInstanceError([Fault("seed", str(seeds), "must be one or several different integers of at least 0")])
     return seeds
 
 
-def seed_of(run_seed: int, instance: str) -> int:
-    """The seed of one instance: whatever runs beside it, and wherever, cannot change its answer.
+def instance_seed(run_seed: int, instance: str) -> int:
+    """The seed of one instance; nothing that runs next to it, nor where it runs, can change its answer.
 
-    >>> seed_of(7, "a") == seed_of(7, "a") != seed_of(7, "b")
+    >>> instance_seed(7, "a") == instance_seed(7, "a") != instance_seed(7, "b")
     True
     """
     mixed = np.random.SeedSequence([run_seed, crc32(instance.encode())])

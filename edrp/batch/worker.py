@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import IO
 
 from edrp.batch.solving import Row, lost
-from edrp.batch.tasks import Plan, Task
+from edrp.batch.tasks import BatchPlan, Task
 from edrp.core.errors import EdrpError
 from edrp.core.spark import THREAD_COUNTS
 
@@ -31,20 +31,20 @@ class Worker:
     Parameters
     ----------
     plan
-        What all tasks share.
+        Settings that all tasks share.
 
     Examples
     --------
     >>> from edrp.batch.additions import packed_additions
     >>> from edrp.batch.tasks import Choice, Instance, Task
     >>> greedy = Choice.read("greedy")
-    >>> with Worker(Plan((greedy,), packed_additions([greedy]), kill_after=None)) as worker:
+    >>> with Worker(BatchPlan((greedy,), packed_additions([greedy]), kill_after=None)) as worker:
     ...     row = worker.solve(Task(Instance("a", "no JSON"), greedy, 0))
     >>> row["outcome"], row["error_type"]
     ('failed', 'InvalidInstanceError')
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: BatchPlan) -> None:
         self._plan = plan
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -115,7 +115,7 @@ class Worker:
         return self._connection
 
     def _cause_of_death(self) -> str:
-        """What killed the child, with the end of what it printed; the next task gets a new one."""
+        """The cause of the child's death, with the end of what it printed; the next task gets a new child."""
         assert self._process is not None
         assert self._last_words is not None
         try:

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from edrp.batch import BatchProgress, read_rows, solve_batch
 from edrp.batch.progress import Report
 from edrp.batch.source import read_instances
-from edrp.batch.tasks import choices_of
+from edrp.batch.tasks import read_choices
 from edrp.cli.exit import ExitCode, gravest
 from edrp.cli.solve import TimeLimit, finite
 from edrp.cli.terminal import errors, output, say, table
@@ -56,7 +56,7 @@ def solve_many(
     command goes on: only what is missing or failed is solved.
     """
     refuse_both(spark, jobs)
-    choices_of(method or ["auto"])  # before a long source is read and a session started
+    read_choices(method or ["auto"])  # before a long source is read and a session started
     instances = read_instances(source)
     with session_on(spark) as session, batch_progress("solving") as report:
         arguments: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}

@@ -1,4 +1,4 @@
-"""What a replanner decided, and why, in words."""
+"""The decision of a replanner, with its reasons in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Verdict = Literal["place", "keep", "move", "repair", "stuck"]
 
 @dataclass(frozen=True, slots=True)
 class ReplanningDecision:
-    """What to do now, and why.
+    """The decision to act on now, and its reasons.
 
     Attributes
     ----------

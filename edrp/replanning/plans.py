@@ -1,4 +1,4 @@
-"""What a reconfiguration costs, and plans that reach most of a plan's gain with cheaper moves."""
+"""Prices of reconfigurations, and plans that reach most of a plan's gain with cheaper moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics.downtime import Downtime
 from edrp.placement.network import Network, Node
 
-MOST_PARTIAL = 16
+MAX_PARTIAL_PLANS = 16
 """Partial plans per plan; with more operators that change, they are put back several at a time."""
 
 DOWNTIME = Downtime()
@@ -133,7 +133,7 @@ def _equal_nodes(problem: LatencyAwareProblem) -> Iterator[list[str]]:
 def _partial(plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration) -> Iterator[Deployment]:
     """The plan without the operators whose moves take longest, of which the slowest alone decides the downtime."""
     slowest = [name for name in change.slowest_first(plan) if _can_stay(name, problem, change.current)]
-    for cut in np.unique(np.linspace(1, len(slowest), min(MOST_PARTIAL, len(slowest)), dtype=np.int64)):
+    for cut in np.unique(np.linspace(1, len(slowest), min(MAX_PARTIAL_PLANS, len(slowest)), dtype=np.int64)):
         kept = {name: change.current[name] for name in slowest[:cut]}
         yield Deployment({name: kept.get(name, plan[name]) for name in plan})
 

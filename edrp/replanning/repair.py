@@ -1,4 +1,4 @@
-"""What runs, made to work again with few moves: a start for methods, and the plan of last resort."""
+"""Repair of a running deployment with few moves: a start for methods, and the plan of last resort."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Placement that is watched while it runs: a new plan when it pays for its moves, and when there is no choice.
 
-The paper's online scheduler plans anew at every interval and enacts what it finds (latency-aware placement, section 3.3).
+The paper's online scheduler plans again at every interval and enacts what it finds (latency-aware placement, section 3.3).
 Each move stops the application for a while. EDRP measures that as downtime; here its price decides.
 """
 
@@ -61,7 +61,7 @@ class ReplanningPolicy(Document):
     parameters: dict[Name, Any] = Field({}, description="of the method")
 
     def price(self, downtime: float) -> float:
-        """What a downtime in seconds costs as a score over the horizon."""
+        """Price of a downtime in seconds, as a score over the horizon."""
         return self.downtime_worth * downtime / self.horizon
 
 
@@ -75,7 +75,7 @@ class Replanner:
     policy
         When to move, and how to plan.
     seed
-        Of the method; every decision plans with another one that follows from it.
+        Seed of the method; every decision plans with another one that follows from it.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def decide(
     policy
         When to move, and how to plan.
     seed
-        Of the method.
+        Seed of the method.
     known
         Descriptions of nodes that have vanished, for the time that moving off them takes.
     """
@@ -204,7 +204,7 @@ class _Option:
 def _option(
     plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration | None, policy: ReplanningPolicy
 ) -> _Option | None:
-    """What a plan comes to, None if it breaks anything."""
+    """Gain and price of a plan; None if it breaks anything."""
     found = problem.evaluate(plan)
     if not found.feasible:
         return None
@@ -220,7 +220,7 @@ def _chosen(options: list[_Option], policy: ReplanningPolicy) -> _Option:
 
 
 def _working(problem: LatencyAwareProblem, running: Deployment) -> tuple[Deployment | None, tuple[str, ...]]:
-    """What runs, as far as it is still wanted, patched where it does not work; and what is wrong with it."""
+    """The running deployment as far as it is still wanted, repaired where it does not work; and its faults."""
     nodes, operators = problem.network.by_name, problem.application.by_name
     wanted = {name: running[name] for name in operators if name in running}
     wrong = [f"{name} on {node}: there is no such node" for name in wanted for node in wanted[name] if node not in nodes]

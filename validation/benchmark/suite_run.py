@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.solving import solve_task
-from edrp.batch.tasks import Choice, Instance, Task, choices_of, seeds_of
+from edrp.batch.tasks import Choice, Instance, Task, read_choices, read_seeds
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
@@ -94,8 +94,8 @@ def run_benchmark(
     require_report_packages()
     where = Path(out)
     options: dict[str, Any] = {"time_limit": suite.time_limit if time_limit is None else time_limit, "gap": 1e-9}
-    choices = choices_of(suite.methods if methods is None else methods, **options)
-    run_seeds = seeds_of(range(suite.seeds if seeds is None else seeds))
+    choices = read_choices(suite.methods if methods is None else methods, **options)
+    run_seeds = read_seeds(range(suite.seeds if seeds is None else seeds))
     if suite.needs_data and data is None:
         raise InvalidInstanceError([Fault("data", "", f"suite {suite.name!r} needs a folder of data")])
     instances = dict(suite.instances(None if data is None else Path(data)))

@@ -22,8 +22,8 @@ import edrp
 from edrp.batch import RESULT_SCHEMA, read_rows
 from edrp.batch.folder import Fingerprint, ResultFolder
 from edrp.batch.journal import Journal
-from edrp.batch.source import fingerprint_of, read_instances
-from edrp.batch.tasks import Choice, Instance, Task, choices_of, seed_of
+from edrp.batch.source import fingerprint, read_instances
+from edrp.batch.tasks import Choice, Instance, Task, instance_seed, read_choices
 from edrp.core.errors import EdrpError, InvalidInstanceError
 
 
@@ -75,7 +75,7 @@ def test_every_pair_of_instance_and_method_has_one_row_that_agrees_with_solve(mi
     assert found["infeasible", "highs"]["outcome"] == "infeasible"
     assert found["infeasible", "highs"]["clashes"]
     for name in ("word_count", "reconfigure", "migration"):
-        alone = edrp.solve(edrp.loads(mixed[name]), "highs", seed=seed_of(3, name))
+        alone = edrp.solve(edrp.loads(mixed[name]), "highs", seed=instance_seed(3, name))
         row = found[name, "highs"]
         assert row["objective"] == alone.objective
         assert dict(row["metrics"]) == alone.metrics
@@ -368,11 +368,11 @@ def test_a_fingerprint_knows_the_set_of_instances_whatever_their_order(pairs, ra
     instances = [Instance(*pair) for pair in pairs]
     shuffled = list(instances)
     random.shuffle(shuffled)
-    assert fingerprint_of(instances) == fingerprint_of(shuffled)
+    assert fingerprint(instances) == fingerprint(shuffled)
     if instances:
-        assert fingerprint_of(instances) != fingerprint_of(instances[1:])
+        assert fingerprint(instances) != fingerprint(instances[1:])
         changed = [instances[0]._replace(text=instances[0].text + "x"), *instances[1:]]
-        assert fingerprint_of(instances) != fingerprint_of(changed)
+        assert fingerprint(instances) != fingerprint(changed)
 
 
 def test_keys_depend_on_everything_that_decides_a_row():
@@ -385,7 +385,7 @@ def test_keys_depend_on_everything_that_decides_a_row():
         Task(base.instance, base.choice, 1),
     ]
     assert len({task.identity["key"] for task in [base, *others]}) == 6
-    assert choices_of("greedy")[0] == base.choice
+    assert read_choices("greedy")[0] == base.choice
 
 
 def _wait_for_rows(out: Path, count: int) -> Path:

@@ -20,7 +20,7 @@ import edrp
 from edrp.batch import RESULT_SCHEMA
 from edrp.batch import rows as results
 from edrp.batch.solving import solve_task
-from edrp.batch.tasks import Instance, Task, choices_of
+from edrp.batch.tasks import Instance, Task, read_choices
 from edrp.cli import benchmark as command
 from edrp.core.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError
 from edrp.core.kinds import kinds
@@ -66,7 +66,7 @@ def instances(infeasible) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def solved(instances) -> list[dict]:
     """Every method on every instance, two seeds, as the batch layer writes it."""
-    choices = choices_of(METHODS, time_limit=300.0, gap=1e-9)
+    choices = read_choices(METHODS, time_limit=300.0, gap=1e-9)
     each = [(Instance(name, text), choice, seed) for name, text in instances.items() for choice in choices for seed in (0, 1)]
     return [solve_task(Task(*which)) for which in each]
 
@@ -315,7 +315,7 @@ def test_problem_too_large_for_a_method_is_refused_not_failed(rows, instances, t
 
 def test_broken_instance_is_a_failure_and_named(rows, instances, tmp_path):
     broken = {**instances, "broken": '{"kind": '}
-    rows += [solve_task(Task(Instance("broken", broken["broken"]), choice, 0)) for choice in choices_of(METHODS)]
+    rows += [solve_task(Task(Instance("broken", broken["broken"]), choice, 0)) for choice in read_choices(METHODS)]
     found = write_benchmark(as_table(rows), broken, tmp_path, SUITE, {}, "edrp benchmark")
     assert not found.alarms
     assert command.exit_code(found) == 2

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edrp.batch.journal import table_of
+from edrp.batch.journal import result_table
 from edrp.batch.solving import solve_task
 from edrp.batch.source import read_instances
-from edrp.batch.tasks import Task, choices_of
+from edrp.batch.tasks import Task, read_choices
 from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
@@ -51,8 +51,8 @@ TINY = Extent(networks=2, rates=(60.0,), links=(SPANNING,), tasks=6, sizes=(30,)
 
 def in_this_process(instances, method, *, out=None, progress=None, n_jobs=None):
     """Stands in for `solve_batch`: the same rows without processes and folders."""
-    tasks = [Task(instance, choice, 0) for instance in read_instances(instances) for choice in choices_of(method)]
-    return table_of([solve_task(task) for task in tasks])
+    tasks = [Task(instance, choice, 0) for instance in read_instances(instances) for choice in read_choices(method)]
+    return result_table([solve_task(task) for task in tasks])
 
 
 def as_the_paper_says(cell, networks=30):
