@@ -60,17 +60,17 @@ def main(
     """The same traces with the public network drawn often, drawn seldom, and expected."""
     simulate(bimodal_scenario(servers=10, links=9, tasks=3), "public-hops", 0)
     simulate(bimodal_scenario(servers=10, links=9, tasks=3, flow="expected"), "public-hops", 0)
-    found: dict[str, list[dict[str, float]]] = {}
+    metrics_by_flow: dict[str, list[dict[str, float]]] = {}
     seconds: dict[str, float] = {}
     for name, fields in FLOWS.items():
-        given: dict[str, Any] = {"networks": networks, "tasks": tasks, "servers": servers, "links": links, **fields}
-        runs = [timed(bimodal_scenario(seed=seed, **given), cost, seed) for seed in range(seeds)]
-        found[name] = [metrics for metrics, _ in runs]
-        seconds[name] = median(each for _, each in runs)
-    drawn = next(iter(found.values()))
+        settings: dict[str, Any] = {"networks": networks, "tasks": tasks, "servers": servers, "links": links, **fields}
+        runs = [timed(bimodal_scenario(seed=seed, **settings), cost, seed) for seed in range(seeds)]
+        metrics_by_flow[name] = [metrics for metrics, _ in runs]
+        seconds[name] = median(run_seconds for _, run_seconds in runs)
+    drawn = next(iter(metrics_by_flow.values()))
     table = Table("public network", "seconds", *METRICS, *(f"{metric}, difference" for metric in METRICS))
-    for name, metrics in found.items():
-        means = [f"{sum(each[metric] for each in metrics) / seeds:.4f}" for metric in METRICS]
+    for name, metrics in metrics_by_flow.items():
+        means = [f"{sum(run[metric] for run in metrics) / seeds:.4f}" for metric in METRICS]
         pairs = [] if metrics is drawn else list(zip(metrics, drawn, strict=True))
         differences = [difference([one[metric] - other[metric] for one, other in pairs]) for metric in METRICS]
         table.add_row(name, f"{seconds[name]:.2f}", *means, *differences)

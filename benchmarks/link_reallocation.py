@@ -34,8 +34,8 @@ from edrp.mapping.mapping_arrays import network_arrays
 from edrp.validation.simulation.mapping.bimodal_simulator import simulate
 from edrp.validation.simulation.mapping.link_states import links_at
 
-MOST_SECONDS = 20.0
-"""At which the proof of a state is given up."""
+MAX_SECONDS = 20.0
+"""Time limit for the proof of a state."""
 
 REPEATS = 5
 PRICES = (0.5e-6, 2e-6)
@@ -59,7 +59,9 @@ class Measured:
 def small(count: int) -> Iterator[LinkAllocationProblem]:
     """Random problems in which what flows hold keeps to all limits; forwarding is free, as compliance knows no other costs."""
     drawn = (random_link_allocation_problem(seed).replace(forwarding_price=0.0) for seed in range(1000, 1000 + 2 * count))
-    usable = [each for each in drawn if each.evaluate(each.current).feasible and any(flow.price for flow in each.flows)]
+    usable = [
+        problem for problem in drawn if problem.evaluate(problem.current).feasible and any(flow.price for flow in problem.flows)
+    ]
     yield from usable[:count]
 
 
@@ -84,7 +86,7 @@ def simulated(count: int, links: int, reallocation: bool) -> Iterator[LinkAlloca
 
 
 def kernel_seconds(problem: LinkAllocationProblem) -> float:
-    """Of the compiled rule by itself, the best of a few runs on the same state."""
+    """Measure the compiled rule alone: the best of a few runs on the same state."""
     seconds = []
     for _ in range(REPEATS):
         network = network_arrays(problem.network)
@@ -99,7 +101,7 @@ def kernel_seconds(problem: LinkAllocationProblem) -> float:
 def proven(problem: LinkAllocationProblem, start: tuple[FlowAllocation, ...], backend: str = "highs") -> tuple[Any, float]:
     """A solution of the program, and the seconds that it took."""
     began = perf_counter()
-    solution = solve_formulation(formulate_link_allocation(problem), backend, start=start, time_limit=MOST_SECONDS)
+    solution = solve_formulation(formulate_link_allocation(problem), backend, start=start, time_limit=MAX_SECONDS)
     return solution, perf_counter() - began
 
 
@@ -112,27 +114,27 @@ def measured(problem: LinkAllocationProblem) -> Measured:
     decisions = {
         "now": problem.current,
         "greedy": greedy,
-        "its routes": problem.allocated({each.flow: each.route for each in best.allocations}),
+        "its routes": problem.allocated({allocation.flow: allocation.route for allocation in best.allocations}),
         "optimum": best.allocations,
         "free": free.allocations,
     }
-    found = {name: problem.evaluate(decision).metrics["compliance"] for name, decision in decisions.items()}
-    return Measured(len(problem.flows), found, best.status == "optimal", kernel_seconds(problem), seconds, bridged)
+    compliance = {name: problem.evaluate(decision).metrics["compliance"] for name, decision in decisions.items()}
+    return Measured(len(problem.flows), compliance, best.status == "optimal", kernel_seconds(problem), seconds, bridged)
 
 
 def row(name: str, states: list[Measured]) -> list[str]:
     """Means of compliance, gaps in points, medians of times."""
-    means = [f"{100 * np.mean([each.compliance[key] for each in states]):.2f}" for key in states[0].compliance]
-    gaps = [100 * (each.compliance["optimum"] - each.compliance["greedy"]) for each in states]
-    kernel, highs, bridged = (np.median([getattr(each, key) for each in states]) for key in ("kernel", "highs", "cvxpy"))
-    flows = f"{np.mean([each.flows for each in states]):.0f}"
+    means = [f"{100 * np.mean([state.compliance[key] for state in states]):.2f}" for key in states[0].compliance]
+    gaps = [100 * (state.compliance["optimum"] - state.compliance["greedy"]) for state in states]
+    kernel, highs, bridged = (np.median([getattr(state, key) for state in states]) for key in ("kernel", "highs", "cvxpy"))
+    flows = f"{np.mean([state.flows for state in states]):.0f}"
     times = [f"{1e6 * kernel:.0f} µs", f"{1e3 * highs:.0f} ms", f"{1e3 * bridged:.0f} ms"]
-    solved = f"{sum(each.proven for each in states)}/{len(states)}"
+    solved = f"{sum(state.proven for state in states)}/{len(states)}"
     return [name, solved, flows, *means, f"{np.mean(gaps):.2f}", f"{max(gaps):.2f}", *times]
 
 
 def main(
-    links: Annotated[int, typer.Option(help="Of the platforms of 100 servers.")] = 99,
+    links: Annotated[int, typer.Option(help="Links of the platforms of 100 servers.")] = 99,
     count: Annotated[int, typer.Option(help="States of each kind.")] = 30,
 ) -> None:
     """Sample, decide both ways, compare."""
@@ -148,7 +150,7 @@ def main(
     missed = 0
     for name, problems in groups.items():
         states = [measured(problem) for problem in problems]
-        missed += sum(not each.proven for each in states)
+        missed += sum(not state.proven for state in states)
         table.add_row(*row(name, states))
     console.print(table)
     console.print("gap: of the rule to the optimum in points, in the mean and at most; times are medians")

@@ -63,14 +63,14 @@ def warmed() -> None:
     gc.freeze()
 
 
-def row(label: str, found: list[Timed], statuses: bool = True) -> list[str]:
+def row(label: str, timings: list[Timed], statuses: bool = True) -> list[str]:
     """Times of several solutions in milliseconds."""
-    clock, processor = (1000 * np.array([getattr(each, name) for each in found]) for name in ("clock", "processor"))
+    clock, processor = (1000 * np.array([getattr(timing, name) for timing in timings]) for name in ("clock", "processor"))
     cells = [f"{value:.1f}" for value in (*np.quantile(clock, [0.5, 0.9, 0.99, 1.0]), np.median(processor), processor.max())]
-    counts = Counter(each.solution.status for each in found)
+    counts = Counter(timing.solution.status for timing in timings)
     return [
         label,
-        str(len(found)),
+        str(len(timings)),
         *cells,
         *([", ".join(f"{count} {name}" for name, count in counts.items())] if statuses else []),
     ]
@@ -117,35 +117,35 @@ def sizes(
     warmed()
     table, everything = times(), []
     for servers in SIZES:
-        found = [timed(mapping_problem(servers, seed=seed)) for seed in range(count // len(SIZES))]
-        everything += found
-        table.add_row(*row(f"{servers} servers", found))
+        timings = [timed(mapping_problem(servers, seed=seed)) for seed in range(count // len(SIZES))]
+        everything += timings
+        table.add_row(*row(f"{servers} servers", timings))
     table.add_row(*row("all of these", everything))
     table.add_row(*row("1,000 servers", [timed(mapping_problem(1000, seed=seed)) for seed in range(large)]))
     console.print(table)
     for name in ("clock", "processor"):
-        seconds = np.array([getattr(each, name) for each in everything])
+        seconds = np.array([getattr(timing, name) for timing in everything])
         console.print(f"{name}: {(seconds < 0.1).mean():.1%} below 0.1 s, {(seconds < 1).mean():.1%} below 1 s")
 
 
 @application.command("long")
 def long_tasks(
     count: Annotated[int, typer.Option(help="Problems.")] = 100,
-    components: Annotated[int, typer.Option(help="Of each task.")] = 20,
-    servers: Annotated[int, typer.Option(help="Of each network.")] = 120,
+    components: Annotated[int, typer.Option(help="Components of each task.")] = 20,
+    servers: Annotated[int, typer.Option(help="Servers of each network.")] = 120,
     limit: Annotated[float, typer.Option(help="Seconds for each.")] = 20.0,
     first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
 ) -> None:
     """Long tasks."""
     warmed()
     seeds = range(first, first + count)
-    found = [timed(mapping_problem(servers, components=components, seed=seed), limit) for seed in seeds]
+    timings = [timed(mapping_problem(servers, components=components, seed=seed), limit) for seed in seeds]
     table = times()
-    table.add_row(*row(f"{components} components on {servers} servers", found))
+    table.add_row(*row(f"{components} components on {servers} servers", timings))
     console.print(table)
-    for seed, each in zip(seeds, found, strict=True):
-        if each.solution.status not in ("optimal", "infeasible"):
-            held = each.solution
+    for seed, timing in zip(seeds, timings, strict=True):
+        if timing.solution.status not in ("optimal", "infeasible"):
+            held = timing.solution
             console.print(f"seed {seed} stopped: objective {held.objective}, bound {held.bound}, gap {held.gap}")
 
 
@@ -155,9 +155,9 @@ def bound(count: Annotated[int, typer.Option(help="Problems of each size.")] = 1
     table = Table("servers", "feasible", "mean", "median", "worst", "bound is 0")
     for servers in SIZES:
         problems = [mapping_problem(servers, seed=seed) for seed in range(count)]
-        pairs = [(edrp.solve(each, "label-setting").objective, relaxed_bound(each)) for each in problems]
-        ratios = np.array([optimum / least for optimum, least in pairs if optimum is not None and least > 0])
-        zero = sum(optimum is not None and least == 0 for optimum, least in pairs)
+        pairs = [(edrp.solve(problem, "label-setting").objective, relaxed_bound(problem)) for problem in problems]
+        ratios = np.array([optimum / bound for optimum, bound in pairs if optimum is not None and bound > 0])
+        zero = sum(optimum is not None and bound == 0 for optimum, bound in pairs)
         cells = [f"{value:.2f}" for value in (ratios.mean(), np.median(ratios), ratios.max())]
         table.add_row(str(servers), str(ratios.size), *cells, str(zero))
     console.print(table)

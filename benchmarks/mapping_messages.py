@@ -27,15 +27,15 @@ from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
 
 SIZES = (30, 60, 90, 120)
-MOST_MESSAGES = 50_000
-"""Of RandomNeighbor with more than one neighbour."""
+MAX_MESSAGES = 50_000
+"""Limit on the messages of RandomNeighbor with more than one neighbour."""
 
 HEURISTICS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "LeastCostMap": ("least-cost-map", {}),
     "… split by hops": ("least-cost-map", {"split_by_hops": True}),
     "AnnealedLeastCostMap": ("annealed-least-cost-map", {}),
     "RandomNeighbor, k = 1": ("random-neighbor", {}),
-    f"… k = 2, {MOST_MESSAGES} messages": ("random-neighbor", {"neighbours": 2, "most_messages": MOST_MESSAGES}),
+    f"… k = 2, {MAX_MESSAGES} messages": ("random-neighbor", {"neighbours": 2, "most_messages": MAX_MESSAGES}),
 }
 """Name, method and parameters."""
 
@@ -53,26 +53,26 @@ class Task:
 
 def mappable(servers: int, count: int, costs: tuple[int, int]) -> list[Task]:
     """Those of so many tasks that have a map."""
-    found = []
+    tasks = []
     for seed in range(1, count + 1):
         problem = mapping_problem(servers, seed=seed, costs=costs)
         exact = edrp.solve(problem, "label-setting")
         if exact.objective is not None:
-            found.append(Task(problem, exact.objective, relaxed_bound(problem)))
-    return found
+            tasks.append(Task(problem, exact.objective, relaxed_bound(problem)))
+    return tasks
 
 
 def run(tasks: list[Task], method: str, parameters: Mapping[str, Any], seed: int = 0) -> tuple[Floats, float]:
     """Costs of a heuristic, infinite where it finds no map, and its messages in the mean."""
     solutions = [edrp.solve(task.problem, method, seed=seed, **parameters) for task in tasks]
-    costs = [np.inf if each.objective is None else each.objective for each in solutions]
-    return np.array(costs), float(np.mean([each.size["map_messages"] for each in solutions]))
+    costs = [np.inf if solution.objective is None else solution.objective for solution in solutions]
+    return np.array(costs), float(np.mean([solution.size["map_messages"] for solution in solutions]))
 
 
 def ratios(tasks: list[Task], costs: Floats, to: str) -> Floats:
     """Costs as multiples of the optimum or the bound, where there is a map."""
-    found = np.isfinite(costs)
-    return costs[found] / np.array([getattr(task, to) for task in tasks])[found]
+    mapped = np.isfinite(costs)
+    return costs[mapped] / np.array([getattr(task, to) for task in tasks])[mapped]
 
 
 def exponent(messages: Mapping[int, float]) -> float:
@@ -90,16 +90,16 @@ def compare(by_size: Mapping[int, list[Task]]) -> None:
         messages: dict[int, float] = {}
         for servers, tasks in by_size.items():
             costs, messages[servers] = run(tasks, method, parameters)
-            found, above = ratios(tasks, costs, "optimum"), ratios(tasks, costs, "bound")
+            ratio, above = ratios(tasks, costs, "optimum"), ratios(tasks, costs, "bound")
             last = servers == max(by_size) and len(by_size) > 1
             table.add_row(
                 name,
                 str(servers),
-                f"{100 * len(found) / len(tasks):.1f}",
-                f"{found.mean():.3f}" if len(found) else "",
-                f"{found.max():.2f}" if len(found) else "",
-                f"{100 * np.mean(found < 1 + 1e-9):.0f}" if len(found) else "",
-                f"{above.mean():.2f}" if len(found) else "",
+                f"{100 * len(ratio) / len(tasks):.1f}",
+                f"{ratio.mean():.3f}" if len(ratio) else "",
+                f"{ratio.max():.2f}" if len(ratio) else "",
+                f"{100 * np.mean(ratio < 1 + 1e-9):.0f}" if len(ratio) else "",
+                f"{above.mean():.2f}" if len(ratio) else "",
                 f"{messages[servers]:.0f}",
                 f"{exponent(messages):.2f}" if last else "",
                 end_section=servers == max(by_size),
@@ -112,15 +112,15 @@ def reorder(by_size: Mapping[int, list[Task]], orders: int) -> None:
     table = Table("servers", "runs", "without a map", "tasks that depend on the order %", "× optimum", "worst")
     for servers, tasks in by_size.items():
         costs = np.array([run(tasks, "least-cost-map", {"jitter": 1.0}, seed)[0] for seed in range(orders)])
-        found = np.concatenate([ratios(tasks, each, "optimum") for each in costs])
+        ratio = np.concatenate([ratios(tasks, order_costs, "optimum") for order_costs in costs])
         depends = 100 * np.mean(costs.min(axis=0) < costs.max(axis=0))
         table.add_row(
             str(servers),
             str(costs.size),
             str(np.isinf(costs).sum()),
             f"{depends:.0f}",
-            f"{found.mean():.3f}",
-            f"{found.max():.2f}",
+            f"{ratio.mean():.3f}",
+            f"{ratio.max():.2f}",
         )
     console.print(table)
 

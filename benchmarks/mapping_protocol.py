@@ -5,7 +5,7 @@
     python benchmarks/mapping_protocol.py races                     # 1,000 races of 2-5 tasks: half a minute
 
 Half of the instances are networks with a power law of degrees (section 4.2), half are small random ones, mostly with the public
-network. In each order every message takes a time drawn anew, so that messages overtake one another, and asking for a
+network. In each order every message takes a time of its own draw, so that messages overtake one another, and asking for a
 specification takes time. The command fails if a mapping does not end exactly once, leaves a map without acknowledgement, or holds
 what it should not.
 """
@@ -32,7 +32,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 console = Console(width=130)
 
 SERVERS, COMPONENTS = 20, 6
-"""Of the networks with a power law of degrees."""
+"""Size of the networks with a power law of degrees."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def instances(count: int, pruning: str) -> list[Instance]:
     made = []
     for seed in range(count):
         if seed % 2:
-            given = mapping_problem(SERVERS, COMPONENTS, seed)
-            made.append(Instance(given.network, given.task, Rules.of(given, pruning=pruning, most_messages=20_000)))
+            problem = mapping_problem(SERVERS, COMPONENTS, seed)
+            made.append(Instance(problem.network, problem.task, Rules.of(problem, pruning=pruning, most_messages=20_000)))
         else:
             drawn = random_exchange(1000 + seed)
             task = drawn.results[0].specification.task
@@ -67,8 +67,8 @@ def mapped(instance: Instance, order: int) -> tuple[ProtocolResult, list[str]]:
     return exchange.result(task), list(audit(exchange))
 
 
-def objective_of(result: ProtocolResult) -> float:
-    """Of the best map."""
+def best_objective(result: ProtocolResult) -> float:
+    """Return the objective of the best map."""
     specification = result.specification
     return objective(specification.rules.cost, result.facts[0], specification.most_links)
 
@@ -85,12 +85,12 @@ def orders(
     for number, instance in enumerate(instances(instances_, pruning)):
         objectives: list[float | None] = []
         for order in range(orders_):
-            result, found = mapped(instance, order)
-            faults += [f"instance {number}, order {order}: {each}" for each in found]
+            result, run_faults = mapped(instance, order)
+            faults += [f"instance {number}, order {order}: {fault}" for fault in run_faults]
             total.update(result.messages)
             total["engaged again"] += sum(result.engagements.values()) - len(result.engagements)
-            objectives.append(objective_of(result) if result.maps else None)
-        values = [each for each in objectives if each is not None]
+            objectives.append(best_objective(result) if result.maps else None)
+        values = [value for value in objectives if value is not None]
         total["runs"] += len(objectives)
         total["runs that find nothing where another order does"] += objectives.count(None) if values else 0
         total["instances whose objective depends on the order"] += max(values, default=0.0) > min(values, default=0.0) + 1e-9
@@ -109,17 +109,19 @@ def races(count: Annotated[int, typer.Option("--races")] = 1000, first: Annotate
     begin, total, faults = process_time(), Counter[str](), []
     for seed in range(first, first + count):
         outcome = race(seed)
-        faults += [f"race {seed}: {each}" for each in outcome.faults]
-        for name in ("tasks", "accepted", "rollbacks", "retried", "asked"):
+        faults += [f"race {seed}: {fault}" for fault in outcome.faults]
+        for name in ("tasks", "accepted", "rollbacks", "retried", "overtaken"):
             total[name] += getattr(outcome, name)
-    console.print(f"{count} races, {process_time() - begin:.0f} s: {', '.join(f'{name} {each}' for name, each in total.items())}")
+    console.print(
+        f"{count} races, {process_time() - begin:.0f} s: {', '.join(f'{name} {amount}' for name, amount in total.items())}"
+    )
     report(faults)
 
 
 def report(faults: list[str]) -> None:
     """Print what is wrong; ends with 1 where anything is."""
-    for each in faults[:20]:
-        console.print(f"[red]{each}")
+    for fault in faults[:20]:
+        console.print(f"[red]{fault}")
     console.print(f"faults: {len(faults)}")
     if faults:
         raise typer.Exit(1)

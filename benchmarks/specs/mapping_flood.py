@@ -9,6 +9,7 @@ from typing import Any
 from registry import BenchSpec, register
 
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
+from edrp.heuristics.mapping.agents import Rules
 from edrp.heuristics.mapping.agents.run_protocol import run_protocol
 from edrp.heuristics.mapping.flood import Flood
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
@@ -23,7 +24,7 @@ def on_both_networks(cost: Any) -> MappingProblem:
 def compiled(problem: MappingProblem) -> Callable[[], object]:
     """LeastCostMap, on arrays that are there, as a simulator maps one task after another."""
     tables = mapping_arrays(problem)
-    flood = Flood(tables.network, cost=tables.cost, max_empty_hops=tables.max_empty_hops)
+    flood = Flood(tables.network, Rules(cost=tables.cost, max_empty_hops=tables.max_empty_hops))
     return partial(flood.run, tables.task)
 
 

@@ -1,4 +1,4 @@
-"""Mapping tasks exactly: the program "walks", and label setting beside it."""
+"""Mapping tasks exactly: the program "walks", and label setting for comparison."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ from edrp.validation.simulation.mapping.methods import SUFFIX
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What to simulate, and what that is called."""
+class ChosenScenario:
+    """The scenario to simulate, and its name."""
 
     name: str
     scenario: BimodalScenario
@@ -48,7 +48,7 @@ def simulate_bimodal(
     tasks: Annotated[int | None, typer.Option(help=f"Tasks that arrive. Default: {TASKS}.")] = None,
     networks: Annotated[
         str | None,
-        typer.Option(help="What carries streams: both, dedicated links only, or the public network only. Default: both."),
+        typer.Option(help="Networks that carry streams: both, dedicated (links only) or public (network only) [default: both]."),
     ] = None,
     flow: Annotated[
         str | None, typer.Option(help="Rates on the public network: drawn, or their expected course. Default: drawn.")
@@ -60,10 +60,13 @@ def simulate_bimodal(
         str, typer.Option(help="Choice of maps: a method of `edrp methods` for bimodal-scenario, without -mapping.")
     ] = "public-hops-links",
     reallocation: Annotated[
-        bool | None, typer.Option("--reallocation/--no-reallocation", help="Whether links are allocated anew. Default: they are.")
+        bool | None,
+        typer.Option("--reallocation/--no-reallocation", help="Re-allocate links at intervals [default: yes]."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of platform and tasks, and of everything that happens in the run.")] = 1,
-    param: Annotated[list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Of the method; repeatable.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the platform, the tasks and all random events of the run.")] = 1,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the method; repeatable.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
@@ -96,18 +99,18 @@ def _parameters(method: str, words: list[str], reallocation: bool | None) -> dic
     return parameters
 
 
-def _chosen(scenario: Path | None, options: dict[str, Any], seed: int) -> Choice:
+def _chosen(scenario: Path | None, options: dict[str, Any], seed: int) -> ChosenScenario:
     """The scenario of the file, or that of the paper with the options that were given."""
     if scenario is not None:
         refuse_with_scenario({f"--{name}": value for name, value in options.items()})
-        return Choice(str(scenario), read_scenario(scenario, BimodalScenario))
-    given = {"rate": RATE, "servers": SERVERS, **{name: value for name, value in options.items() if value is not None}}
-    given.setdefault("links", max(0, given["servers"] - 1))
-    made = bimodal_scenario(seed=seed, **given)
-    return Choice(f"{len(made.tasks)} tasks at {given['rate']:g}/h", made)
+        return ChosenScenario(str(scenario), read_scenario(scenario, BimodalScenario))
+    settings = {"rate": RATE, "servers": SERVERS, **{name: value for name, value in options.items() if value is not None}}
+    settings.setdefault("links", max(0, settings["servers"] - 1))
+    made = bimodal_scenario(seed=seed, **settings)
+    return ChosenScenario(f"{len(made.tasks)} tasks at {settings['rate']:g}/h", made)
 
 
-def _print(chosen: Choice, method: str, solution: BimodalScenarioSolution) -> None:
+def _print(chosen: ChosenScenario, method: str, solution: BimodalScenarioSolution) -> None:
     console = output()
     say(console, _title(chosen, method), "bold")
     scenario = chosen.scenario
@@ -122,6 +125,6 @@ def _print(chosen: Choice, method: str, solution: BimodalScenarioSolution) -> No
         say(console, note)
 
 
-def _title(chosen: Choice, method: str) -> str:
+def _title(chosen: ChosenScenario, method: str) -> str:
     network = chosen.scenario.network
     return f"{chosen.name}, {len(network.nodes)} servers, {len(network.links)} links, maps by {method}"

@@ -1,1 +1,1 @@
-"""What mapping problems are to methods: arrays, costs, draws, and which resource is short."""
+"""Documents, problems and metrics of mapping stream tasks on servers and links, and their arrays for methods."""

@@ -16,7 +16,7 @@ DATA_SLACK = 1e-6
 
 
 def run_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
-    """What cannot have been: maps that break limits, data from nowhere, servers and links that carried too much."""
+    """List faults of a run: maps that break limits, data from nowhere, servers and links that carried too much."""
     if len(run.tasks) != len(scenario.tasks):
         yield f"{len(run.tasks)} records for {len(scenario.tasks)} tasks"
         return
@@ -32,7 +32,7 @@ def run_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
 def _usable(scenario: Scenario) -> ServerNetwork:
     """The network as tasks are admitted to it: without what may not carry streams; downlinks are shared, not reserved."""
     public = scenario.networks != "dedicated"
-    nodes = [each.replace(downlink=None, **({} if public else {"uplink": 0.0})) for each in scenario.network.nodes]
+    nodes = [server.replace(downlink=None, **({} if public else {"uplink": 0.0})) for server in scenario.network.nodes]
     return scenario.network.replace(nodes=tuple(nodes), **({"links": ()} if scenario.networks == "public" else {}))
 
 

@@ -115,9 +115,9 @@ def hop_spans(run: BimodalRun) -> Iterator[Span]:
                 continue
             start, ends = record.start, (first[0], first[-1])
             route = None if record.public and record.public[hop] else first
-            for time, place in moves.get((index, hop), ()):
+            for time, position in moves.get((index, hop), ()):
                 yield Span(index, hop, start, time, route, ends)
-                start, route = time, (None if place < 0 else run.routes[place])
+                start, route = time, (None if position < 0 else run.routes[position])
             yield Span(index, hop, start, record.finish, route, ends)
 
 
@@ -148,7 +148,7 @@ def _server_use(scenario: Scenario, served: list[tuple[int, TaskRecord]], horizo
         held = needs * _within(record.start or 0.0, record.finish or 0.0, horizon)
         reserved.append(held)
         worked.append(held * scenario.tasks[index].nominal / duration if duration else 0.0)
-    whole = math.fsum(each.capacity for each in scenario.network.nodes) * horizon
+    whole = math.fsum(server.capacity for server in scenario.network.nodes) * horizon
     return {
         "server_utilisation": math.fsum(reserved) / whole if whole else 0.0,
         "server_work": math.fsum(worked) / whole if whole else 0.0,

@@ -1,4 +1,4 @@
-"""What became of each task in one run on a bi-modal network (bi-modal networks, section 6)."""
+"""Records of one run on a bi-modal network: the fate of each task and all moved hops (bi-modal networks, section 6)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from edrp.mapping.server_network import ServerNetwork
 
 
 class BimodalScenarioSolution(Solution):
-    """What became of a run."""
+    """Solution of a scenario: a run with its metrics."""
 
     kind: Literal["bimodal-scenario-solution"] = Field("bimodal-scenario-solution", description="says what the document is")
     objective: float | None = Field(
@@ -47,7 +47,7 @@ class BimodalScenario(Problem):
     delivered. Streams over the public network share up- and downlinks in proportion to their rates; every
     `flow_interval` each such hop passes min(1, share × base^(variation × Z)) of its rate, Z standard normal. Without
     buffers a task advances at the pace of its slowest hop; with a buffer, what a hop cannot pass waits, up to `buffer`
-    seconds of the hop's rate. Every `reallocation_interval` links are allocated anew (Alg. 4).
+    seconds of the hop's rate. Every `reallocation_interval` links are re-allocated (Alg. 4).
 
     Raises
     ------
@@ -103,15 +103,15 @@ class BimodalScenario(Problem):
     @model_validator(mode="after")
     def _check(self) -> Self:
         faults = Faults(self.kind)
-        names = [each.name for each in self.services]
+        names = [service.name for service in self.services]
         faults.add_repeated_names("services", names)
         for index, task in enumerate(self.tasks):
             for end in ("source", "delivery"):
                 if getattr(task, end) not in self.network.by_name:
                     faults.add(("tasks", index, end), getattr(task, end), "is no node of the network")
-            for place, name in enumerate(task.services):
+            for position, name in enumerate(task.services):
                 if name not in self._services:
-                    faults.add(("tasks", index, "services", place), name, "is none of the services")
+                    faults.add(("tasks", index, "services", position), name, "is none of the services")
             if index and task.arrival < self.tasks[index - 1].arrival:
                 faults.add(("tasks", index, "arrival"), task.arrival, f"is before that of tasks[{index - 1}]; order them by time")
         if self.flow == "expected" and self.buffer:
@@ -121,33 +121,33 @@ class BimodalScenario(Problem):
 
     @cached_property
     def _services(self) -> dict[str, Service]:
-        return {each.name: each for each in self.services}
+        return {service.name: service for service in self.services}
 
     @cached_property
     def _path_tasks(self) -> tuple[PathTask, ...]:
         return tuple(self._path_task(task) for task in self.tasks)
 
     def path_task(self, index: int) -> PathTask:
-        """A task in the words of the mapping problem: components are named by their position."""
+        """Return a task in the terms of the mapping problem: components are named by their position."""
         return self._path_tasks[index]
 
     def _path_task(self, task: BimodalTask) -> PathTask:
         described = [self._services[name] for name in task.services]
         components = [
-            Component(name=str(place), service=each.name, **each.model_dump(exclude={"name"}))
-            for place, each in enumerate(described, start=1)
+            Component(name=str(position), service=service.name, **service.model_dump(exclude={"name"}))
+            for position, service in enumerate(described, start=1)
         ]
         return PathTask(
             source=task.source, delivery=task.delivery, components=tuple(components), rate=task.rate, price=task.price
         )
 
     def delivered(self, index: int) -> float:
-        """Bytes that a task delivers in all."""
+        """Return the total bytes that a task delivers."""
         task = self.tasks[index]
         return task.data * math.prod(self._services[name].shrinkage for name in task.services)
 
     def evaluate(self, decision: BimodalRun) -> Evaluation:
-        """Settle the accounts of a run anew from its records, and check that they are possible.
+        """Compute the metrics of a run from its records, and check that the records are possible.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What makes one map better than another (bi-modal networks, sections 3.1 and 4.3)."""
+"""Costs by which maps are compared (bi-modal networks, sections 3.1 and 4.3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAME_LOAD = 0.1
 
 
 class MapFacts(NamedTuple):
-    """What costs look at, of a whole map or of its first hops.
+    """Properties of a whole map, or of its first hops, from which costs are computed.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class MapFacts(NamedTuple):
 
 
 def objective(cost: str, facts: MapFacts, most_links: int) -> float:
-    """The number that is minimised.
+    """Return the number that is minimised.
 
     All but `load-balance` settle every comparison by this one number: what comes second counts less than one of what comes
     first.
@@ -46,7 +46,7 @@ def objective(cost: str, facts: MapFacts, most_links: int) -> float:
     cost
         One of `COSTS`.
     facts
-        Of a whole map.
+        Properties of a whole map.
     most_links
         Links that a map can use.
 
@@ -65,12 +65,12 @@ def objective(cost: str, facts: MapFacts, most_links: int) -> float:
 
 
 def key(cost: str, facts: MapFacts, most_links: int, components: int) -> tuple[float, float]:
-    """What maps of equal prefix are compared by, exactly, without the tolerance of `load-balance`, which is not transitive."""
+    """Return the key that compares maps of equal prefix: exact, since the tolerance of `load-balance` is not transitive."""
     first = objective(cost, facts, most_links)
     return (first, facts.public_hops - (components + 2.0) * facts.dedicated_hops) if cost == "load-balance" else (first, 0.0)
 
 
-def ranked(cost: str, found: Sequence[MapFacts], most_links: int) -> list[int]:
+def ranked(cost: str, candidates: Sequence[MapFacts], most_links: int) -> list[int]:
     """Positions of complete maps, best first; of equal maps the earlier one.
 
     For `load-balance`, maps whose load is within 0.1 of the least come first, those with more dedicated hops before others,
@@ -83,13 +83,13 @@ def ranked(cost: str, found: Sequence[MapFacts], most_links: int) -> list[int]:
     ([1, 0], [0, 1])
     """
     if cost != "load-balance":
-        return sorted(range(len(found)), key=lambda each: objective(cost, found[each], most_links))
-    least = min((each.load_balance for each in found), default=0.0)
+        return sorted(range(len(candidates)), key=lambda each: objective(cost, candidates[each], most_links))
+    least = min((facts.load_balance for facts in candidates), default=0.0)
 
     def order(position: int) -> tuple[float, ...]:
-        facts = found[position]
+        facts = candidates[position]
         if facts.load_balance <= least + SAME_LOAD + 1e-12:
             return (0, -facts.dedicated_hops, facts.public_hops, facts.load_balance)
         return (1, facts.load_balance)
 
-    return sorted(range(len(found)), key=order)
+    return sorted(range(len(candidates)), key=order)

@@ -1,4 +1,4 @@
-"""Random numbers by counter: the same for whoever asks, in whatever order."""
+"""Random numbers by counter: the same in whatever order they are drawn."""
 
 from __future__ import annotations
 

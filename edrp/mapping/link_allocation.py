@@ -36,17 +36,17 @@ class Flow(Document):
 
 
 class FlowAllocation(Document):
-    """What a flow is given: a route of dedicated links for all of its rate, or rate on the public network."""
+    """The allocation of a flow: a route of dedicated links for all of its rate, or rate on the public network."""
 
     flow: Name = Field(description="its name")
     route: Route | None = Field(None, description="servers on its dedicated links, from source to target; null: none")
     public_rate: NonNegative = Field(
-        0.0, description="rate into the public network; 0 beside a route", json_schema_extra={"unit": "bytes/s"}
+        0.0, description="rate into the public network; 0 with a route", json_schema_extra={"unit": "bytes/s"}
     )
 
 
 class LinkAllocationSolution(Solution):
-    """What a method found for a problem of kind `link-allocation`, and what it proved."""
+    """Solution of a problem of kind `link-allocation`: allocations, objective and proven bound."""
 
     kind: Literal["link-allocation-solution"] = Field("link-allocation-solution", description="says what the document is")
     objective: float | None = Field(
@@ -67,9 +67,9 @@ class LinkAllocationSolution(Solution):
 class LinkAllocationProblem(Problem):
     """Share dedicated links and the public network among flows, so that the least revenue is lost.
 
-    A route of dedicated links carries all of a flow's rate, and each server that it passes is paid. What goes over the
-    public network is held up: in the mean a share of it gets through. What flows hold now need not keep to the limits (a
-    link may have lost bandwidth since); what is decided must.
+    A route of dedicated links carries all of a flow's rate, and each server that it passes is paid. Data on the
+    public network is held up: in the mean a share of it gets through. The current allocations need not keep to the limits (a
+    link may have lost bandwidth since); the decision must.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class LinkAllocationProblem(Problem):
 
     Examples
     --------
-    One flow can have the link; the dearer one gains more by it:
+    One flow can have the link; the one with the higher price gains more by it:
 
     >>> problem = LinkAllocationProblem(
     ...     network={
@@ -86,13 +86,13 @@ class LinkAllocationProblem(Problem):
     ...         "links": [{"source": "a", "target": "b", "bandwidth": 4.0}],
     ...     },
     ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
-    ...            {"name": "dear", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
+    ...            {"name": "valuable", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
     ...     public_share=0.5,
     ... )
-    >>> linked, public = FlowAllocation(flow="dear", route=("a", "b")), FlowAllocation(flow="cheap", public_rate=3.0)
+    >>> linked, public = FlowAllocation(flow="valuable", route=("a", "b")), FlowAllocation(flow="cheap", public_rate=3.0)
     >>> problem.evaluate((linked, public)).objective
     2.5
-    >>> [each.public_rate for each in problem.current]
+    >>> [allocation.public_rate for allocation in problem.current]
     [1.7142857142857142, 1.2857142857142856]
     """
 
@@ -138,7 +138,7 @@ class LinkAllocationProblem(Problem):
 
     @property
     def current(self) -> tuple[FlowAllocation, ...]:
-        """What flows have now: their routes, and the public network in proportion."""
+        """The current allocations: routes of flows, and the public network in proportion."""
         return self.allocated({flow.name: flow.route for flow in self.flows})
 
     def allocated(self, routes: Mapping[str, Route | None]) -> tuple[FlowAllocation, ...]:
@@ -171,36 +171,46 @@ class LinkAllocationProblem(Problem):
         malformed = tuple(self._malformed(decision))
         if malformed:
             return Evaluation(math.inf, {}, malformed)
-        given = [(self.by_name[each.flow], each) for each in decision]
-        delivered = [flow.rate if each.route else self.public_share * each.public_rate for flow, each in given]
+        allocated = [(self.by_name[allocation.flow], allocation) for allocation in decision]
+        delivered = [
+            flow.rate if allocation.route else self.public_share * allocation.public_rate for flow, allocation in allocated
+        ]
         revenue = math.fsum(flow.price * flow.rate for flow in self.flows)
-        lost = math.fsum(flow.price * (flow.rate - through) for (flow, _), through in zip(given, delivered, strict=True))
-        forwarding = math.fsum(self.forwarding_price * flow.rate * (len(each.route) - 2) for flow, each in given if each.route)
-        dedicated = sum(each.route is not None for _, each in given)
+        lost = math.fsum(flow.price * (flow.rate - through) for (flow, _), through in zip(allocated, delivered, strict=True))
+        forwarding = math.fsum(
+            self.forwarding_price * flow.rate * (len(allocation.route) - 2) for flow, allocation in allocated if allocation.route
+        )
+        dedicated = sum(allocation.route is not None for _, allocation in allocated)
         metrics = {
             "lost_revenue": lost,
             "forwarding": forwarding,
             "compliance": 1 - lost / revenue if revenue else 1.0,
             "delivered_share": math.fsum(delivered) / math.fsum(flow.rate for flow in self.flows),
             "dedicated_flows": float(dedicated),
-            "public_flows": float(len(given) - dedicated),
-            "changed_flows": float(sum(each.route != flow.route for flow, each in given)),
+            "public_flows": float(len(allocated) - dedicated),
+            "changed_flows": float(sum(allocation.route != flow.route for flow, allocation in allocated)),
         }
-        broken = (*(why for flow, each in given for why in self._broken_flow(flow, each)), *self._broken_rates(given))
+        broken = (
+            *(why for flow, allocation in allocated for why in self._broken_flow(flow, allocation)),
+            *self._broken_rates(allocated),
+        )
         return Evaluation(lost + forwarding, metrics, broken)
 
     def _malformed(self, decision: tuple[FlowAllocation, ...]) -> Iterator[str]:
-        """What keeps a decision from being one about these flows."""
-        names = [each.flow for each in decision]
+        """List why a decision is not one about these flows."""
+        names = [allocation.flow for allocation in decision]
         yield from (f"flow {names[index]}: is there twice" for index in duplicates(names))
         yield from (f"no flow of the problem: {name}" for name in dict.fromkeys(names) if name not in self.by_name)
         yield from (f"flow {name}: is given nothing" for name in self.by_name if name not in set(names))
-        for each in decision:
-            if each.flow in self.by_name and each.route is not None:
-                yield from (f"flow {each.flow}: route {why}" for why in self._no_route(self.by_name[each.flow], each.route))
+        for allocation in decision:
+            if allocation.flow in self.by_name and allocation.route is not None:
+                yield from (
+                    f"flow {allocation.flow}: route {why}"
+                    for why in self._no_route(self.by_name[allocation.flow], allocation.route)
+                )
 
     def _no_route(self, flow: Flow, route: Route) -> Iterator[str]:
-        """What keeps servers from being a route of a flow."""
+        """List why servers are not a route of a flow."""
         if len(route) < 2 or (route[0], route[-1]) != (flow.source, flow.target):
             yield f"must lead from {flow.source} to {flow.target}"
             return
@@ -208,36 +218,36 @@ class LinkAllocationProblem(Problem):
             if (u, v) not in self.network.arcs:
                 yield f"needs a link {u} → {v}, and there is none"
 
-    def _broken_flow(self, flow: Flow, given: FlowAllocation) -> Iterator[str]:
-        if given.route is None:
+    def _broken_flow(self, flow: Flow, allocation: FlowAllocation) -> Iterator[str]:
+        if allocation.route is None:
             if self.keep and flow.route is not None:
                 yield f"keep: flow {flow.name} has a dedicated route and must keep one"
-            if given.public_rate > flow.rate * (1 + SLACK):
-                yield f"flow {flow.name}: {given.public_rate:.9g} on the public network against a rate of {flow.rate:.9g}"
+            if allocation.public_rate > flow.rate * (1 + SLACK):
+                yield f"flow {flow.name}: {allocation.public_rate:.9g} on the public network against a rate of {flow.rate:.9g}"
             return
-        if given.public_rate:
+        if allocation.public_rate:
             yield f"flow {flow.name}: is given a route, and rate on the public network too"
-        links = len(given.route) - 1
+        links = len(allocation.route) - 1
         if links > self.max_links:
             yield f"max_links: flow {flow.name} has {links} links against {self.max_links}"
         price = (links - 1) * self.forwarding_price
         if price > flow.price * (1 + SLACK):
             yield f"forwarding_price: flow {flow.name} would pay {price:.9g} of its price {flow.price:.9g}"
 
-    def _broken_rates(self, given: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
+    def _broken_rates(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
         """Links, uplinks and downlinks that carry more than they have."""
         uses: dict[tuple[str, ...], list[float]] = {}
-        for flow, each in given:
-            if each.route is not None:
-                for arc in pairwise(each.route):
+        for flow, allocation in allocated:
+            if allocation.route is not None:
+                for arc in pairwise(allocation.route):
                     uses.setdefault(("bandwidth", *arc), []).append(flow.rate)
-            elif each.public_rate:
-                uses.setdefault(("uplink", flow.source), []).append(each.public_rate)
-                uses.setdefault(("downlink", flow.target), []).append(each.public_rate)
-        for (what, *place), rates in uses.items():
-            used, free = math.fsum(rates), self._rate(what, place)
+            elif allocation.public_rate:
+                uses.setdefault(("uplink", flow.source), []).append(allocation.public_rate)
+                uses.setdefault(("downlink", flow.target), []).append(allocation.public_rate)
+        for (what, *servers), rates in uses.items():
+            used, free = math.fsum(rates), self._rate(what, servers)
             if used > free * (1 + SLACK):
-                yield f"{what} of {' → '.join(place)}: {used:.9g} used of {free:.9g}"
+                yield f"{what} of {' → '.join(servers)}: {used:.9g} used of {free:.9g}"
 
     def _rate(self, what: str, place: list[str]) -> float:
         if what == "bandwidth":
@@ -251,10 +261,10 @@ class LinkAllocationProblem(Problem):
     def clashes(self) -> tuple[str, ...]:
         """Which flows must keep a dedicated route and find none, looking at each alone."""
         lost = tuple(
-            f"keep: no route of flow {flow.name} with at most {most} link{'s' * (most > 1)} has {flow.rate:.6g} bytes/s"
+            f"keep: no route of flow {flow.name} with at most {max_links} link{'s' * (max_links > 1)} has {flow.rate:.6g} bytes/s"
             for flow in self.flows
-            for most in [self._most_links(flow)]
-            if flow.route is not None and not self._routable(flow, most)
+            for max_links in [self._most_links(flow)]
+            if flow.route is not None and not self._routable(flow, max_links)
         )
         return lost or ("keep and bandwidth: each flow alone can keep a dedicated route, but not all of them together",)
 

@@ -85,11 +85,11 @@ def network_arrays(network: ServerNetwork) -> NetworkArrays:
     servers = network.nodes
     return NetworkArrays(
         names=names,
-        capacity=np.array([each.capacity for each in servers]),
-        total=np.array([each.whole_capacity for each in servers]),
-        uplink=np.array([each.uplink for each in servers]),
-        downlink=np.array([np.inf if each.downlink is None else each.downlink for each in servers]),
-        access_delay=np.array([each.access_delay for each in servers]),
+        capacity=np.array([server.capacity for server in servers]),
+        total=np.array([server.whole_capacity for server in servers]),
+        uplink=np.array([server.uplink for server in servers]),
+        downlink=np.array([np.inf if server.downlink is None else server.downlink for server in servers]),
+        access_delay=np.array([server.access_delay for server in servers]),
         first=np.searchsorted(source, np.arange(len(names) + 1)).astype(np.int32),
         source=source,
         target=np.array([v for _, v, _ in arcs], np.int32),
@@ -102,7 +102,7 @@ def network_arrays(network: ServerNetwork) -> NetworkArrays:
 def task_arrays(task: PathTask, network: ServerNetwork) -> TaskArrays:
     """The arrays of a task on a network."""
     index = {name: position for position, name in enumerate(network.by_name)}
-    hosts = [[server.hosts(each.service) for server in network.nodes] for each in task.components]
+    hosts = [[server.hosts(component.service) for server in network.nodes] for component in task.components]
     return TaskArrays(
         source=index[task.source],
         delivery=index[task.delivery],
@@ -118,7 +118,7 @@ def path_map(
     """The map in names: servers of components, servers of each hop, and which hops are public."""
     names = network.names
     return PathMap.model_construct(
-        nodes=tuple(names[each] for each in nodes),
-        routes=tuple(tuple(names[each] for each in route) for route in routes),
-        public=tuple(bool(each) for each in public) if any(public) else (),
+        nodes=tuple(names[server] for server in nodes),
+        routes=tuple(tuple(names[server] for server in route) for route in routes),
+        public=tuple(bool(is_public) for is_public in public) if any(public) else (),
     )

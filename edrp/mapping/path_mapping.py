@@ -24,7 +24,7 @@ SLACK = 1e-9
 
 
 class MappingSolution(Solution):
-    """What a method found for a problem of kind `mapping`, and what it proved."""
+    """Solution of a problem of kind `mapping`: a map, its objective and the proven bound."""
 
     kind: Literal["mapping-solution"] = Field("mapping-solution", description="says what the document is")
     metrics: dict[Name, float] = Field(
@@ -97,11 +97,11 @@ class MappingProblem(Problem):
         for end in ("source", "delivery"):
             if getattr(self.task, end) not in servers:
                 faults.add(("task", end), getattr(self.task, end), "is no node of the network")
-        if all(each.services is not None for each in self.network.nodes):
-            offered = {name for each in self.network.nodes for name in each.services or ()}
-            for index, each in enumerate(self.task.components):
-                if each.service is not None and each.service not in offered:
-                    faults.add(("task", "components", index, "service"), each.service, "is hosted by no node of the network")
+        if all(server.services is not None for server in self.network.nodes):
+            offered = {name for server in self.network.nodes for name in server.services or ()}
+            for index, component in enumerate(self.task.components):
+                if component.service is not None and component.service not in offered:
+                    faults.add(("task", "components", index, "service"), component.service, "is hosted by no node of the network")
         faults.raise_if_any()
         return self
 
@@ -139,7 +139,7 @@ class MappingProblem(Problem):
         return Evaluation(objective(self.cost, facts, self.most_links), metrics, broken)
 
     def _malformed(self, decision: PathMap) -> Iterator[str]:
-        """What keeps a decision from being a map of this task at all."""
+        """List why a decision is not a map of this task."""
         components, servers = self.task.components, self.network.by_name
         if len(decision.nodes) != len(components) or len(decision.routes) != len(components) + 1:
             yield f"{len(decision.nodes)} nodes and {len(decision.routes)} routes for {len(components)} components"
@@ -199,10 +199,10 @@ class MappingProblem(Problem):
             else:
                 for arc in pairwise(route):
                     uses.setdefault(("bandwidth", *arc), []).append(rate)
-        for (what, *place), rates in uses.items():
-            free = self._free_rate(what, place)
+        for (what, *servers), rates in uses.items():
+            free = self._free_rate(what, servers)
             used = math.fsum(rates) if self.bandwidth == "cumulative" else max(rates)
-            yield from _over(f"{what} of {' → '.join(place)}", used, free)
+            yield from _over(f"{what} of {' → '.join(servers)}", used, free)
 
     def _free_rate(self, what: str, place: list[str]) -> float:
         if what == "bandwidth":
@@ -225,7 +225,7 @@ class MappingProblem(Problem):
 
 
 def mapping_arrays(problem: MappingProblem) -> MappingArrays:
-    """The arrays of a problem.
+    """Compile a problem to arrays.
 
     Examples
     --------

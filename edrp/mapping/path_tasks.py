@@ -16,7 +16,7 @@ MAX_COMPONENTS = 64
 
 
 class Service(Document):
-    """What every server knows of a service (section 2.3). It needs `capacity` + `cpu_factor` × the rate that comes in."""
+    """Properties of a service that every server knows (section 2.3). It needs `capacity` + `cpu_factor` × the incoming rate."""
 
     name: Name = Field(description="unique among them")
     shrinkage: Positive = Field(1.0, description="rate that goes out over rate that comes in", json_schema_extra={"unit": "1"})
@@ -65,7 +65,7 @@ class PathTask(Document):
     @model_validator(mode="after")
     def _check(self) -> Self:
         faults = Faults("task")
-        names = [each.name for each in self.components]
+        names = [component.name for component in self.components]
         faults.add_repeated_names("components", names)
         if (self.bandwidths is None) == (self.rate is None):
             faults.add(("bandwidths",), self.bandwidths, "give either the bandwidth of each hop or the rate at the source")
@@ -82,13 +82,14 @@ class PathTask(Document):
         if self.bandwidths is not None:
             return self.bandwidths
         assert self.rate is not None, "checked with the document"
-        return tuple(accumulate((each.shrinkage for each in self.components), mul, initial=self.rate))
+        return tuple(accumulate((component.shrinkage for component in self.components), mul, initial=self.rate))
 
     @cached_property
     def needs(self) -> tuple[float, ...]:
         """Computing capacity that each component takes."""
         return tuple(
-            each.capacity + each.cpu_factor * rate for each, rate in zip(self.components, self.hop_bandwidths, strict=False)
+            component.capacity + component.cpu_factor * rate
+            for component, rate in zip(self.components, self.hop_bandwidths, strict=False)
         )
 
 

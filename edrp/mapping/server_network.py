@@ -50,7 +50,7 @@ class Server(NamedNode):
 
 
 class DataLink(LinkEnds):
-    """A dedicated link: whoever reserves rate on it has it."""
+    """A dedicated link: a task that reserves rate on it has that rate for itself."""
 
     bandwidth: NonNegative = Field(description="rate that is free, in each direction", json_schema_extra={"unit": "bytes/s"})
     cost: NonNegative = Field(0.0, description="price of each use by a task", json_schema_extra={"unit": "money"})
@@ -86,7 +86,7 @@ class ServerNetwork(LinkedNodes):
     @cached_property
     def arcs(self) -> dict[tuple[str, str], DataLink]:
         """The link of each pair of servers that one leads from and to."""
-        found = {(link.source, link.target): link for link in self.links}
+        arcs = {(link.source, link.target): link for link in self.links}
         if self.symmetric:
-            found.update({(link.target, link.source): link for link in self.links})
-        return found
+            arcs.update({(link.target, link.source): link for link in self.links})
+        return arcs

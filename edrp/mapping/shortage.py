@@ -65,9 +65,9 @@ def _reached(tables: MappingArrays, here: Bools, rate: float) -> Bools:
     usable = network.bandwidth >= rate * (1 - 1e-12)
     reached, frontier = here.copy(), here
     for _ in range(min(tables.max_empty_hops + 1, len(here))):
-        found = np.zeros_like(here)
-        found[network.target[usable & frontier[network.source]]] = True
-        frontier = found & ~reached
+        following = np.zeros_like(here)
+        following[network.target[usable & frontier[network.source]]] = True
+        frontier = following & ~reached
         if not frontier.any():
             break
         reached |= frontier

@@ -1,4 +1,4 @@
-"""What guides the search over labels: bounds under prices of resources, and sums of what can still be taken of them."""
+"""Guides of the search over labels: bounds under prices of resources, and sums of amounts that can still be taken of them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.formulations.mapping.label_arrays import Guide, Tracked
-from edrp.formulations.mapping.lagrangian import Priced
-from edrp.formulations.mapping.layered_graph import Layers, ToGo
+from edrp.formulations.mapping.lagrangian import PricedRelaxation
+from edrp.formulations.mapping.layered_graph import MapLayers, ToGo
 from edrp.formulations.mapping.relaxation import cost_to_go
 
-MOST_SUMS = 400
+MAX_SUMS = 400
 """Sums of amounts that are listed for a resource."""
 
 EQUAL = 1e-14
 """Difference, as a share of the limit, at which two sums are the same."""
 
-MOST_CELLS = 4_000_000
-"""Of the tables of maps through tracked resources; beyond, they are left out."""
+MAX_CELLS = 4_000_000
+"""Maximum size of the tables of maps through tracked resources; larger ones are left out."""
 
 
-def guide_of(layers: Layers, plain: Priced, priced: Priced, resources: list[int], through: bool) -> Guide:
+def build_guide(
+    layers: MapLayers, plain: PricedRelaxation, priced: PricedRelaxation, resources: list[int], through: bool
+) -> Guide:
     """The guide of a search that tracks some resources.
 
     Parameters
@@ -34,33 +36,35 @@ def guide_of(layers: Layers, plain: Priced, priced: Priced, resources: list[int]
     through
         Whether to look for labels to which a resource no longer matters: a table for each, worth it where a good map is known.
     """
-    through = through and plain.togo.arrived.size * len(resources) <= MOST_CELLS
-    both = [_through(layers, each, resources) if through else _zeros(layers, len(resources)) for each in (plain, priced)]
+    through = through and plain.togo.arrived.size * len(resources) <= MAX_CELLS
+    both = [
+        _through(layers, relaxation, resources) if through else _zeros(layers, len(resources)) for relaxation in (plain, priced)
+    ]
     return Guide(plain.prices, plain.togo, priced.prices, priced.togo, both[0], both[1])
 
 
-def _zeros(layers: Layers, slots: int) -> ToGo:
+def _zeros(layers: MapLayers, slots: int) -> ToGo:
     arrived, leaving = layers.to_go()
     return ToGo(np.zeros((*arrived.shape, slots)), np.zeros((*leaving.shape, slots)))
 
 
-def _through(layers: Layers, each: Priced, resources: list[int]) -> ToGo:
+def _through(layers: MapLayers, each: PricedRelaxation, resources: list[int]) -> ToGo:
     """Least price of what is to come, of maps that take some of a resource; a last axis of resources."""
-    found, togo = _zeros(layers, len(resources)), layers.to_go()
+    through, togo = _zeros(layers, len(resources)), layers.to_go()
     for slot, resource in enumerate(resources):
         cost_to_go(layers.graph, each.prices, togo, resource, each.togo)
-        found.arrived[..., slot], found.leaving[..., slot] = togo
-    return found
+        through.arrived[..., slot], through.leaving[..., slot] = togo
+    return through
 
 
-def tracked_of(layers: Layers, resources: list[int]) -> Tracked:
+def build_tracked(layers: MapLayers, resources: list[int]) -> Tracked:
     """Resources to track, with the sums of what can be taken of them."""
     limit = layers.graph.limit
     slot = np.full(limit.size, -1, np.int32)
     slot[resources] = np.arange(len(resources))
-    sums = [each for resource in resources for each in _sums(_amounts(layers, resource), limit[resource])]
+    sums = [layer_sums for resource in resources for layer_sums in _sums(_amounts(layers, resource), limit[resource])]
     shape = (len(resources), layers.graph.rates.size)
-    ends = np.cumsum([each.size for each in sums], dtype=np.int64).reshape(shape)
+    ends = np.cumsum([layer_sums.size for layer_sums in sums], dtype=np.int64).reshape(shape)
     start = np.zeros((shape[0], shape[1] + 1), np.int32)
     start[:, 1:] = ends
     start[1:, 0] = ends[:-1, -1]
@@ -68,8 +72,8 @@ def tracked_of(layers: Layers, resources: list[int]) -> Tracked:
     return Tracked(slot, start, np.concatenate(sums) if sums else np.zeros(0), scale)
 
 
-def _amounts(layers: Layers, resource: int) -> Floats:
-    """What each component or hop would take of a resource, shape (m + 1,); 0 where it cannot be there."""
+def _amounts(layers: MapLayers, resource: int) -> Floats:
+    """Compute the amount of a resource that each component or hop would take, shape (m + 1,); 0 where it cannot be there."""
     marks = np.zeros(layers.graph.limit.size)
     marks[resource] = 1
     for prices, mark, amounts in zip(
@@ -86,12 +90,12 @@ def _amounts(layers: Layers, resource: int) -> Floats:
 
 def _sums(amounts: Floats, limit: float) -> list[Floats]:
     """For each layer the sums up to the limit that amounts from there on can have, ascending; empty where too many."""
-    found, sums = [], np.zeros(1)
+    by_layer, sums = [], np.zeros(1)
     for amount in amounts[::-1]:
         if amount > 0 and sums.size:
             both = np.concatenate([sums, sums + amount])
             both = np.sort(both[both <= limit])
             sums = both[np.append(True, np.diff(both) > EQUAL * limit)]
-            sums = sums if sums.size <= MOST_SUMS else sums[:0]
-        found.append(sums)
-    return found[::-1]
+            sums = sums if sums.size <= MAX_SUMS else sums[:0]
+        by_layer.append(sums)
+    return by_layer[::-1]

@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.formulations.mapping.layered_graph import Layers, Prices, ToGo
+from edrp.formulations.mapping.layered_graph import MapLayers, ToGo, UsePrices
 from edrp.formulations.mapping.map_moves import HOST
 
 FEWEST = 4096
 """Labels that there is room for at the beginning."""
 
 COUNT, HEAP, POPPED, INCUMBENT, CHILDREN = range(5)
-"""Places in `Labels.counters`: labels, labels on the heap, labels looked at, the best whole map, labels about to be entered."""
+"""Indices into `MapLabels.counters`: labels, labels on the heap, labels examined, the best whole map, labels to be entered."""
 
 CUTOFF, BOUND, BEST, TOLERANCE = range(4)
-"""Places in `Labels.values`: what a label must be below, bound on all that are left, cost of the best whole map, and the
+"""Indices into `MapLabels.values`: what a label must be below, bound on all that are left, cost of the best whole map, and the
 relative difference below that at which nothing is looked for any more."""
 
 
-class Labels(NamedTuple):
+class MapLabels(NamedTuple):
     """Labels by number, in rows that are added as they are needed.
 
     Attributes
@@ -94,19 +94,19 @@ class Guide(NamedTuple):
     Attributes
     ----------
     plain, togo : the problem's own prices.
-    priced, priced_togo : prices of resources beside them.
+    priced, priced_togo : the same plus prices of resources.
     through, priced_through : the same for maps that take something of a tracked resource from here on; a last axis of K.
     """
 
-    plain: Prices
+    plain: UsePrices
     togo: ToGo
-    priced: Prices
+    priced: UsePrices
     priced_togo: ToGo
     through: ToGo
     priced_through: ToGo
 
 
-def first_label(layers: Layers, resources: list[int], weight: float, values: tuple[float, float, float, float]) -> Labels:
+def first_label(layers: MapLayers, resources: list[int], weight: float, values: tuple[float, float, float, float]) -> MapLabels:
     """The label of the source, and room for more.
 
     Parameters
@@ -128,7 +128,7 @@ def first_label(layers: Layers, resources: list[int], weight: float, values: tup
     size = max(FEWEST, 2 * children)
     rows: dict[str, Any] = {name: np.zeros(size, np.int32) for name in INTEGERS}
     rows.update({name: np.zeros(size) for name in NUMBERS})
-    labels = Labels(
+    labels = MapLabels(
         **rows,
         marks=np.zeros(size, np.int64),
         residual=np.zeros((size, len(resources))),
@@ -145,7 +145,7 @@ def first_label(layers: Layers, resources: list[int], weight: float, values: tup
     return labels
 
 
-def grown(labels: Labels) -> Labels:
+def grown(labels: MapLabels) -> MapLabels:
     """The same labels with room for twice as many."""
     rows: dict[str, Any] = {name: _twice(getattr(labels, name)) for name in GROWING}
     return labels._replace(**rows)
@@ -157,12 +157,12 @@ def _twice(rows: NDArray[Any]) -> NDArray[Any]:
     return larger
 
 
-def moves_of_label(labels: Labels, label: int) -> list[int]:
+def label_moves(labels: MapLabels, label: int) -> list[int]:
     """The moves of a label's map."""
-    found: list[int] = []
+    moves: list[int] = []
     while (parent := int(labels.parent[label])) >= 0:
-        found += [HOST] * int(labels.mapped[label] - labels.mapped[parent])
+        moves += [HOST] * int(labels.mapped[label] - labels.mapped[parent])
         if (move := int(labels.move[label])) != HOST:
-            found.append(move)
+            moves.append(move)
         label = parent
-    return found[::-1]
+    return moves[::-1]

@@ -1,6 +1,6 @@
 """Compiled rules of labels: their order, which of them make others needless, and what they use of resources.
 
-Helpers take the arrays that they need one by one: a whole `Labels` in each of them takes long to compile.
+Helpers take the arrays that they need one by one: a whole `MapLabels` in each of them takes long to compile.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
-from edrp.formulations.mapping.label_arrays import HEAP, Labels, Tracked
+from edrp.formulations.mapping.label_arrays import HEAP, MapLabels, Tracked
 from edrp.formulations.mapping.layered_graph import Graph
 from edrp.formulations.mapping.map_moves import CLOSE
 
@@ -61,7 +61,7 @@ def _leaves_no_less(marks: np.ndarray, plenty: np.ndarray, left: np.ndarray, res
 
 
 @inlined
-def admitted(labels: Labels, new: int) -> bool:
+def admitted(labels: MapLabels, new: int) -> bool:
     """Enter a label among those of its place, unless one that costs no more leaves no less; those that it so beats go out."""
     costs, after, heads = labels.cost, labels.next, labels.heads[labels.leaving[new], labels.mapped[new]]
     marks, plenty, left, residual = labels.marks, labels.plenty, labels.left, labels.residual
@@ -95,8 +95,8 @@ SAME = 1e-13
 
 
 @inner_loop
-def used(graph: Graph, labels: Labels, label: int, resource: int) -> float:
-    """What a label's map uses of a resource."""
+def used(graph: Graph, labels: MapLabels, label: int, resource: int) -> float:
+    """Return the amount of a resource that a label's map uses."""
     servers, arcs = graph.first.size - 1, graph.target.size
     amount = 0.0
     while labels.parent[label] >= 0:
@@ -118,13 +118,13 @@ def used(graph: Graph, labels: Labels, label: int, resource: int) -> float:
 
 
 @inner_loop
-def _within(graph: Graph, labels: Labels, label: int, resource: int) -> bool:
+def _within(graph: Graph, labels: MapLabels, label: int, resource: int) -> bool:
     limit = graph.limit[resource]
     return limit == np.inf or used(graph, labels, label, resource) <= limit * (1 + CLOSE)
 
 
 @inner_loop
-def within_limits(graph: Graph, labels: Labels, label: int) -> bool:
+def within_limits(graph: Graph, labels: MapLabels, label: int) -> bool:
     """Whether a label's map keeps to every limit."""
     servers, arcs = graph.first.size - 1, graph.target.size
     step = label
@@ -144,8 +144,8 @@ def within_limits(graph: Graph, labels: Labels, label: int) -> bool:
 
 
 @inlined
-def room(graph: Graph, tracked: Tracked, labels: Labels, label: int, resource: int, checked: bool) -> float:
-    """What may still be taken of a resource: of every one where all are checked, else of those that are tracked."""
+def room(graph: Graph, tracked: Tracked, labels: MapLabels, label: int, resource: int, checked: bool) -> float:
+    """Return the amount of a resource that may still be taken; without `checked`, only tracked resources are limited."""
     limit = graph.limit[resource]
     if checked:
         return limit if limit == np.inf else limit - used(graph, labels, label, resource)

@@ -16,7 +16,7 @@ from edrp.formulations.mapping.label_arrays import (
     POPPED,
     TOLERANCE,
     Guide,
-    Labels,
+    MapLabels,
     Tracked,
 )
 from edrp.formulations.mapping.label_rules import admitted, pop, push, room, rounded, take, within_limits
@@ -30,12 +30,12 @@ labels, or the label of least bound is a whole map that is not the best one: it 
 
 @inlined
 def _remember(
-    graph: Graph, tracked: Tracked, labels: Labels, i: int, new: int, need: float, through: np.ndarray, priced: np.ndarray
+    graph: Graph, tracked: Tracked, labels: MapLabels, i: int, new: int, need: float, through: np.ndarray, priced: np.ndarray
 ) -> None:
-    """What is left of tracked resources, as far as it can still matter.
+    """Store the remaining amounts of tracked resources, as far as they can still matter.
 
-    It is rounded down to what the rest of the task can take, and to nothing where a map that takes any of it is too dear:
-    `through` and `priced`, shape (K,), are what such a map costs from here on at least.
+    They are rounded down to amounts that the rest of the task can take, and to 0 where a map that takes any of them costs too
+    much: `through` and `priced`, shape (K,), are lower bounds on the further cost of such a map.
     """
     servers, arcs = graph.first.size - 1, graph.target.size
     rate, move, j = graph.rates[labels.mapped[i]], labels.move[new], labels.mapped[new]
@@ -66,7 +66,7 @@ def _remember(
 
 
 @inlined
-def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, row: int, width: int) -> None:
+def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, row: int, width: int) -> None:
     """Enter a label that follows from label i, unless it cannot be part of anything better or another is as good."""
     leaving, v, j, left, move = labels.child[row]
     cost, priced, need = labels.child_cost[row]
@@ -97,16 +97,19 @@ def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int,
 
 
 @inlined
-def _propose(labels: Labels, leaving: int, v: int, j: int, left: int, move: int, cost: float, priced: float, need: float) -> None:
+def _propose(labels: MapLabels, place: tuple[int, int, int, int, int], prices: tuple[float, float, float]) -> None:
+    """Note a label that follows: leaving, server, mapped, left and move; cost, priced and need."""
     row = labels.counters[CHILDREN]
     labels.counters[CHILDREN] += 1
     child, costs = labels.child[row], labels.child_cost[row]
-    child[0], child[1], child[2], child[3], child[4] = leaving, v, j, left, move
-    costs[0], costs[1], costs[2] = cost, priced, need
+    child[0], child[1], child[2], child[3], child[4] = place
+    costs[0], costs[1], costs[2] = prices
 
 
 @inlined
-def _host(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, dialled: bool, left: int, checked: bool) -> None:
+def _host(
+    graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, dialled: bool, left: int, checked: bool
+) -> None:
     """Labels with one component more and more of them on the server, or on those to which a public hop leads.
 
     At the end of the task a public hop leads to the delivery, without a component.
@@ -127,7 +130,7 @@ def _host(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, 
             move = arcs + v
             priced += guide.priced.up[j, u] + guide.priced.down[j, v]
             if j == components and v == graph.delivery:
-                _propose(labels, 1, v, j, left, move, cost, priced, 0.0)
+                _propose(labels, (1, v, j, left, move), (cost, priced, 0.0))
         most = min(graph.limit[v], room(graph, tracked, labels, i, v, checked))
         need = 0.0
         for k in range(j, components):
@@ -135,22 +138,22 @@ def _host(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, 
             if need > most or guide.plain.host[k, v] == np.inf:
                 break
             priced += guide.priced.host[k, v]
-            _propose(labels, 1, v, k + 1, left, move, cost, priced, need)
+            _propose(labels, (1, v, k + 1, left, move), (cost, priced, need))
 
 
 @inlined
-def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, i: int, left: int, checked: bool) -> None:
+def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, left: int, checked: bool) -> None:
     """Labels that a link leads to."""
     u, j, servers = labels.server[i], labels.mapped[i], graph.first.size - 1
     for a in range(graph.first[u], graph.first[u + 1]):
         price = guide.plain.arc[j, a]
         if price < np.inf and graph.rates[j] <= room(graph, tracked, labels, i, servers + a, checked):
             cost, priced = labels.cost[i] + price, labels.priced[i] + guide.priced.arc[j, a]
-            _propose(labels, 0, graph.target[a], j, left, a, cost, priced, 0.0)
+            _propose(labels, (0, graph.target[a], j, left, a), (cost, priced, 0.0))
 
 
 @kernel
-def search(graph: Graph, guide: Guide, tracked: Tracked, labels: Labels, width: int, most: int) -> tuple[int, int]:
+def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, width: int, most: int) -> tuple[int, int]:
     """Look at labels, least bound first.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from edrp.core.memory import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.formulations.mapping.guides import Priced, guide_of, tracked_of
+from edrp.formulations.mapping.guides import PricedRelaxation, build_guide, build_tracked
 from edrp.formulations.mapping.label_arrays import (
     BEST,
     BOUND,
@@ -19,16 +19,16 @@ from edrp.formulations.mapping.label_arrays import (
     INCUMBENT,
     POPPED,
     Guide,
-    Labels,
+    MapLabels,
     Tracked,
     first_label,
     grown,
-    moves_of_label,
+    label_moves,
 )
 from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
 from edrp.formulations.mapping.lagrangian import ascend, cheapest
-from edrp.formulations.mapping.layered_graph import Layers, layers_of, refusal
-from edrp.formulations.mapping.map_moves import cost_and_use, map_of, moves_of, overloaded
+from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, refusal
+from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves, moves_to_map, overloaded
 from edrp.mapping.mapping_arrays import MappingArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
@@ -49,7 +49,7 @@ WEIGHTY = 1e-9
 
 
 @dataclass
-class LabelSearch:
+class MapLabelSearch:
     """Search for the cheapest map.
 
     A label is a beginning of a map: where it is, how many components it has mapped, and what it leaves of *tracked* resources
@@ -58,8 +58,8 @@ class LabelSearch:
     where it overloads resources these are tracked in the next round, until it overloads none.
 
     Labels are looked at by a bound on what they lead to, from backward dynamic programs: under the problem's own prices, and
-    with prices of all resources that a subgradient ascent found. Whoever is not below the best map known is dropped, and a
-    label forgets what it leaves of a resource once no cheaper map could take of it.
+    with prices of all resources that a subgradient ascent found. A label whose bound is not below the best map known is
+    dropped, and a label forgets what it leaves of a resource once no cheaper map could take of it.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class LabelSearch:
     bound
         Proven: no map costs less; infinite: there is none.
     cost, moves
-        Of the best map; infinite and None for none.
+        Cost and moves of the best map; infinite and None for none.
     resources
         Tracked ones.
     rounds, looked_at
@@ -83,7 +83,7 @@ class LabelSearch:
         Whether memory was the reason to stop.
     """
 
-    layers: Layers
+    layers: MapLayers
     tolerance: float
     remaining: Callable[[], float]
     report: Callable[[float, float], None]
@@ -97,15 +97,15 @@ class LabelSearch:
 
     def __post_init__(self) -> None:
         prices = self.layers.prices
-        dearest = sum(
-            float(np.where(each < np.inf, each, 0.0).max(axis=1, initial=0.0).sum()) for each in (prices.arc, prices.up)
+        max_cost = sum(
+            float(np.where(costs < np.inf, costs, 0.0).max(axis=1, initial=0.0).sum()) for costs in (prices.arc, prices.up)
         )
-        self.dearest = dearest * (self.layers.graph.empty + 1) * (1 + WEIGHTY) + 1.0  # more than any map costs
+        self.max_cost = max_cost * (self.layers.graph.empty + 1) * (1 + WEIGHTY) + 1.0  # more than any map costs
 
     @property
     def cutoff(self) -> float:
         """Cost below which maps are still looked for."""
-        return min(self.cost - self.tolerance * self.cost if self.cost < np.inf else np.inf, self.dearest)
+        return min(self.cost - self.tolerance * self.cost if self.cost < np.inf else np.inf, self.max_cost)
 
     @property
     def open(self) -> bool:
@@ -121,7 +121,7 @@ class LabelSearch:
     def run(self) -> None:
         """Search until the best map is proven, nothing is found to exist, or time is up."""
         weightless = np.zeros(self.layers.graph.limit.size)
-        self.plain = self.priced = Priced.of(self.layers, weightless)
+        self.plain = self.priced = PricedRelaxation.of(self.layers, weightless)
         self.bound, moves = cheapest(self.layers, self.plain)
         if self.bound == np.inf:
             return
@@ -139,14 +139,14 @@ class LabelSearch:
         """Rounds until one proves the optimum, or looks at more labels than it may."""
         while self.open:
             self.rounds += 1
-            guide = guide_of(self.layers, self.plain, self.priced, self.resources, through=most != EASY)
-            if self._search(guide, tracked_of(self.layers, self.resources), 0, most) == PAUSED:
+            guide = build_guide(self.layers, self.plain, self.priced, self.resources, through=most != EASY)
+            if self._search(guide, build_tracked(self.layers, self.resources), 0, most) == PAUSED:
                 return
 
     def _track(self, moves: list[int]) -> None:
         """Track what a map overloads; where all of that is tracked, it does so by rounding only."""
         cost, use = cost_and_use(self.layers, moves)
-        new = [each for each in overloaded(use) if each not in self.resources]
+        new = [resource for resource in overloaded(use) if resource not in self.resources]
         if new:
             self.resources += new
         elif cost < self.cost:
@@ -156,20 +156,20 @@ class LabelSearch:
         """Look for weights of resources that raise the bound; those with a weight are tracked."""
         if not self.open:
             return
-        found = ascend(self.layers, self.cost, self.dearest, self.remaining)
-        self.bound = max(self.bound, found.bound)
-        if found.moves is not None:
-            self.offer(found.moves)
-        self.priced = Priced.of(self.layers, found.weights)
-        heavy = np.flatnonzero(found.weights > WEIGHTY * found.weights.sum())
-        self.resources += [int(each) for each in heavy if each not in self.resources]
+        ascent = ascend(self.layers, self.cost, self.max_cost, self.remaining)
+        self.bound = max(self.bound, ascent.bound)
+        if ascent.moves is not None:
+            self.offer(ascent.moves)
+        self.priced = PricedRelaxation.of(self.layers, ascent.weights)
+        heavy = np.flatnonzero(ascent.weights > WEIGHTY * ascent.weights.sum())
+        self.resources += [int(resource) for resource in heavy if resource not in self.resources]
 
     def _dive(self, *widths: int) -> None:
         """Look for good maps among few labels of each place."""
         for width in widths:
             if self.open:
-                guide = guide_of(self.layers, self.plain, self.priced, [], through=False)
-                self._search(guide, tracked_of(self.layers, []), width, None)
+                guide = build_guide(self.layers, self.plain, self.priced, [], through=False)
+                self._search(guide, build_tracked(self.layers, []), width, None)
 
     def _search(self, guide: Guide, tracked: Tracked, width: int, most: int | None) -> int:
         """Look at labels while time and memory last, and say why no more; with a width nothing is proven."""
@@ -179,7 +179,7 @@ class LabelSearch:
         while True:
             reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, most or CHUNK))
             if labels.values[BEST] < self.cost:
-                self.offer(moves_of_label(labels, int(labels.counters[INCUMBENT])))
+                self.offer(label_moves(labels, int(labels.counters[INCUMBENT])))
             if width == 0:
                 self.bound = max(self.bound, float(labels.values[BOUND]))
             self.report(self.cost, self.bound)
@@ -188,14 +188,14 @@ class LabelSearch:
             elif reason != PAUSED or (most is not None and labels.counters[POPPED] >= most) or self.remaining() <= 0:
                 break
         if reason == WHOLE:
-            self._track(moves_of_label(labels, label))
+            self._track(label_moves(labels, label))
         self.full |= reason == FULL and width == 0
         self.looked_at += int(labels.counters[COUNT])
         return int(reason)
 
 
-def _size(labels: Labels) -> float:
-    return float(sum(each.nbytes for each in labels))
+def _size(labels: MapLabels) -> float:
+    return float(sum(array.nbytes for array in labels))
 
 
 EXACT = 1e-9
@@ -205,7 +205,7 @@ EXACT = 1e-9
 class LabelSetting(Method):
     """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network.
 
-    See `LabelSearch` for how it works. Stopped before its end, it returns the best map found and a proven bound.
+    See `MapLabelSearch` for how it works. Stopped before its end, it returns the best map found and a proven bound.
 
     Examples
     --------
@@ -237,9 +237,9 @@ class LabelSetting(Method):
         self.read_parameters(options)
         tables = mapping_arrays(problem)
         tolerance = options.gap if options.gap > EXACT else ROUNDING
-        search = LabelSearch(layers_of(tables), tolerance, lambda: options.remaining, _reporter(options))
+        search = MapLabelSearch(build_layers(tables), tolerance, lambda: options.remaining, _reporter(options))
         if options.start is not None and problem.evaluate(options.start).feasible:
-            search.offer(moves_of(tables, options.start))
+            search.offer(map_to_moves(tables, options.start))
         build_seconds = perf_counter() - options.started
         interrupted = False
         try:
@@ -252,13 +252,18 @@ class LabelSetting(Method):
 def _reporter(options: Options) -> Callable[[float, float], None]:
     def report(cost: float, bound: float) -> None:
         if options.progress is not None:
-            options.progress(options.elapsed, *(each if np.isfinite(each) else None for each in (cost, bound)))
+            options.progress(options.elapsed, *(value if np.isfinite(value) else None for value in (cost, bound)))
 
     return report
 
 
 def _answer(
-    problem: MappingProblem, tables: MappingArrays, search: LabelSearch, options: Options, build_seconds: float, interrupted: bool
+    problem: MappingProblem,
+    tables: MappingArrays,
+    search: MapLabelSearch,
+    options: Options,
+    build_seconds: float,
+    interrupted: bool,
 ) -> Answer:
     stopped: StoppedBecause = "interrupted" if interrupted else "iteration_limit" if search.full else "time_limit"
     bound = search.bound if np.isfinite(search.bound) else None
@@ -268,7 +273,7 @@ def _answer(
         if search.bound == np.inf:
             return Answer("infeasible", "finished", size=counts, build_seconds=build_seconds)
         return Answer("none", stopped, bound=bound, size=counts, build_seconds=build_seconds, notes=notes)
-    decision = map_of(tables, search.moves)
+    decision = moves_to_map(tables, search.moves)
     objective = problem.evaluate(decision).objective
     proven = search.cost - search.bound <= max(options.gap * search.cost, ROUNDING)
     return Answer(

@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import UnsupportedProblemError
-from edrp.formulations.mapping.layered_graph import Layers, Prices, ToGo, layers_of
+from edrp.formulations.mapping.layered_graph import MapLayers, ToGo, UsePrices, build_layers
 from edrp.formulations.mapping.map_moves import cost_and_use, overloaded
 from edrp.formulations.mapping.relaxation import cheapest_moves, cost_to_go
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
@@ -25,15 +25,15 @@ ENOUGH = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedRelaxation:
     """Weights of resources, shape (3 n + a,), with what follows from them."""
 
     weights: Floats
-    prices: Prices
+    prices: UsePrices
     togo: ToGo
 
     @classmethod
-    def of(cls, layers: Layers, weights: Floats) -> Priced:
+    def of(cls, layers: MapLayers, weights: Floats) -> PricedRelaxation:
         """Fill the tables."""
         prices, togo = layers.priced(weights), layers.to_go()
         cost_to_go(layers.graph, prices, togo, -1, togo)
@@ -50,7 +50,7 @@ class Ascent:
     cost: float
 
 
-def cheapest(layers: Layers, priced: Priced) -> tuple[float, list[int]]:
+def cheapest(layers: MapLayers, priced: PricedRelaxation) -> tuple[float, list[int]]:
     """Least price of a map under weights, infinite for none, and the moves of such a map."""
     graph = layers.graph
     moves = np.empty(graph.needs.size + graph.rates.size * (graph.empty + 1), np.int32)
@@ -58,7 +58,7 @@ def cheapest(layers: Layers, priced: Priced) -> tuple[float, list[int]]:
     return value, moves[:size].tolist()
 
 
-def ascend(layers: Layers, known: float, dearest: float, remaining: Callable[[], float]) -> Ascent:
+def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable[[], float]) -> Ascent:
     """Raise the bound, from no weights.
 
     Parameters
@@ -68,7 +68,7 @@ def ascend(layers: Layers, known: float, dearest: float, remaining: Callable[[],
     known
         Cost of the best map known, infinite for none.
     dearest
-        What no map costs more than; a bound beyond proves that there is none.
+        Upper bound on the cost of any map; a higher lower bound proves that there is none.
     remaining
         Seconds that are left.
     """
@@ -76,7 +76,7 @@ def ascend(layers: Layers, known: float, dearest: float, remaining: Callable[[],
     best = Ascent(-np.inf, weights, None, known)
     length, stalled = 1.0, 0
     for _ in range(STEPS):
-        value, moves = cheapest(layers, Priced.of(layers, weights))
+        value, moves = cheapest(layers, PricedRelaxation.of(layers, weights))
         value -= float(weights.sum())
         cost, use = cost_and_use(layers, moves)
         if cost < best.cost and not overloaded(use):
@@ -88,10 +88,10 @@ def ascend(layers: Layers, known: float, dearest: float, remaining: Callable[[],
             length, stalled = length / 1.6, 0
         excess = np.where((weights <= 0) & (use < 1), 0.0, use - 1)
         norm = float(excess @ excess)
-        target = min(best.cost, best.bound + 0.1 * (abs(best.bound) or dearest))
-        if norm == 0 or best.bound >= min(best.cost, dearest) or remaining() <= 0:
+        target = min(best.cost, best.bound + 0.1 * (abs(best.bound) or max_cost))
+        if norm == 0 or best.bound >= min(best.cost, max_cost) or remaining() <= 0:
             break
-        weights = np.maximum(0.0, weights + length * max(target - value, 1e-6 * dearest) / norm * excess)
+        weights = np.maximum(0.0, weights + length * max(target - value, 1e-6 * max_cost) / norm * excess)
     return best
 
 
@@ -138,6 +138,6 @@ def relaxed_bound(problem: MappingProblem) -> float:
     wide = np.full_like(tables.network.bandwidth, np.inf)
     uplink = np.where(tables.network.uplink > 0, np.inf, 0.0)
     network = replace(tables.network, bandwidth=wide, uplink=uplink, downlink=np.full_like(uplink, np.inf))
-    layers = layers_of(replace(tables, network=network))
+    layers = build_layers(replace(tables, network=network))
     layers = replace(layers, graph=layers.graph._replace(limit=np.full_like(layers.graph.limit, np.inf)))
-    return cheapest(layers, Priced.of(layers, np.zeros(layers.graph.limit.size)))[0]
+    return cheapest(layers, PricedRelaxation.of(layers, np.zeros(layers.graph.limit.size)))[0]

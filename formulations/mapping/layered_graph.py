@@ -44,8 +44,8 @@ class Graph(NamedTuple):
     budgets: int
 
 
-class Prices(NamedTuple):
-    """What each use costs: of an arc (m + 1, a), a server (m, n), both ends of a public hop (m + 1, n); infinite for never."""
+class UsePrices(NamedTuple):
+    """Price of each use of an arc (m + 1, a), a server (m, n), both ends of a public hop (m + 1, n); infinite where forbidden."""
 
     arc: Floats
     host: Floats
@@ -67,7 +67,7 @@ class ToGo(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layers:
+class MapLayers:
     """A problem for the searches.
 
     Attributes
@@ -75,14 +75,14 @@ class Layers:
     graph
         Servers, arcs and the task.
     prices
-        What the problem itself charges.
+        Prices of the problem itself.
     shares
         By use, the share that it takes of the limit; 0 where uses do not add up.
     """
 
     graph: Graph
-    prices: Prices
-    shares: Prices
+    prices: UsePrices
+    shares: UsePrices
 
     @property
     def servers(self) -> int:
@@ -100,21 +100,21 @@ class Layers:
         kept, budgets = self.graph.empty + 1, self.graph.budgets
         return ToGo(np.empty((layers, kept, self.servers)), np.empty((layers, budgets, self.servers)))
 
-    def priced(self, weights: Floats) -> Prices:
+    def priced(self, weights: Floats) -> UsePrices:
         """The problem's prices, and a weight for the whole of each resource, paid by shares; shape (3 n + a,)."""
         host, arc, up, down = self.parts(weights)
         own, shares = self.prices, self.shares
-        return Prices(
+        return UsePrices(
             own.arc + shares.arc * arc, own.host + shares.host * host, own.up + shares.up * up, own.down + shares.down * down
         )
 
     def parts(self, values: Floats) -> tuple[Floats, ...]:
-        """What belongs to servers, arcs, uplinks and downlinks."""
+        """Split values of resources into those of servers, arcs, uplinks and downlinks."""
         servers, arcs = self.servers, self.arcs
         return tuple(np.split(values, [servers, servers + arcs, 2 * servers + arcs]))
 
 
-def layers_of(tables: MappingArrays) -> Layers:
+def build_layers(tables: MappingArrays) -> MapLayers:
     """The layers of a problem with additive cost.
 
     Raises
@@ -128,17 +128,17 @@ def layers_of(tables: MappingArrays) -> Layers:
     size = 8.0 * hops * servers * (empty + 1) * (2 if tables.total_hops else 1)
     refuse_beyond_memory(TABLES * size, f"{servers} servers with {empty} empty hops", "allow fewer empty hops")
     rates, needs = task.bandwidths[:, None], task.needs[:, None]
-    free = [each * (1 + SLACK) for each in (network.capacity, network.bandwidth, network.uplink, network.downlink)]
-    prices = Prices(
+    free = [amounts * (1 + SLACK) for amounts in (network.capacity, network.bandwidth, network.uplink, network.downlink)]
+    prices = UsePrices(
         arc=np.where(rates <= free[1], network.cost, np.inf),
         host=np.where(task.hosts & (needs <= free[0]), 0.0, np.inf),
         up=np.where((rates <= free[2]) & (network.uplink > 0), tables.public_cost, np.inf),
         down=np.where(rates <= free[3], 0.0, np.inf),
     )
     if not tables.cumulative:
-        free[1:] = [np.full(each.size, np.inf) for each in free[1:]]
-    inverse = [np.divide(1.0, each, out=np.zeros(each.size), where=each > 0) for each in free]
-    shares = Prices(rates * inverse[1], needs * inverse[0], rates * inverse[2], rates * inverse[3])
+        free[1:] = [np.full(amounts.size, np.inf) for amounts in free[1:]]
+    inverse = [np.divide(1.0, amounts, out=np.zeros(amounts.size), where=amounts > 0) for amounts in free]
+    shares = UsePrices(rates * inverse[1], needs * inverse[0], rates * inverse[2], rates * inverse[3])
     graph = Graph(
         first=network.first,
         target=network.target,
@@ -150,7 +150,7 @@ def layers_of(tables: MappingArrays) -> Layers:
         empty=empty,
         budgets=empty + 1 if tables.total_hops else 1,
     )
-    return Layers(graph, prices, shares)
+    return MapLayers(graph, prices, shares)
 
 
 def refusal(problem: MappingProblem) -> str | None:

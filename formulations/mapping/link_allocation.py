@@ -1,7 +1,7 @@
 """Links shared among flows as a program, exact: "paths".
 
 A binary column says whether a flow takes an arc: one for each arc that lies on some route of the flow with few enough links
-and bandwidth enough. A flow that takes none may have any share of its rate on the public network. Cycles beside a route are
+and bandwidth enough. A flow that takes none may have any share of its rate on the public network. Cycles apart from a route are
 not forbidden: they only take room and are never read back.
 """
 
@@ -50,14 +50,14 @@ class LinkAllocationFormulation(Formulation):
     ...         "links": [{"source": "a", "target": "b", "bandwidth": 4.0}],
     ...     },
     ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
-    ...            {"name": "dear", "source": "a", "target": "b", "rate": 4.0, "price": 2.0}],
+    ...            {"name": "valuable", "source": "a", "target": "b", "rate": 4.0, "price": 2.0}],
     ...     public_share=0.5,
     ... )
     >>> formulation = formulate_link_allocation(problem)
     >>> from edrp.formulations.formulation import solve_formulation
     >>> solve_formulation(formulation).objective
     2.0
-    >>> formulation.program.add_row("not the dear one", Linear.of(formulation.program["dedicated"][1]), upper=0)
+    >>> formulation.program.add_row("not the valuable one", Linear.of(formulation.program["dedicated"][1]), upper=0)
     >>> solve_formulation(formulation).objective
     4.0
     """
@@ -69,7 +69,7 @@ class LinkAllocationFormulation(Formulation):
 
     @property
     def current(self) -> tuple[FlowAllocation, ...] | None:
-        """What flows have now, where that keeps to the limits."""
+        """The current allocations, where they keep to the limits."""
         problem: LinkAllocationProblem = self.problem
         current = problem.current
         return current if problem.evaluate(current).feasible else None
@@ -83,14 +83,14 @@ class LinkAllocationFormulation(Formulation):
             ends[flow].append((int(self.network.source[arc]), int(self.network.target[arc])))
         dedicated = values[program["dedicated"]] > 0.5
         rates = self._public_rates(values[program["public"]], dedicated)
-        found = []
+        allocations = []
         for index, flow in enumerate(self.problem.flows):
             route = None
             if dedicated[index]:
                 servers = nx.shortest_path(nx.DiGraph(ends[index]), int(self.flows.source[index]), int(self.flows.target[index]))
                 route = tuple(names[server] for server in servers)
-            found.append(FlowAllocation(flow=flow.name, route=route, public_rate=rates[index]))
-        return tuple(found)
+            allocations.append(FlowAllocation(flow=flow.name, route=route, public_rate=rates[index]))
+        return tuple(allocations)
 
     def _public_rates(self, share: Floats, dedicated: Bools) -> list[float]:
         """Rates on the public network, shape (F,), without a solver's tolerance on up- and downlinks."""
@@ -102,13 +102,13 @@ class LinkAllocationFormulation(Formulation):
 
     def encode(self, decision: Sequence[FlowAllocation]) -> Floats | None:
         """A starting point; None where a route takes an arc that has no column for the flow."""
-        program, given = self.program, {each.flow: each for each in decision}
+        program, by_flow = self.program, {allocation.flow: allocation for allocation in decision}
         columns = dict(zip(zip(self.flow.tolist(), self.arc.tolist(), strict=True), program["arc"].tolist(), strict=True))
         index = {name: position for position, name in enumerate(self.network.names)}
         numbers = arc_numbers(self.network)
         start = np.zeros(program.columns)
         for position, flow in enumerate(self.problem.flows):
-            each = given[flow.name]
+            each = by_flow[flow.name]
             start[program["public"][position]] = each.public_rate / flow.rate
             start[program["dedicated"][position]] = each.route is not None
             for u, v in pairwise(each.route or ()):
@@ -171,19 +171,19 @@ def usable(network: NetworkArrays, flows: FlowArrays, most: Ints) -> Bools:
     ends, of_end = np.unique(flows.target, return_inverse=True)
     here = shortest_path(links, unweighted=True, indices=starts)[of_start]
     there = shortest_path(links.T, unweighted=True, indices=ends)[of_end]
-    found: Bools = here[:, source] + 1 + there[:, target] <= most[:, None]
-    found &= network.bandwidth * (1 + SLACK) >= flows.rate[:, None]
-    found &= (target != flows.source[:, None]) & (source != flows.target[:, None])
+    pairs: Bools = here[:, source] + 1 + there[:, target] <= most[:, None]
+    pairs &= network.bandwidth * (1 + SLACK) >= flows.rate[:, None]
+    pairs &= (target != flows.source[:, None]) & (source != flows.target[:, None])
     reverse = _reverse(network)
     begins, finishes = source == flows.source[:, None], target == flows.target[:, None]
     while True:
-        back = found[:, reverse] & (reverse >= 0)
-        onwards = _by_server(found, source, servers)[:, target] - back
-        before = _by_server(found, target, servers)[:, source] - back
-        kept = found & (finishes | (onwards > 0)) & (begins | (before > 0))
-        if kept.sum() == found.sum():
+        back = pairs[:, reverse] & (reverse >= 0)
+        onwards = _by_server(pairs, source, servers)[:, target] - back
+        before = _by_server(pairs, target, servers)[:, source] - back
+        kept = pairs & (finishes | (onwards > 0)) & (begins | (before > 0))
+        if kept.sum() == pairs.sum():
             return kept
-        found = kept
+        pairs = kept
 
 
 def _reverse(network: NetworkArrays) -> Ints:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.formulations.mapping.layered_graph import Layers
+from edrp.formulations.mapping.layered_graph import MapLayers
 from edrp.mapping.mapping_arrays import MappingArrays, path_map
 from edrp.mapping.path_tasks import PathMap
 
@@ -20,7 +20,7 @@ CLOSE = 5e-11
 """Relative excess over `Graph.limit` that counts as rounding."""
 
 
-def cost_and_use(layers: Layers, moves: Sequence[int]) -> tuple[float, Floats]:
+def cost_and_use(layers: MapLayers, moves: Sequence[int]) -> tuple[float, Floats]:
     """Cost of a map, and the share that it takes of each resource, shape (3 n + a,)."""
     graph, prices, shares = layers.graph, layers.prices, layers.shares
     used = np.zeros(graph.limit.size)
@@ -44,10 +44,10 @@ def cost_and_use(layers: Layers, moves: Sequence[int]) -> tuple[float, Floats]:
 
 def overloaded(used: Floats) -> list[int]:
     """Resources of which more than all is taken."""
-    return [int(each) for each in np.flatnonzero(used > 1 + CLOSE)]
+    return [int(resource) for resource in np.flatnonzero(used > 1 + CLOSE)]
 
 
-def map_of(tables: MappingArrays, moves: Sequence[int]) -> PathMap:
+def moves_to_map(tables: MappingArrays, moves: Sequence[int]) -> PathMap:
     """The map that moves make, in names."""
     arcs = tables.network.target.size
     nodes: list[int] = []
@@ -63,17 +63,17 @@ def map_of(tables: MappingArrays, moves: Sequence[int]) -> PathMap:
     return path_map(tables.network, nodes, routes, public)
 
 
-def moves_of(tables: MappingArrays, decision: PathMap) -> list[int]:
+def map_to_moves(tables: MappingArrays, decision: PathMap) -> list[int]:
     """The moves that make a map of this network."""
     network = tables.network
     index = {name: position for position, name in enumerate(network.names)}
     arcs = {pair: arc for arc, pair in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
-    found: list[int] = []
+    moves: list[int] = []
     for hop, route in enumerate(decision.routes):
         places = [index[name] for name in route]
         if decision.is_public(hop):
-            found.append(len(arcs) + places[-1])
+            moves.append(len(arcs) + places[-1])
         else:
-            found += [arcs[pair] for pair in pairwise(places)]
-        found += [HOST] * (hop < len(decision.nodes))
-    return found
+            moves += [arcs[pair] for pair in pairwise(places)]
+        moves += [HOST] * (hop < len(decision.nodes))
+    return moves

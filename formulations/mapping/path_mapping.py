@@ -2,7 +2,7 @@
 
 Each hop is a unit of flow from the server of one component to that of the next. Columns say which links it takes, not in
 which order: its empty hops are the links less one. A walk that takes a link twice in one hop is never needed, so that all
-columns are binary; loops beside a walk change nothing and are left out when it is read.
+columns are binary; loops apart from a walk change nothing and are left out when it is read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.mapping.layered_graph import SLACK, Layers, layers_of, refusal
-from edrp.formulations.mapping.map_moves import cost_and_use, moves_of
+from edrp.formulations.mapping.layered_graph import SLACK, MapLayers, build_layers, refusal
+from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves
 from edrp.mapping.mapping_arrays import MappingArrays, path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap
@@ -29,7 +29,7 @@ BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
 
 DIGITS = 12
-"""Of shares: what is nearly 1 must be 1, or presolve of solvers goes wrong at their tolerance."""
+"""Digits to which shares are rounded: a share near 1 must be 1, or presolve of solvers goes wrong at their tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class MappingFormulation(Formulation):
     """
 
     tables: MappingArrays
-    layers: Layers
+    layers: MapLayers
 
     def decode(self, values: Floats) -> PathMap:
         """The map; of each hop the walk with the fewest links among those that it takes."""
@@ -83,7 +83,7 @@ class MappingFormulation(Formulation):
         start = np.zeros(program.columns)
         start[program["place"][np.arange(len(decision.nodes)), [index[name] for name in decision.nodes]]] = 1.0
         hop = 0
-        for move in moves_of(self.tables, decision):
+        for move in map_to_moves(self.tables, decision):
             if move < 0:
                 hop += 1
             elif move < arcs:
@@ -93,13 +93,13 @@ class MappingFormulation(Formulation):
                 start[program["into"][hop, move - arcs]] = 1.0
         if "empty" in program.column_blocks:
             start[program["empty"]] = [
-                0 if decision.is_public(each) else max(0, len(route) - 2) for each, route in enumerate(decision.routes)
+                0 if decision.is_public(hop) else max(0, len(route) - 2) for hop, route in enumerate(decision.routes)
             ]
         return None if (start[program["arc"]] > 1).any() else start
 
     def objective_of(self, values: Floats, decision: PathMap) -> float:
-        """Cost of the map, without loops beside it."""
-        return cost_and_use(self.layers, moves_of(self.tables, decision))[0]
+        """Cost of the map, without separate loops."""
+        return cost_and_use(self.layers, map_to_moves(self.tables, decision))[0]
 
 
 def formulate_mapping(problem: MappingProblem, program: str = "walks") -> MappingFormulation:
@@ -108,7 +108,7 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     Parameters
     ----------
     problem
-        What to decide.
+        The problem to formulate.
     program
         Its name.
 
@@ -127,7 +127,7 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     hops, servers, arcs = tables.task.bandwidths.size, len(tables.network.names), tables.network.target.size
     needed = BYTES_PER_COLUMN * float(hops * (arcs + servers))
     refuse_beyond_memory(needed, f"{hops} hops on {arcs} arcs", "use label-setting")
-    layers, built = layers_of(tables), Program()
+    layers, built = build_layers(tables), Program()
     _add_columns(built, tables, layers)
     _add_place_rows(built)
     _add_flow_rows(built, tables)
@@ -157,7 +157,7 @@ def _shortest(tables: MappingArrays, taken: Ints, start: int, end: int) -> list[
     return route[::-1]
 
 
-def _add_columns(program: Program, tables: MappingArrays, layers: Layers) -> None:
+def _add_columns(program: Program, tables: MappingArrays, layers: MapLayers) -> None:
     """Columns `place` (m, n), `arc` (m + 1, a); `out`, `into` (m + 1, n) of public hops; `empty` (m + 1,) for a total limit."""
     prices = layers.prices
     program.add_columns("place", prices.host.shape, upper=np.isfinite(prices.host), integer=True)
@@ -203,7 +203,7 @@ def _add_flow_rows(program: Program, tables: MappingArrays) -> None:
     program.add_rows("flow", row.size, entries, lower=balance.ravel(), upper=balance.ravel())
 
 
-def _add_public_rows(program: Program, layers: Layers) -> None:
+def _add_public_rows(program: Program, layers: MapLayers) -> None:
     """Rows `begins`, `ends` (m, n): a public hop leads from the server of a component, and to that of the next."""
     if "out" not in program.column_blocks:
         return
@@ -213,7 +213,7 @@ def _add_public_rows(program: Program, layers: Layers) -> None:
     program.add_rows("ends", place.size, [(row, program["into"][:-1], 1.0), (row, place, -1.0)], upper=0.0)
 
 
-def _add_empty_rows(program: Program, layers: Layers) -> None:
+def _add_empty_rows(program: Program, layers: MapLayers) -> None:
     """Rows `links` (m + 1,): at most one link more than empty hops; row `total`: their sum, where that is limited."""
     arc, empty = program["arc"], layers.graph.empty
     row = np.arange(len(arc))
@@ -225,7 +225,7 @@ def _add_empty_rows(program: Program, layers: Layers) -> None:
     program.add_row("total", Linear.of(program["empty"]), upper=float(empty))
 
 
-def _add_capacity_rows(program: Program, layers: Layers) -> None:
+def _add_capacity_rows(program: Program, layers: MapLayers) -> None:
     """Rows `capacity` (n,), `bandwidth` (a,), `uplink`, `downlink` (n,): the shares taken add up to no more than all.
 
     Without `bandwidth` and the following where uses of a link do not add up.
@@ -243,12 +243,12 @@ def _add_capacity_rows(program: Program, layers: Layers) -> None:
             program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, exact.T)], upper=1.0)
 
 
-def _usable(layers: Layers, block: str) -> Bools:
+def _usable(layers: MapLayers, block: str) -> Bools:
     prices = {"place": layers.prices.host, "arc": layers.prices.arc, "out": layers.prices.up, "into": layers.prices.down}
     return np.isfinite(prices[block])
 
 
-def _cost(program: Program, layers: Layers) -> Linear:
+def _cost(program: Program, layers: MapLayers) -> Linear:
     """Cost of all links and public hops."""
     arc = layers.prices.arc
     cost = Linear.of(program["arc"], np.where(np.isfinite(arc), arc, 0.0))

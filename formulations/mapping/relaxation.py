@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import kernel
-from edrp.formulations.mapping.layered_graph import Graph, Prices, ToGo
+from edrp.formulations.mapping.layered_graph import Graph, ToGo, UsePrices
 from edrp.formulations.mapping.map_moves import HOST
 
 
@@ -44,7 +44,7 @@ def least_two(down: np.ndarray, hosted: np.ndarray) -> tuple[float, int, float]:
 
 
 @kernel
-def cost_to_go(graph: Graph, prices: Prices, togo: ToGo, resource: int, free: ToGo) -> None:
+def cost_to_go(graph: Graph, prices: UsePrices, togo: ToGo, resource: int, free: ToGo) -> None:
     """Fill `togo`, backwards over hops and, within a hop, over the empty hops left: (m + 1) (E + 1) steps per arc.
 
     With a resource (by its place in `limit`; -1 for none), only maps that use it from here on count, and `free` is what was
@@ -85,7 +85,7 @@ def cost_to_go(graph: Graph, prices: Prices, togo: ToGo, resource: int, free: To
 
 
 @kernel
-def best_run(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, v: int) -> tuple[float, int]:
+def best_run(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, v: int) -> tuple[float, int]:
     """Least price from a server that takes some components now, and how many; without components left, is it the delivery."""
     components = graph.needs.size
     if j == components:
@@ -103,7 +103,7 @@ def best_run(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, v: int
 
 
 @kernel
-def best_arc(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
+def best_arc(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
     """Least price over a link out of a server, with so many empty hops left after it, and the arc; -1 for none."""
     best, arc = np.inf, -1
     for a in range(graph.first[u], graph.first[u + 1]):
@@ -114,7 +114,7 @@ def best_arc(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, u: int
 
 
 @kernel
-def best_public(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
+def best_public(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
     """Least price over the public network, and where to; -1 for nowhere."""
     best, server = np.inf, -1
     if prices.up[j, u] < np.inf:
@@ -127,7 +127,7 @@ def best_public(graph: Graph, prices: Prices, togo: ToGo, j: int, left: int, u: 
 
 
 @kernel
-def cheapest_moves(graph: Graph, prices: Prices, togo: ToGo, moves: np.ndarray) -> tuple[float, int]:
+def cheapest_moves(graph: Graph, prices: UsePrices, togo: ToGo, moves: np.ndarray) -> tuple[float, int]:
     """Least price of a whole map, infinite for none, and how many moves of such a map are written to `moves`."""
     components, empty = graph.needs.size, graph.empty
     u, j, left, size = graph.source, 0, empty, 0

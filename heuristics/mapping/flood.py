@@ -16,27 +16,26 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.parameters import read_parameters
 from edrp.core.wording import shown
-from edrp.heuristics.mapping.agents.rules import PruningName
-from edrp.heuristics.mapping.agents.rules import Rules as AgentRules
+from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
 from edrp.heuristics.mapping.flood_memory import (
-    ASKED,
     CAPPED,
     COMPLETE,
     HANDLED,
     MAPS,
     PUBLIC,
+    REQUESTED,
     SENT,
     SPECIFICATIONS,
+    FloodMemory,
     FloodNetwork,
+    FloodRules,
     FloodTask,
-    Memory,
-    Rules,
     begun,
     delays_differ,
     roomy,
 )
-from edrp.mapping.costs import COSTS, CostName, MapFacts, ranked
+from edrp.mapping.costs import COSTS, MapFacts, ranked
 from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 
 
@@ -93,7 +92,7 @@ class FloodResult(Sequence[FoundMap]):
     def __getitem__(self, rank: int | slice) -> FoundMap | list[FoundMap]:
         """The map of that rank, 0 for the best."""
         if isinstance(rank, slice):
-            return [self[each] for each in range(*rank.indices(len(self)))]
+            return [self[position] for position in range(*rank.indices(len(self)))]
         return self.unrolled(self.ranking[rank])
 
     @cached_property
@@ -101,12 +100,12 @@ class FloodResult(Sequence[FoundMap]):
         """Places in `facts`, best first."""
         return ranked(self.cost, self.facts, self.most_links)
 
-    def unrolled(self, found: int) -> FoundMap:
+    def unrolled(self, position_in_facts: int) -> FoundMap:
         """The map of a place in `facts`, followed from its last step back to its first."""
         nodes: list[int] = []
         routes: list[list[int]] = [[]]
         public: list[bool] = [False]
-        position = int(self.ends[found])
+        position = int(self.ends[position_in_facts])
         while position >= 0:
             step = self.steps[position]
             node = int(step["node"])
@@ -121,7 +120,7 @@ class FloodResult(Sequence[FoundMap]):
             nodes=tuple(reversed(nodes)),
             routes=tuple(tuple(reversed(route)) for route in reversed(routes)),
             public=tuple(reversed(public)),
-            facts=self.facts[found],
+            facts=self.facts[position_in_facts],
         )
 
 
@@ -131,37 +130,26 @@ PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 CHUNK = 20_000
 """Messages between two looks at the clock."""
 
+MAX_MESSAGES = 1_000_000
+"""Map messages after which no further one is sent, unless the rules say otherwise."""
+
 
 class Flood:
     """Maps tasks on a network as the agents of `edrp.heuristics.mapping.agents` do: the same maps, the same messages.
 
-    What is free of the network is read anew for every task, so that a simulator may change the arrays in between. Arrays of
+    The free capacities and rates are read again for every task, so that a simulator may change the arrays in between. Arrays of
     the size of the network and of the mapping are kept from one task to the next; a flood serves one thread at a time.
 
     Parameters
     ----------
     network
-        What is free, by server and arc.
-    pruning
-        Which maps a server sends on (section 4.1). "least-cost": those better than all before them with as many components
-        mapped. "annealed": others too, with probability exp(-cooling (prefix + 1)). "random": all, each to some neighbours
-        drawn at random. "none": all, which finds every map.
-    cost
-        One of `edrp.mapping.costs.COSTS`.
-    split_by_hops
-        Whether maps that have used different numbers of empty hops are compared apart.
-    cooling, neighbours
-        Of "annealed" and of "random".
-    most_messages
-        After so many map messages no further one is sent.
+        Capacities and rates that are free, by server and arc.
+    rules
+        Limits, cost and pruning. Where they do not limit the messages, `MAX_MESSAGES` does.
     jitter
-        Share of each delay that is drawn anew for each message; 0: links pass messages first in, first out.
-    max_empty_hops, total_hops
-        Servers that a map may pass without hosting a component, per hop or in total.
-    cumulative
-        Whether all uses of a link in one direction add up.
-    public, public_cost
-        Whether uplinks are used at all, and the price of a hop over the public network.
+        Share of each delay that is drawn for each message; 0: links pass messages first in, first out.
+    public
+        Whether uplinks are used at all.
 
     Raises
     ------
@@ -182,7 +170,7 @@ class Flood:
     ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
     ... )
     >>> tables = mapping_arrays(problem)
-    >>> found = Flood(tables.network, max_empty_hops=2).run(tables.task)
+    >>> found = Flood(tables.network).run(tables.task)
     >>> found[0].nodes, found[0].routes, found.messages["map"]
     ((2, 2), ((0, 1, 2), (2,), (2,)), 12)
     """
@@ -190,46 +178,27 @@ class Flood:
     def __init__(
         self,
         network: NetworkArrays,
+        rules: Rules | None = None,
         *,
-        pruning: PruningName = "least-cost",
-        cost: CostName = "additive",
-        split_by_hops: bool = False,
-        cooling: float = 0.5,
-        neighbours: int = 1,
-        most_messages: int = 1_000_000,
         jitter: float = 0.0,
-        max_empty_hops: int = 2,
-        total_hops: bool = False,
-        cumulative: bool = True,
         public: bool = True,
-        public_cost: float = 0.0,
     ) -> None:
         if not 0 <= jitter <= 1:
             raise InvalidInstanceError([Fault("jitter", shown(jitter), "must be between 0 and 1")], "flood of maps")
-        given = {
-            "pruning": pruning,
-            "cost": cost,
-            "split_by_hops": split_by_hops,
-            "cooling": cooling,
-            "neighbours": neighbours,
-            "most_messages": most_messages,
-            "max_empty_hops": max_empty_hops,
-            "total_hops": total_hops,
-            "cumulative": cumulative,
-            "public_cost": public_cost,
-        }
-        rules = asdict(read_parameters(AgentRules, given, "flood"))
+        checked = read_parameters(Rules, asdict(rules or Rules()), "flood")
+        fields = asdict(checked)
+        fields["most_messages"] = checked.most_messages or MAX_MESSAGES
         self.network = network
-        self.cost = cost
-        self._rules = Rules(
-            **{**rules, "cost": COSTS.index(cost), "pruning": PRUNINGS.index(pruning)},
+        self.cost = checked.cost
+        self._rules = FloodRules(
+            **{**fields, "cost": COSTS.index(checked.cost), "pruning": PRUNINGS.index(checked.pruning)},
             public=public,
             jitter=float(jitter),
             most_links=0,
             timed=False,
             seed=0,
         )
-        self._memory: Memory | None = None
+        self._memory: FloodMemory | None = None
 
     def run(self, task: TaskArrays, seed: int = 0, until: float = inf) -> FloodResult:
         """Map a task.
@@ -239,7 +208,7 @@ class Flood:
         task
             The task.
         seed
-            Of what is drawn: delays with jitter, maps that pass an annealed pruning, neighbours.
+            Seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
         until
             When to stop, on the clock `time.perf_counter`; what was found by then is returned.
 
@@ -263,7 +232,7 @@ class Flood:
         self._memory = memory
         return self._result(memory, rules.most_links)
 
-    def _result(self, memory: Memory, most_links: int) -> FloodResult:
+    def _result(self, memory: FloodMemory, most_links: int) -> FloodResult:
         """Copies of what led to complete maps; the memory is for the next task."""
         counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
         marked = np.zeros(counts[MAPS], np.bool_)
@@ -272,16 +241,16 @@ class Flood:
         steps = memory.maps[: counts[MAPS]][marked]
         steps["parent"] = np.where(steps["parent"] < 0, -1, places[steps["parent"]])
         last = places[ends]
-        found = steps[last]
-        load = found["load"] / np.maximum(found["servers"], 1)
-        columns = (found["cost"], found["links"], found["public"], found["dedicated"], load)
+        complete = steps[last]
+        load = complete["load"] / np.maximum(complete["servers"], 1)
+        columns = (complete["cost"], complete["links"], complete["public"], complete["dedicated"], load)
         handled, sent = int(counts[HANDLED]), int(counts[SENT])
-        asked = int(counts[ASKED])
+        requested = int(counts[REQUESTED])
         return FloodResult(
-            messages={"map": sent, "ack": handled, "spec": int(counts[SPECIFICATIONS]) + asked, "ask": asked},
+            messages={"map": sent, "ack": handled, "spec": int(counts[SPECIFICATIONS]) + requested, "ask": requested},
             finished=handled == sent,
             capped=bool(counts[CAPPED]),
-            facts=[MapFacts(*each) for each in zip(*(column.tolist() for column in columns), strict=True)],
+            facts=[MapFacts(*values) for values in zip(*(column.tolist() for column in columns), strict=True)],
             cost=self.cost,
             most_links=most_links,
             steps=steps,

@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 from edrp.core.arrays import Bools, Ints32
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.mapping.flood_memory import (
-    ASKED,
     CAPPED,
     COMPLETE,
     HANDLED,
     MAPS,
     PUBLIC,
+    REQUESTED,
     SENT,
     SPECIFICATIONS,
     START,
     WAITING,
+    FloodMemory,
     FloodNetwork,
+    FloodRules,
     FloodTask,
-    Memory,
-    Rules,
 )
 from edrp.mapping.counter_random import uniform
 
 
 @inlined
 def send(
-    network: FloodNetwork, rules: Rules, memory: Memory, position: int, source: int, arc: int, target: int, now: float
+    network: FloodNetwork, rules: FloodRules, memory: FloodMemory, position: int, source: int, arc: int, target: int, now: float
 ) -> bool:
     """Send the map at a position over an arc or the public network; false when the cap keeps the message back."""
     counts = memory.counts
@@ -50,7 +50,7 @@ def send(
 
 
 @inlined
-def transfer(network: FloodNetwork, rules: Rules, number: int, source: int, arc: int, target: int) -> float:
+def transfer(network: FloodNetwork, rules: FloodRules, number: int, source: int, arc: int, target: int) -> float:
     """Seconds that a message takes: the delay of its way, or with jitter something around it."""
     delay = network.access_delay[source] + network.access_delay[target] if arc == PUBLIC else network.delay[arc]
     if rules.jitter == 0.0:
@@ -60,7 +60,7 @@ def transfer(network: FloodNetwork, rules: Rules, number: int, source: int, arc:
 
 
 @inlined
-def next_message(rules: Rules, memory: Memory) -> tuple[int, float]:
+def next_message(rules: FloodRules, memory: FloodMemory) -> tuple[int, float]:
     """Number of the message that arrives next, and when it does."""
     number = memory.counts[HANDLED]
     memory.counts[HANDLED] += 1
@@ -68,14 +68,14 @@ def next_message(rules: Rules, memory: Memory) -> tuple[int, float]:
 
 
 @inlined
-def push(memory: Memory, time: float, number: int) -> None:
+def push(memory: FloodMemory, time: float, number: int) -> None:
     """Put a message into the heap."""
     memory.counts[WAITING] += 1
     rise(memory, memory.counts[WAITING] - 1, time, number)
 
 
 @inlined
-def rise(memory: Memory, place: int, time: float, number: int) -> None:
+def rise(memory: FloodMemory, place: int, time: float, number: int) -> None:
     """Put a message at a free place of the heap, or above it."""
     heap = memory.heap
     while place > 0:
@@ -88,7 +88,7 @@ def rise(memory: Memory, place: int, time: float, number: int) -> None:
 
 
 @inlined
-def pop(memory: Memory) -> tuple[int, float]:
+def pop(memory: FloodMemory) -> tuple[int, float]:
     """Take the message that arrives first out of the heap; of those that arrive together, the one sent first."""
     heap = memory.heap
     first, now = heap[0]["number"], heap[0]["time"]
@@ -113,15 +113,18 @@ SLACK = 1.0 + 1e-9
 ADDITIVE, LOAD_BALANCE, PUBLIC_HOPS = range(3)
 """Places in `edrp.mapping.costs.COSTS`."""
 
-NONE, LEAST_COST, ANNEALED, RANDOM = range(4)
+NO_PRUNING, COST_PRUNING, ANNEALED, RANDOM = range(4)
 """Places in `PRUNINGS`."""
 
 
 @inlined
 def look_back(
-    network: FloodNetwork, task: FloodTask, rules: Rules, memory: Memory, parent: int, v: int
+    network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, parent: int, v: int
 ) -> tuple[float, float, float, bool]:
-    """What a map uses at a server: capacity, uplink, downlink, and whether it has a component there; `Memory.used` its arcs."""
+    """Collect the capacity, uplink and downlink that a map uses at a server, whether it has a component there, and its arcs.
+
+    The rates on arcs are written to `FloodMemory.used`.
+    """
     maps, used = memory.maps, memory.used
     for arc in range(network.first[v], network.first[v + 1]):
         used[arc] = 0.0
@@ -149,71 +152,80 @@ def look_back(
 
 
 @inlined
-def arrive(network: FloodNetwork, rules: Rules, memory: Memory, draft: Any, parent: int, arc: int, v: int) -> None:
+def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extended: Any, parent: int, arc: int, v: int) -> None:
     """Write down a map that has come to a server and has nothing new there yet."""
-    draft["parent"], draft["node"], draft["arc"], draft["placed"] = parent, v, arc, 0
+    extended["parent"], extended["node"], extended["arc"], extended["placed"] = parent, v, arc, 0
     if arc == START:
-        draft["prefix"] = draft["empty"] = draft["links"] = draft["public"] = draft["dedicated"] = draft["servers"] = 0
-        draft["cost"] = draft["load"] = 0.0
+        extended["prefix"] = extended["empty"] = extended["links"] = extended["public"] = extended["dedicated"] = extended[
+            "servers"
+        ] = 0
+        extended["cost"] = extended["load"] = 0.0
         return
     before = memory.maps[parent]
     begins = before["placed"] > 0 or before["arc"] == START
-    draft["prefix"], draft["servers"], draft["load"] = before["prefix"], before["servers"], before["load"]
-    draft["empty"] = before["empty"] + 1
+    extended["prefix"], extended["servers"], extended["load"] = before["prefix"], before["servers"], before["load"]
+    extended["empty"] = before["empty"] + 1
     by_link = arc != PUBLIC
-    draft["cost"] = before["cost"] + (network.cost[arc] if by_link else rules.public_cost)
-    draft["links"] = before["links"] + by_link
-    draft["public"] = before["public"] + (not by_link)
-    draft["dedicated"] = before["dedicated"] + (by_link and begins)
+    extended["cost"] = before["cost"] + (network.cost[arc] if by_link else rules.public_cost)
+    extended["links"] = before["links"] + by_link
+    extended["public"] = before["public"] + (not by_link)
+    extended["dedicated"] = before["dedicated"] + (by_link and begins)
 
 
 @inlined
-def place(network: FloodNetwork, task: FloodTask, rules: Rules, memory: Memory, draft: Any, hosting: bool) -> None:
+def place(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, extended: Any, hosting: bool) -> None:
     """Put the next component on the server of a draft."""
-    v, need = draft["node"], task.needs[draft["prefix"]]
-    draft["prefix"] += 1
-    draft["placed"] += 1
-    parent = draft["parent"]
-    draft["empty"] = memory.maps[parent]["empty"] if rules.total_hops and parent >= 0 else 0
+    v, need = extended["node"], task.needs[extended["prefix"]]
+    extended["prefix"] += 1
+    extended["placed"] += 1
+    parent = extended["parent"]
+    extended["empty"] = memory.maps[parent]["empty"] if rules.total_hops and parent >= 0 else 0
     taken = need if hosting else network.total[v] - network.capacity[v] + need
     if network.total[v] > 0.0:
-        draft["load"] += taken / network.total[v]
-    draft["servers"] += not hosting
+        extended["load"] += taken / network.total[v]
+    extended["servers"] += not hosting
 
 
 @inlined
-def passes(rules: Rules, memory: Memory, draft: Any, components: int, number: int, x: int) -> bool:
+def passes(rules: FloodRules, memory: FloodMemory, extended: Any, components: int, number: int, x: int) -> bool:
     """Whether pruning lets a map be sent on; the table of the server keeps the least key."""
-    if rules.pruning == NONE or rules.pruning == RANDOM:
+    if rules.pruning == NO_PRUNING or rules.pruning == RANDOM:
         return True
-    load = draft["load"] / draft["servers"] if draft["servers"] else 0.0
+    load = extended["load"] / extended["servers"] if extended["servers"] else 0.0
     second = 0.0
     if rules.cost == ADDITIVE:
-        first = draft["cost"]
+        first = extended["cost"]
     elif rules.cost == LOAD_BALANCE:
-        first, second = load, draft["public"] - (components + 2.0) * draft["dedicated"]
+        first, second = load, extended["public"] - (components + 2.0) * extended["dedicated"]
     elif rules.cost == PUBLIC_HOPS:
-        first = draft["public"] + load / 2
+        first = extended["public"] + load / 2
     else:
-        first = draft["public"] * (rules.most_links + 1) + draft["links"] + load / 2
-    least = memory.table[draft["node"], draft["prefix"], draft["empty"] if rules.split_by_hops else 0]
+        first = extended["public"] * (rules.most_links + 1) + extended["links"] + load / 2
+    least = memory.table[extended["node"], extended["prefix"], extended["empty"] if rules.split_by_hops else 0]
     if first < least[0] or (first == least[0] and second < least[1]):
         least[0], least[1] = first, second
         return True
-    if rules.pruning == LEAST_COST:
+    if rules.pruning == COST_PRUNING:
         return False
-    return uniform(rules.seed + 1, 64 * number + x) < exp(-rules.cooling * (draft["prefix"] + 1))
+    return uniform(rules.seed + 1, 64 * number + x) < exp(-rules.cooling * (extended["prefix"] + 1))
 
 
 @inlined
 def send_on(
-    network: FloodNetwork, task: FloodTask, rules: Rules, memory: Memory, position: int, uplink: float, number: int, now: float
+    network: FloodNetwork,
+    task: FloodTask,
+    rules: FloodRules,
+    memory: FloodMemory,
+    position: int,
+    uplink: float,
+    number: int,
+    now: float,
 ) -> bool:
     """Send a map to the neighbours that may extend it, or to some of them; false when it goes nowhere."""
-    draft = memory.maps[position]
-    v, x, rate = draft["node"], draft["placed"], task.bandwidths[draft["prefix"]]
+    extended = memory.maps[position]
+    v, x, rate = extended["node"], extended["placed"], task.bandwidths[extended["prefix"]]
     connected = uplink + rate <= network.uplink[v] * SLACK
-    count = neighbours(network, task, rules, memory, draft, connected)
+    count = neighbours(network, task, rules, memory, extended, connected)
     chosen = min(count, rules.neighbours) if rules.pruning == RANDOM else count
     sent = False
     for i in range(chosen):
@@ -230,14 +242,16 @@ def send_on(
 
 
 @inlined
-def neighbours(network: FloodNetwork, task: FloodTask, rules: Rules, memory: Memory, draft: Any, connected: bool) -> int:
+def neighbours(
+    network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, extended: Any, connected: bool
+) -> int:
     """List the ways by which a map may go on, rates apart, arcs before servers reached over the public network; their number.
 
     Those over the public network are left out where the uplink has not the rate, unless neighbours are drawn.
     """
-    v, prefix, begins = draft["node"], draft["prefix"], draft["placed"] > 0 or draft["arc"] == START
+    v, prefix, begins = extended["node"], extended["prefix"], extended["placed"] > 0 or extended["arc"] == START
     count = 0
-    if begins or draft["empty"] <= rules.max_empty_hops:
+    if begins or extended["empty"] <= rules.max_empty_hops:
         for arc in range(network.first[v], network.first[v + 1]):
             memory.ways[count] = arc
             count += 1
@@ -253,7 +267,7 @@ def neighbours(network: FloodNetwork, task: FloodTask, rules: Rules, memory: Mem
 
 
 @inner_loop
-def advance(network: FloodNetwork, task: FloodTask, rules: Rules, memory: Memory, budget: int) -> None:
+def advance(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, budget: int) -> None:
     """Handle messages until none is left, `budget` of them are handled, or what the next one sends might not fit the arrays."""
     counts, m = memory.counts, task.needs.size
     most_sent = memory.ways.size * (m + 1)
@@ -270,18 +284,18 @@ def advance(network: FloodNetwork, task: FloodTask, rules: Rules, memory: Memory
 
 
 @inlined
-def process_map(network: FloodNetwork, task: FloodTask, rules: Rules, memory: Memory, number: int, now: float) -> None:
+def process_map(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, number: int, now: float) -> None:
     """Extend the map of a message by none, one, two … components on the server that it reaches, and send each on."""
     counts, maps = memory.counts, memory.maps
     message = memory.messages[number]
     parent, arc, v = message["map"], message["arc"], message["target"]
     if not memory.known[v, v]:
-        counts[ASKED] += not message["informs"]
+        counts[REQUESTED] += not message["informs"]
         memory.known[v, v] = True
     capacity, uplink, downlink, hosting = look_back(network, task, rules, memory, parent, v)
-    draft = maps[counts[MAPS]]
-    arrive(network, rules, memory, draft, parent, arc, v)
-    m, mapped = task.needs.size, draft["prefix"]
+    extended = maps[counts[MAPS]]
+    arrive(network, rules, memory, extended, parent, arc, v)
+    m, mapped = task.needs.size, extended["prefix"]
     if arc == PUBLIC and downlink + task.bandwidths[mapped] > network.downlink[v] * SLACK:
         return
     for x in range(m - mapped + 1):
@@ -290,19 +304,19 @@ def process_map(network: FloodNetwork, task: FloodTask, rules: Rules, memory: Me
             capacity += task.needs[component]
             if not task.hosts[component, v] or capacity > network.capacity[v] * SLACK:
                 return
-            place(network, task, rules, memory, draft, hosting)
+            place(network, task, rules, memory, extended, hosting)
             hosting = True
         keep = False
         if v == task.delivery and mapped + x == m:
             memory.complete[counts[COMPLETE]] = counts[MAPS]
             counts[COMPLETE] += 1
             keep = True
-        elif (x > 0 or arc != PUBLIC) and passes(rules, memory, draft, m, number, x):
+        elif (x > 0 or arc != PUBLIC) and passes(rules, memory, extended, m, number, x):
             keep = send_on(network, task, rules, memory, counts[MAPS], uplink, number, now)
         if keep:
             counts[MAPS] += 1
-            maps[counts[MAPS]] = draft
-            draft = maps[counts[MAPS]]
+            maps[counts[MAPS]] = extended
+            extended = maps[counts[MAPS]]
 
 
 @inner_loop

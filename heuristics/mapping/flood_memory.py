@@ -1,4 +1,4 @@
-"""What a compiled flood of maps reads and keeps, as arrays."""
+"""Arrays that a compiled flood of maps reads and keeps."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ START, PUBLIC = -1, -2
 ROOM = 4096
 """Messages and maps for which there is room at first."""
 
-SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, ASKED, CAPPED, WAITING = range(8)
-"""Places in `Memory.counts`: map messages sent and handled, maps kept, complete ones, specifications sent and asked for, whether
-messages were kept back, and messages in the heap."""
+SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, REQUESTED, CAPPED, WAITING = range(8)
+"""Indices into `FloodMemory.counts`: map messages sent and handled, maps kept, complete maps, specifications sent and requested,
+whether messages were kept back, and messages in the heap."""
 
 MAP = np.dtype(
     [
@@ -46,7 +46,7 @@ WAITER = np.dtype([("time", np.float64), ("number", np.int64)])
 
 
 class FloodNetwork(NamedTuple):
-    """What is free of a network now (`NetworkArrays`)."""
+    """The free capacities and rates of a network (`NetworkArrays`)."""
 
     first: Ints32
     source: Ints32
@@ -81,7 +81,7 @@ class FloodTask(NamedTuple):
         return cls(int(task.source), int(task.delivery), task.needs, task.bandwidths, task.hosts)
 
 
-class Rules(NamedTuple):
+class FloodRules(NamedTuple):
     """How maps are extended, compared and pruned; `cost` and `pruning` are places in their lists of names."""
 
     max_empty_hops: int
@@ -101,7 +101,7 @@ class Rules(NamedTuple):
     seed: int
 
 
-class Memory(NamedTuple):
+class FloodMemory(NamedTuple):
     """State of all map managers during one mapping.
 
     `maps` and `messages` grow (dtypes `MAP` and `MESSAGE`; a message's number is its place), `complete` holds places in `maps`.
@@ -121,12 +121,12 @@ class Memory(NamedTuple):
     ways: Ints32
 
 
-def begun(earlier: Memory | None, network: FloodNetwork, task: FloodTask, rules: Rules) -> Memory:
+def begun(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, rules: FloodRules) -> FloodMemory:
     """The memory at the start of a mapping, when the portal has sent an empty map to the source; arrays are used again."""
     servers, arcs, m = len(network.first) - 1, len(network.target), len(task.needs)
     shape = (servers, m + 1, rules.max_empty_hops + 2 if rules.split_by_hops else 1, 2)
     if earlier is None:
-        earlier = Memory(
+        earlier = FloodMemory(
             counts=np.zeros(8, np.int64),
             maps=np.empty(ROOM, MAP),
             messages=np.empty(ROOM, MESSAGE),
@@ -150,7 +150,7 @@ def begun(earlier: Memory | None, network: FloodNetwork, task: FloodTask, rules:
     return memory
 
 
-def roomy(memory: Memory, hops: int) -> Memory:
+def roomy(memory: FloodMemory, hops: int) -> FloodMemory:
     """The memory with room for what one more message can cause."""
     counts, changed = memory.counts, {}
     if counts[SENT] + memory.ways.size * hops > memory.messages.size:

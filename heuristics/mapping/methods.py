@@ -11,7 +11,7 @@ from pydantic import Field
 
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.mapping.agents.rules import PruningName
+from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
 from edrp.mapping.costs import objective
 from edrp.mapping.mapping_arrays import path_map
@@ -30,12 +30,12 @@ class ProcessMapParameters:
 
 @dataclass(frozen=True, slots=True)
 class LeastCostParameters:
-    """Of "least-cost-map".
+    """Parameters of "least-cost-map".
 
     Attributes
     ----------
     split_by_hops : whether maps that have used different numbers of empty hops are compared apart.
-    jitter : share of each delay that is drawn anew for each message, so that messages overtake one another.
+    jitter : share of each delay that is drawn for each message, so that messages overtake one another.
     """
 
     split_by_hops: bool = False
@@ -72,40 +72,32 @@ class MappingProtocol(Method):
         """Exchange all messages of one mapping, then try the complete maps one after the other."""
         parameters: Any = self.read_parameters(options)
         tables = mapping_arrays(problem)
-        flood = Flood(
-            tables.network,
-            pruning=self.pruning,
-            cost=problem.cost,
-            max_empty_hops=tables.max_empty_hops,
-            total_hops=tables.total_hops,
-            cumulative=tables.cumulative,
-            public=tables.public,
-            public_cost=tables.public_cost,
-            **asdict(parameters),
-        )
+        fields = asdict(parameters)
+        jitter = fields.pop("jitter", 0.0)
+        flood = Flood(tables.network, Rules.of(problem, pruning=self.pruning, **fields), jitter=jitter, public=tables.public)
         until = inf if options.time_limit is None else options.started + options.time_limit
-        found = flood.run(tables.task, options.seed, until)
-        for each in self.candidates(found):
-            decision = path_map(tables.network, each.nodes, each.routes, each.public)
+        result = flood.run(tables.task, options.seed, until)
+        for candidate in self.candidates(result):
+            decision = path_map(tables.network, candidate.nodes, candidate.routes, candidate.public)
             evaluation = problem.evaluate(decision)
             if evaluation.feasible:
-                return self.answer(found, decision, evaluation.objective)
-        return self.answer(found, None, None)
+                return self.answer(result, decision, evaluation.objective)
+        return self.answer(result, None, None)
 
-    def candidates(self, found: FloodResult) -> Iterable[FoundMap]:
+    def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
         """Complete maps in the order in which they are tried."""
-        return found
+        return result
 
-    def answer(self, found: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
-        """What is held, why the mapping stopped, and how many messages it took."""
-        stopped: StoppedBecause = "iteration_limit" if found.capped else "finished"
-        notes = [f"no map was sent after the first {found.messages['map']}"] if found.capped else []
-        if not found.finished:
+    def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
+        """Build the answer: the map, the reason to stop, and the number of messages."""
+        stopped: StoppedBecause = "iteration_limit" if result.capped else "finished"
+        notes = [f"no map was sent after the first {result.messages['map']}"] if result.capped else []
+        if not result.finished:
             stopped = "time_limit"
-            notes.append(f"time was up after {found.messages['ack']} of {found.messages['map']} map messages sent so far")
+            notes.append(f"time was up after {result.messages['ack']} of {result.messages['map']} map messages sent so far")
         if decision is None:
             notes.append("no map of the whole task reached its delivery")
-        size = {**{f"{kind}_messages": count for kind, count in found.messages.items()}, "complete_maps": len(found)}
+        size = {**{f"{kind}_messages": count for kind, count in result.messages.items()}, "complete_maps": len(result)}
         return Answer("none" if decision is None else "feasible", stopped, decision, value, size=size, notes=tuple(notes))
 
 
@@ -128,14 +120,14 @@ class ProcessMap(MappingProtocol):
     parameters = ProcessMapParameters
     pruning: PruningName = "none"
 
-    def candidates(self, found: FloodResult) -> Iterable[FoundMap]:
+    def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
         """Complete maps by their objective alone, of which nothing is given up for other virtues."""
-        values = [objective(found.cost, facts, found.most_links) for facts in found.facts]
-        return (found.unrolled(each) for each in sorted(range(len(values)), key=values.__getitem__))
+        values = [objective(result.cost, facts, result.most_links) for facts in result.facts]
+        return (result.unrolled(position) for position in sorted(range(len(values)), key=values.__getitem__))
 
-    def answer(self, found: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
+    def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
         """Proven where every message was sent and handled."""
-        answer = super().answer(found, decision, value)
+        answer = super().answer(result, decision, value)
         if answer.stopped_because != "finished":
             return answer
         if decision is None:

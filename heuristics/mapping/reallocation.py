@@ -19,8 +19,8 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
     """Give flows direct links, or shorter routes of dedicated ones, where bandwidth is free: Algorithm 4, repaired.
 
     Server by server, flows to the same next server compete for the direct link by their priority, price times rate, while
-    bandwidth lasts. What remains looks for a route of several links, by priority, with the fewest links that has room,
-    within `max_links` and what the price pays for. Printed, all links are shared out anew each time, and a route of several
+    bandwidth lasts. A remaining flow looks for a route of several links, by priority, with the fewest links that has room,
+    within `max_links` and what the price pays for. Printed, all links are shared out again each time, and a route of several
     links that was released may not be found again. Here a flow keeps what it has until something shorter is reserved: none
     ever ends worse than it began.
 
@@ -79,11 +79,11 @@ class GreedyReallocation(Method):
     """The paper's rule at one moment (Alg. 4): direct links by price and rate, then the shortest other routes.
 
     A flow keeps what it has until something shorter is reserved. Only what breaks a limit now is given up before anything
-    else: routes that are too long or too dear, and on links that have too little bandwidth the flows of least priority.
+    else: routes that are too long or too expensive, and on links that have too little bandwidth the flows of least priority.
 
     Examples
     --------
-    The dear flow gets the link, the other one keeps to the public network:
+    The valuable flow gets the link, the other one keeps to the public network:
 
     >>> problem = LinkAllocationProblem(
     ...     network={
@@ -91,11 +91,11 @@ class GreedyReallocation(Method):
     ...         "links": [{"source": "a", "target": "b", "bandwidth": 4.0}],
     ...     },
     ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
-    ...            {"name": "dear", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
+    ...            {"name": "valuable", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
     ... )
     >>> answer = GreedyReallocation().run(problem, Options())
-    >>> [(each.flow, each.route, each.public_rate) for each in answer.decision]
-    [('cheap', None, 3.0), ('dear', ('a', 'b'), 0.0)]
+    >>> [(allocation.flow, allocation.route, allocation.public_rate) for allocation in answer.decision]
+    [('cheap', None, 3.0), ('valuable', ('a', 'b'), 0.0)]
     """
 
     name = "greedy-reallocation"

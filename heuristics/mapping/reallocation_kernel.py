@@ -21,7 +21,7 @@ class FreeArcs(NamedTuple):
     free: np.ndarray
 
 
-class Probe(NamedTuple):
+class RouteProbe(NamedTuple):
     """Room for a search among n servers.
 
     `out` and `into` (n,) are at least the most that one arc out of or into each server has free. `seen` (n,) holds the
@@ -54,7 +54,7 @@ def improve_routes(
     `rate` and `most` links that a route may have; `links` and `route`, what they hold, are changed, as are the free arcs.
     """
     servers = arcs.first.size - 1
-    probe = Probe(
+    probe = RouteProbe(
         np.zeros(servers),
         np.zeros(servers),
         np.zeros(servers, np.int64),
@@ -85,7 +85,7 @@ def improve_routes(
 
 
 @inlined
-def _search(arcs: FreeArcs, probe: Probe, origin: int, destination: int, rate: float, limit: int, number: int) -> int:
+def _search(arcs: FreeArcs, probe: RouteProbe, origin: int, destination: int, rate: float, limit: int, number: int) -> int:
     """Breadth first for the fewest arcs with so much free, in the order of servers; how many, 0 for no such route."""
     needed = rate * (1 - SLACK)
     if probe.out[origin] < needed or probe.into[destination] < needed:
@@ -116,7 +116,7 @@ def _search(arcs: FreeArcs, probe: Probe, origin: int, destination: int, rate: f
 @inlined
 def _take(
     arcs: FreeArcs,
-    probe: Probe,
+    probe: RouteProbe,
     destination: int,
     rate: float,
     length: int,
@@ -130,18 +130,18 @@ def _take(
         arc = probe.by[server]
         arcs.free[arc] -= rate
         server = arcs.source[arc]
-    for place in range(links[flow]):
-        arcs.free[route[flow, place]] += rate
-        _note_free(arcs, probe, route[flow, place])
+    for position in range(links[flow]):
+        arcs.free[route[flow, position]] += rate
+        _note_free(arcs, probe, route[flow, position])
     server = destination
-    for place in range(length - 1, -1, -1):
-        route[flow, place] = probe.by[server]
+    for position in range(length - 1, -1, -1):
+        route[flow, position] = probe.by[server]
         server = arcs.source[probe.by[server]]
     links[flow] = length
 
 
 @inlined
-def _note_free(arcs: FreeArcs, probe: Probe, arc: int) -> None:
+def _note_free(arcs: FreeArcs, probe: RouteProbe, arc: int) -> None:
     """Remember that so much is free on an arc."""
     probe.out[arcs.source[arc]] = max(probe.out[arcs.source[arc]], arcs.free[arc])
     probe.into[arcs.target[arc]] = max(probe.into[arcs.target[arc]], arcs.free[arc])

@@ -20,7 +20,7 @@ from edrp.mapping.server_network import ServerNetwork
 FLOWS = 150
 """About as many hops are there at a time under 60 tasks/h: 13 tasks of 11 hops each."""
 
-MOST_HOPS = 11
+MAX_HOPS = 11
 PRICES = (0.5e-6, 2e-6)
 """Money per byte. Ours: the paper prints no prices."""
 
@@ -31,7 +31,7 @@ GONE = 0.5
 """Share of the flows that ended since others were admitted. Ours."""
 
 _FLOWS = 5
-"""Stream of random numbers of a seed, beside those of the platform."""
+"""Stream of random numbers of a seed, in addition to those of the platform."""
 
 
 def bimodal_flows(
@@ -47,11 +47,11 @@ def bimodal_flows(
     flows
         How many are there now.
     servers, links
-        Of the platform.
+        Size of the platform.
     seed
         The same seed gives the same flows.
     fields
-        Of `LinkAllocationProblem`, where they shall differ.
+        Fields of `LinkAllocationProblem` other than their defaults.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class _Platform:
         near = nx.single_source_shortest_path_length(self.graph, source, cutoff=2) if random.random() < NEAR else {}
         others = [name for name in (near if len(near) > 1 else self.weight) if name != source]
         target = self._drawn(others, random)
-        rate = rounded(SOURCE_RATE * SHRINKAGE ** int(random.integers(MOST_HOPS)))
+        rate = rounded(SOURCE_RATE * SHRINKAGE ** int(random.integers(MAX_HOPS)))
         route = self._reserved(source, target, rate)
         return {"source": source, "target": target, "rate": rate, "price": rounded(random.uniform(*PRICES)), "route": route}
 
@@ -106,7 +106,7 @@ class _Platform:
 
 
 DEFAULT_FLOWS, DEFAULT_MESH_FLOWS = 60, 12
-MOST_SEED = 2**31
+MAX_SEED = 2**31
 
 PLATFORM_LINKS = (60, 140)
 MAX_LINKS = (2, 4, 6)
@@ -116,7 +116,7 @@ FORWARDING_PRICES = (0.0, 0.0, 1e-7, 5e-7)
 PUBLIC_SHARES = (0.5, 0.81)
 
 LOST_LINKS, LOST_SHARE = 0.15, 0.5
-"""Of a degraded platform: share of the links that lost bandwidth, and how much of it."""
+"""Share of the links of a degraded platform that lost bandwidth, and the share of their bandwidth that they lost."""
 
 MESH_SERVERS, MESH_DEGREE = (5, 12), 3
 MESH_BANDWIDTHS, MESH_RATES, MESH_PRICES = (2, 8), (1, 4), (1, 5)
@@ -138,7 +138,7 @@ def _families() -> list[Family]:
 
 
 def _readings(random: np.random.Generator) -> dict[str, Any]:
-    """What is paid for forwarding, and how long routes may be."""
+    """Draw the price of forwarding, the length of routes and the public share."""
     return {
         "max_links": int(random.choice(MAX_LINKS)),
         "forwarding_price": float(random.choice(FORWARDING_PRICES)),
@@ -149,7 +149,7 @@ def _readings(random: np.random.Generator) -> dict[str, Any]:
 def _platform(flows: int, random: np.random.Generator) -> LinkAllocationProblem:
     links = int(random.integers(*PLATFORM_LINKS, endpoint=True))
     keep = bool(random.random() < 0.7)
-    return bimodal_flows(flows, links=links, seed=int(random.integers(MOST_SEED)), keep=keep, **_readings(random))
+    return bimodal_flows(flows, links=links, seed=int(random.integers(MAX_SEED)), keep=keep, **_readings(random))
 
 
 def _degraded(flows: int, random: np.random.Generator) -> Problem:
@@ -174,8 +174,8 @@ def _mesh(flows: int, random: np.random.Generator) -> Problem:
     names = [f"n{index}" for index in range(servers)]
     nodes = [{"name": name, "capacity": 0.0, "uplink": float(random.choice(MESH_UPLINKS))} for name in names]
     free = {edge: float(random.integers(*MESH_BANDWIDTHS, endpoint=True)) for edge in graph.edges}
-    links = [{"source": names[u], "target": names[v], "bandwidth": most} for (u, v), most in free.items()]
-    left = {arc: most for (u, v), most in free.items() for arc in ((u, v), (v, u))}
+    links = [{"source": names[u], "target": names[v], "bandwidth": bandwidth} for (u, v), bandwidth in free.items()]
+    left = {arc: bandwidth for (u, v), bandwidth in free.items() for arc in ((u, v), (v, u))}
     return LinkAllocationProblem(
         network={"nodes": nodes, "links": links},
         flows=[_mesh_flow(f"f{index}", graph, left, random) for index in range(flows)],

@@ -21,7 +21,7 @@ from edrp.mapping.server_network import ServerNetwork
 Fields = dict[str, Any]
 
 DEFAULT_COMPONENTS = 8
-MOST_SEED = 2**31
+MAX_SEED = 2**31
 
 TOTAL_SHARE, PER_EDGE_SHARE = 0.3, 0.2
 """How often empty hops are limited in total, and bandwidth has to suffice for each hop alone: the readings that are printed."""
@@ -37,7 +37,7 @@ GRID_LOAD = (0.2, 0.6)
 """Needs over all capacity of a grid."""
 
 RATE_SHARE = (0.1, 0.5)
-"""Of geometric networks: the rate of a hop over the bandwidth of most links."""
+"""Rate of a hop over the bandwidth of most links in geometric networks."""
 
 TIGHT_NEEDS, TIGHT_RATES, TIGHT_BANDWIDTHS, TIGHT_COSTS = (0, 3), (0, 4), (2, 10), (0, 9)
 """Whole numbers."""
@@ -54,7 +54,7 @@ ONE_WAY_SHARE = 0.25
 
 PLATFORM_LINKS = (50, 99, 130)
 PUBLIC_COSTS = (0.0, 1.0, 5.0)
-"""Of a public hop, where that of each link is 1."""
+"""Cost of a public hop, where that of each link is 1."""
 
 USED = (0.0, 0.9)
 """Share of a server, link or uplink that other tasks use."""
@@ -67,7 +67,7 @@ def _families() -> list[Family]:
         "geometric": ("servers in the plane, linked to their neighbours; costs and delays grow with distance", _geometric),
         "grid": ("grids of equal servers and links: many maps cost the same", _grid),
         "tight": ("few servers that host some services, little room", _tight),
-        "tight-public": ("few servers with little room, the public network beside the links, any cost", _tight_public),
+        "tight-public": ("few servers with little room, the public network in addition to the links, any cost", _tight_public),
         "platform": ("the paper's bi-modal platform without other tasks, any cost", _platform),
         "busy-platform": ("the paper's bi-modal platform among other tasks, any cost", _busy_platform),
     }
@@ -88,7 +88,7 @@ def _readings(random: np.random.Generator) -> Fields:
 
 def _power_law(components: int, random: np.random.Generator) -> Problem:
     servers = int(random.integers(*PAPER_SERVERS, endpoint=True))
-    return mapping_problem(servers, components, int(random.integers(MOST_SEED)), **_readings(random))
+    return mapping_problem(servers, components, int(random.integers(MAX_SEED)), **_readings(random))
 
 
 def _geometric(components: int, random: np.random.Generator) -> Problem:
@@ -199,7 +199,7 @@ def _busy_platform(components: int, random: np.random.Generator) -> Problem:
 
 def _priced_platform(random: np.random.Generator) -> Fields:
     """A platform on which every link costs the same."""
-    platform = bimodal_platform(links=int(random.choice(PLATFORM_LINKS)), seed=int(random.integers(MOST_SEED)))
+    platform = bimodal_platform(links=int(random.choice(PLATFORM_LINKS)), seed=int(random.integers(MAX_SEED)))
     described = platform.model_dump()
     return {
         "nodes": [dict(node) for node in described["nodes"]],

@@ -17,7 +17,7 @@ from edrp.mapping.server_network import DataLink, Server, ServerNetwork
 __all__ = ["bimodal_platform", "bimodal_scenario", "mapping_network", "mapping_problem"]
 
 Networks = Literal["both", "dedicated", "public"]
-"""What tasks may use."""
+"""Networks that tasks may use."""
 
 SERVERS, LINKS = 100, 99
 RATE, TASKS = 60.0, 500
@@ -138,19 +138,19 @@ def bimodal_scenario(
     Parameters
     ----------
     servers, links
-        Of the platform; at least 2 servers.
+        Size of the platform; at least 2 servers.
     rate
         Arrivals per hour, in the mean.
     tasks
         Length of the trace.
     networks
-        What tasks may use: "both", "dedicated" links only, or the "public" network only.
+        Networks that tasks may use: "both", "dedicated" links only, or the "public" network only.
     seed
         The same seed gives the same platform and the same tasks.
     services
         How many there are; in the paper 25.
     fields
-        Of `BimodalScenario`, where they shall differ.
+        Fields of `BimodalScenario` other than their defaults.
 
     Raises
     ------
@@ -177,11 +177,11 @@ def bimodal_scenario(
 
 def _trace(servers: int, services: int, tasks: int, rate: float, random: np.random.Generator) -> tuple[BimodalTask, ...]:
     """Tasks in the order of their arrival, drawn one after the other."""
-    arrival, found = 0.0, []
+    arrival, trace = 0.0, []
     for _ in range(tasks):
         arrival += random.exponential(HOUR) / rate
         source, delivery = random.choice(servers, 2, replace=False)
-        found.append(
+        trace.append(
             BimodalTask(
                 arrival=rounded(arrival),
                 source=f"n{source}",
@@ -191,11 +191,13 @@ def _trace(servers: int, services: int, tasks: int, rate: float, random: np.rand
                 data=rounded(float(np.ceil(random.exponential(MEAN_DATA)))),
             )
         )
-    return tuple(found)
+    return tuple(trace)
 
 
 def _refuse_less(**counts: tuple[int, int]) -> None:
     """Refuse counts below the least there can be."""
-    faults = [Fault(name, str(count), f"must be at least {least}") for name, (count, least) in counts.items() if count < least]
+    faults = [
+        Fault(name, str(count), f"must be at least {minimum}") for name, (count, minimum) in counts.items() if count < minimum
+    ]
     if faults:
         raise InvalidInstanceError(faults)

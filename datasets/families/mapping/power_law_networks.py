@@ -51,21 +51,21 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
     linked = np.zeros((servers, servers), dtype=bool)
     np.fill_diagonal(linked, True)
     degree = np.zeros(servers)
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
 
     def link(server: int, among: int) -> None:
         partner = _preferred(np.where(linked[server, :among], 0.0, np.maximum(degree[:among], among == 1)), random)
         linked[server, partner] = linked[partner, server] = True
         degree[[server, partner]] += 1
-        found.append((server, partner))
+        pairs.append((server, partner))
 
     for server in range(1, servers):
-        for _ in range(min(each, server, links - len(found))):
+        for _ in range(min(each, server, links - len(pairs))):
             link(server, server)
-    while len(found) < links:
+    while len(pairs) < links:
         open_servers = np.flatnonzero(~linked.all(axis=1))
         link(int(random.choice(open_servers)), servers)
-    return found
+    return pairs
 
 
 def _preferred(weight: Floats, random: np.random.Generator) -> int:
@@ -105,14 +105,14 @@ within a factor of two or three of each other.
 """
 
 COSTS = (10, 100)
-"""Of links, whole numbers with equal probability; the paper prints none. They span one decade, as its delays do.
+"""Costs of links, whole numbers with equal probability; the paper prints none. They span one decade, as its delays do.
 
 A choice that matters: over two decades (1 to 100) what a heuristic misses costs relatively more, and the least-cost map is up to
 1.05 times the optimum in the mean of a size, instead of 1.03 at most.
 """
 
 DELAYS = (1e-3, 10e-3)
-"""Of links in seconds, those of its dedicated links in §6.1."""
+"""Delays of links in seconds, those of its dedicated links in §6.1."""
 
 NEED = 0.5
 """Mean needs, as share of the mean bandwidth of links and of the mean capacity of servers (printed)."""
@@ -192,7 +192,7 @@ def mapping_problem(
     costs
         Least and most of a link, in money.
     fields
-        Of `MappingProblem`, where they shall differ.
+        Fields of `MappingProblem` other than their defaults.
 
     Raises
     ------
@@ -206,9 +206,9 @@ def mapping_problem(
     (4, 5)
     """
     faults = [
-        Fault(name, str(value), f"must be at least {least}")
-        for name, value, least in (("servers", servers, 2), ("components", components, 0))
-        if value < least
+        Fault(name, str(value), f"must be at least {minimum}")
+        for name, value, minimum in (("servers", servers, 2), ("components", components, 0))
+        if value < minimum
     ]
     if faults:
         raise InvalidInstanceError(faults)
@@ -242,5 +242,5 @@ def _truncated_normal(whole: float, count: int, random: np.random.Generator) -> 
     """Whole needs of so much in the mean, before truncation at 0."""
     below = ndtr(-1 / NEED_SPREAD)
     drawn = 1 + NEED_SPREAD * ndtri(below + (1 - below) * random.random(count))
-    found: list[float] = rounded(np.round(NEED * whole * np.maximum(drawn, 0.0)))
-    return found
+    needs: list[float] = rounded(np.round(NEED * whole * np.maximum(drawn, 0.0)))
+    return needs

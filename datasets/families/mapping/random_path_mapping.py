@@ -29,7 +29,7 @@ def random_mapping_problem(
     most_servers, most_components
         Size.
     cost
-        What is minimised.
+        The cost that is minimised.
     public
         Whether there is a public network; None for one in three problems.
 
@@ -70,7 +70,7 @@ def _server(generator: np.random.Generator, name: str, hosted: bool, connected: 
     if generator.random() < 0.3:
         described["total_capacity"] = described["capacity"] + int(generator.integers(1, 5))
     if hosted and generator.random() < 0.8:
-        described["services"] = [each for each in SERVICES if generator.random() < 0.6]
+        described["services"] = [service for service in SERVICES if generator.random() < 0.6]
     if connected and generator.random() < 0.6:
         described["uplink"] = int(generator.integers(2, 10))
     if connected and generator.random() < 0.4:

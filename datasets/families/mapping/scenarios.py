@@ -15,14 +15,14 @@ from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.path_tasks import BimodalTask
 
 DEFAULT_TASKS = 20
-MOST_SEED = 2**31
+MAX_SEED = 2**31
 
 LINKS_PER_SERVER = (0.3, 1.5)
 RATE_FACTORS = (0.3, 3.0)
 """Tasks per hour and server, relative to the paper's; the logarithm is uniform."""
 
 SMALL_SERVERS = (6, 20)
-LEAST_SERVICES = 3
+MIN_SERVICES = 3
 
 NETWORKS: tuple[Networks, ...] = ("both", "both", "dedicated", "public")
 VARIATIONS = (1.0, 1.0, 0.5, 0.0)
@@ -71,7 +71,7 @@ def _small_platform(tasks: int, random: np.random.Generator) -> Problem:
 
 def _unequal_tasks(tasks: int, random: np.random.Generator) -> Problem:
     scenario = _scenario(int(random.integers(*SMALL_SERVERS, endpoint=True)), tasks, random)
-    services = [each.name for each in scenario.services]
+    services = [service.name for service in scenario.services]
 
     def unequal(task: BimodalTask) -> BimodalTask:
         chosen = random.choice(len(services), int(random.integers(*COMPONENTS, endpoint=True)))
@@ -93,8 +93,8 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
         rate=RATE * servers / SERVERS * _spread(RATE_FACTORS, random),
         tasks=tasks,
         networks=NETWORKS[int(random.integers(len(NETWORKS)))],
-        seed=int(random.integers(MOST_SEED)),
-        services=max(LEAST_SERVICES, round(SERVICES * servers / SERVERS)),  # each is on as many servers as in the paper
+        seed=int(random.integers(MAX_SEED)),
+        services=max(MIN_SERVICES, round(SERVICES * servers / SERVERS)),  # each is on as many servers as in the paper
         **fields,
     )
 

@@ -22,7 +22,7 @@ from edrp.heuristics.mapping.agents.messages import (
 )
 from edrp.heuristics.mapping.agents.partial import PartialMap
 from edrp.heuristics.mapping.agents.pruning import PRUNINGS, Pruning
-from edrp.heuristics.mapping.agents.reservations import Ledger, Probing
+from edrp.heuristics.mapping.agents.reservations import Probing, Reservations
 from edrp.heuristics.mapping.agents.rules import Specification, fits
 from edrp.mapping.server_network import DataLink, Server
 
@@ -31,12 +31,12 @@ class Directory:
     """Services of all servers, in the order in which servers are tried.
 
     Servers need it for the public network only, where everybody is everybody's neighbour (section 4.3). It may be out of date:
-    whoever receives a map that it cannot extend drops it.
+    a server that receives a map that it cannot extend drops it.
 
     Parameters
     ----------
     services
-        What each server hosts, by its name; None for everything.
+        Services that each server hosts, by its name; None for everything.
 
     Examples
     --------
@@ -63,7 +63,7 @@ UNLIMITED = sys.maxsize
 
 @dataclass(slots=True)
 class MappingState:
-    """What a server keeps of one mapping, from the specification on until it is told to forget.
+    """State of a server in one mapping, from the arrival of the specification until it is told to forget.
 
     The paper drops it with the final acknowledgement. But maps come back to servers that have sent it, ten times and more in
     a mapping; without its table of costs a server would send all that it has sent before once more.
@@ -80,7 +80,7 @@ class MappingState:
     pruning: Pruning
     predecessor: Map | None = None
     outstanding: int = 0
-    told: dict[str, None] = field(default_factory=dict)
+    informed: dict[str, None] = field(default_factory=dict)
     complete: list[PartialMap] = field(default_factory=list)
 
 
@@ -91,7 +91,7 @@ Way = tuple[str, PartialMap, bool]
 class MapAgent:
     """Maps tasks together with the agents of other servers, knowing its own server and the links that leave it.
 
-    It does nothing but answer messages with messages: whoever runs it on real servers carries them, each from its sender to
+    It does nothing but answer messages with messages: a user who runs it on real servers carries them, each from its sender to
     its receiver, and gives the maps of each task numbers, on which what is drawn at random depends. Messages may overtake one
     another; none may be lost.
 
@@ -127,10 +127,10 @@ class MapAgent:
         self.server = server
         self.links = links
         self.directory = directory
-        self.ledger = Ledger(server, links)
+        self.reservations = Reservations(server, links)
         self.states: dict[int, MappingState] = {}
         self._waiting: dict[int, list[Map]] = {}
-        self._probing = Probing(self.ledger)
+        self._probing = Probing(self.reservations)
 
     def receive(self, message: Message, allowance: int = UNLIMITED) -> list[Message]:
         """Handle a message, and answer what is to be sent now.
@@ -205,20 +205,20 @@ class MapAgent:
 
     def _extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
         """The map with none, one, two … of the next components here, as long as they are hosted and fit."""
-        rules, task, found = specification.rules, specification.task, message.map
-        arrived = found.public_rates(self.server.name, 1, task.hop_bandwidths)
-        if message.public and not fits(rules.together(arrived), self.ledger.free_downlink, self.server.downlink or 0.0):
+        rules, task, extended = specification.rules, specification.task, message.map
+        arrived = extended.public_rates(self.server.name, 1, task.hop_bandwidths)
+        if message.public and not fits(rules.together(arrived), self.reservations.free_downlink, self.server.downlink or 0.0):
             return
-        yield found if found.starts else found.passing()
-        free, whole = self.ledger.free_capacity, self.server.whole_capacity
-        used = found.capacity_on(self.server.name, task.needs)
-        for component, need in list(zip(task.components, task.needs, strict=True))[found.prefix :]:
+        yield extended if extended.starts else extended.passing()
+        free, whole = self.reservations.free_capacity, self.server.whole_capacity
+        used = extended.capacity_on(self.server.name, task.needs)
+        for component, need in list(zip(task.components, task.needs, strict=True))[extended.prefix :]:
             used += need
             if not self.server.hosts(component.service) or not fits(used, free, self.server.capacity):
                 return
-            added = need if self.server.name in found.nodes else whole - free + need
-            found = found.hosting(added / whole if whole else 0.0, found.empty_hops if rules.total_hops else 0)
-            yield found
+            added = need if self.server.name in extended.nodes else whole - free + need
+            extended = extended.hosting(added / whole if whole else 0.0, extended.empty_hops if rules.total_hops else 0)
+            yield extended
 
     def _over_links(self, specification: Specification, extended: PartialMap) -> Iterator[Way]:
         """The map over every dedicated link."""
@@ -237,40 +237,40 @@ class MapAgent:
                 yield name, extended.over_public(name, rules.public_cost), True
 
     def _carries(self, specification: Specification, extended: PartialMap, way: Way) -> bool:
-        """Whether a link, or the uplink, has the rate of the next hop beside what the map uses of it already."""
+        """Whether a link, or the uplink, has the rate of the next hop in addition to the rate that the map already uses."""
         rules, bandwidths = specification.rules, specification.task.hop_bandwidths
         receiver, _, public = way
         rate = bandwidths[extended.prefix]
         if public:
             rates = (*extended.public_rates(self.server.name, 0, bandwidths), rate)
-            return fits(rules.together(rates), self.ledger.free_uplink, self.server.uplink)
+            return fits(rules.together(rates), self.reservations.free_uplink, self.server.uplink)
         rates = (*extended.rates_over(self.server.name, receiver, bandwidths), rate)
-        return fits(rules.together(rates), self.ledger.free_rate(receiver), self.links[receiver].bandwidth)
+        return fits(rules.together(rates), self.reservations.free_rate(receiver), self.links[receiver].bandwidth)
 
     def _map_message(self, state: MappingState, task: int, receiver: str, sent: PartialMap, public: bool) -> Map:
         """A map, with the specification if it is the first one to that server."""
-        specification = None if receiver in state.told else state.specification
-        state.told[receiver] = None
+        specification = None if receiver in state.informed else state.specification
+        state.informed[receiver] = None
         return Map(task, self.server.name, receiver, sent, public, specification)
 
     def _receive_map(self, message: Map, allowance: int) -> list[Message]:
         """Handle a map, or keep it until the specification is here, which it may have overtaken."""
-        replies: list[Message] = []
+        answers: list[Message] = []
         if message.task not in self.states:
             if message.specification is None:
                 waiting = self._waiting.setdefault(message.task, [])
                 waiting.append(message)
                 return [Ask(message.task, self.server.name, message.sender)] if len(waiting) == 1 else []
-            replies += self._start(message.task, message.specification, allowance)
-        return [*replies, *self.process_map(message, allowance - _maps_in(replies))]
+            answers += self._start(message.task, message.specification, allowance)
+        return [*answers, *self.process_map(message, allowance - _maps_in(answers))]
 
     def _start(self, task: int, specification: Specification, allowance: int) -> list[Message]:
         """Begin to take part in a mapping, with the maps that have waited for its specification."""
         self.states[task] = MappingState(specification, PRUNINGS[specification.rules.pruning](specification))
-        replies: list[Message] = []
+        answers: list[Message] = []
         for message in self._waiting.pop(task, []):
-            replies += self._receive_map(message, allowance - _maps_in(replies))
-        return replies
+            answers += self._receive_map(message, allowance - _maps_in(answers))
+        return answers
 
     def _learn(self, task: int, specification: Specification, allowance: int) -> list[Message]:
         """The specification by itself, unless it has come with a map in the meantime, or all is over."""
@@ -285,8 +285,8 @@ class MapAgent:
         """Drop what is kept of a mapping that has ended, reservations excepted, and pass that on."""
         self._probing.forget(message.task)
         state = self.states.pop(message.task, None)
-        return [Forget(message.task, self.server.name, name) for name in state.told] if state else []
+        return [Forget(message.task, self.server.name, name) for name in state.informed] if state else []
 
 
 def _maps_in(messages: list[Message]) -> int:
-    return sum(isinstance(each, Map) for each in messages)
+    return sum(isinstance(message, Map) for message in messages)

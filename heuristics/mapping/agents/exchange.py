@@ -24,7 +24,7 @@ from edrp.mapping.server_network import DataLink, ServerNetwork
 
 @dataclass(frozen=True, slots=True)
 class ProtocolResult:
-    """What has become of one task.
+    """Outcome of one task.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ProtocolResult:
 
 
 AT_ONCE, IN_TIME = 0, 1
-"""Of messages that arrive at the same moment, those that take no time go first."""
+"""Order of messages that arrive at the same moment: those that take no time go first."""
 
 SEEDS_APART = 1000
 """Between the seeds of one task and the next; draws of a task take its seed and the three after it."""
@@ -62,7 +62,7 @@ SEEDS_APART = 1000
 
 @dataclass(slots=True)
 class TaskLog:
-    """What an onlooker notes of one task."""
+    """Record of one task as seen from outside."""
 
     portal: Portal
     messages: Counter[str] = field(default_factory=Counter)
@@ -83,19 +83,19 @@ class Exchange:
     """Servers of a network, and the messages between them.
 
     A message takes the delay of the link that it goes over, or over the public network the sum of both access delays; with
-    `jitter`, that share of the delay is drawn anew for every message (of one second, where there is no delay), so that messages
+    `jitter`, that share of the delay is drawn for every message (of one second, where there is no delay), so that messages
     overtake one another. Messages that arrive at the same time do so in the order of sending. Work on servers takes no time.
 
     Parameters
     ----------
     network
-        What is free of the network, all tasks apart that are submitted here.
+        The network with its free capacities and rates, before the tasks that are submitted here.
     rules
         Limits, cost and pruning of the tasks.
     jitter
         Between 0 and 1.
     seed
-        Of delays and of what agents draw; each order of messages has its own.
+        Seed of delays and of the agents' draws.
     ask_delay
         Seconds that it takes to ask for a specification, and as many to answer. Zero is at once, so that when a map is handled
         does not depend on what it has overtaken.
@@ -145,7 +145,7 @@ class Exchange:
         self.network = network
         self.rules = rules or Rules()
         self.jitter, self.seed, self.ask_delay = jitter, seed, ask_delay
-        self.agents = agents_of(network, agent)
+        self.agents = build_agents(network, agent)
         self.time = 0.0
         self._logs: list[TaskLog] = []
         self._queue: list[tuple[float, int, int, Message]] = []
@@ -208,33 +208,33 @@ class Exchange:
         log = self._logs[message.task]
         self._note(log, message)
         if message.receiver == PORTAL:
-            replies = log.portal.receive(message)
+            answers = log.portal.receive(message)
         else:
             most = log.specification.rules.most_messages
             allowance = UNLIMITED if most is None else most - log.messages["map"]
-            replies = self.agents[message.receiver].receive(message, allowance)
-        for reply in replies:
-            self._send(log, reply)
+            answers = self.agents[message.receiver].receive(message, allowance)
+        for answer in answers:
+            self._send(log, answer)
         return message
 
     @property
     def results(self) -> tuple[ProtocolResult, ...]:
-        """What has become of each task so far, in the order of submission."""
+        """Outcomes of all tasks so far, in the order of submission."""
         return tuple(self.result(task) for task in range(len(self._logs)))
 
     def result(self, task: int) -> ProtocolResult:
-        """What has become of a task so far."""
+        """Return the outcome of a task so far."""
         log = self._logs[task]
         specification = log.specification
-        facts = [each.facts for each in log.complete]
+        facts = [complete.facts for complete in log.complete]
         order = ranked(specification.rules.cost, facts, specification.most_links)
         accepted = log.portal.accepted
         most = specification.rules.most_messages
         return ProtocolResult(
             specification=specification,
             decision=accepted.path_map if accepted else None,
-            maps=tuple(log.complete[each].path_map for each in order),
-            facts=tuple(facts[each] for each in order),
+            maps=tuple(log.complete[position].path_map for position in order),
+            facts=tuple(facts[position] for position in order),
             messages=log.messages,
             terminated=tuple(log.terminated),
             decided=tuple(log.decided),
@@ -245,8 +245,8 @@ class Exchange:
         )
 
     def reservations(self) -> dict[str, Mapping[int, Reservation]]:
-        """What each server has promised to which task, now."""
-        return {name: dict(agent.ledger.held) for name, agent in self.agents.items()}
+        """Return the current reservations of tasks by server."""
+        return {name: dict(agent.reservations.held) for name, agent in self.agents.items()}
 
     def _note(self, log: TaskLog, message: Message) -> None:
         """Write down what has happened, as seen from outside."""
@@ -303,7 +303,7 @@ class Exchange:
         self._sent += 1
 
 
-def agents_of(network: ServerNetwork, agent: type[MapAgent] = MapAgent) -> dict[str, MapAgent]:
+def build_agents(network: ServerNetwork, agent: type[MapAgent] = MapAgent) -> dict[str, MapAgent]:
     """An agent for each server, by name, which knows what leaves its server, and who hosts what.
 
     Examples
@@ -312,7 +312,7 @@ def agents_of(network: ServerNetwork, agent: type[MapAgent] = MapAgent) -> dict[
     ...     nodes=[{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
     ...     links=[{"source": "a", "target": "b", "bandwidth": 5}],
     ... )
-    >>> list(agents_of(network)["b"].links)
+    >>> list(build_agents(network)["b"].links)
     ['a']
     """
     directory = Directory({server.name: server.services for server in network.nodes})

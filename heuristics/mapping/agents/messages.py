@@ -1,4 +1,4 @@
-"""What servers, and the portal through which a task came, send one another."""
+"""Messages between servers, and between servers and the portal of a task."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Message:
 class Map(Message):
     """A map to be extended (Algs. 1 and 3), over a dedicated link or the public network.
 
-    The specification travels with the first map from a server to another. `number` is given by whoever carries messages, in
-    the order in which maps are sent.
+    The specification travels with the first map from a server to another. `number` is set by the carrier of messages, in the
+    order in which maps are sent.
     """
 
     kind = "map"

@@ -12,7 +12,7 @@ from edrp.mapping.path_tasks import PathMap
 
 @dataclass(frozen=True, slots=True)
 class PartialMap:
-    """What a map message carries. Maps are never changed; servers send on new ones.
+    """The content of a map message. Maps are never changed; servers send on new ones.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class PartialMap:
 
     @property
     def facts(self) -> MapFacts:
-        """What costs look at."""
+        """Properties from which costs are computed."""
         load = self.loads / len(set(self.nodes)) if self.nodes else 0.0
         return MapFacts(self.cost, self.links, self.public_hops, self.dedicated_hops, load)
 

@@ -31,7 +31,7 @@ class Portal:
     task
         Number of the task, unique among those whose messages meet.
     specification
-        What is to be mapped, and how.
+        The task and the rules by which it is mapped.
     """
 
     def __init__(self, task: int, specification: Specification) -> None:

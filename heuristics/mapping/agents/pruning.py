@@ -16,7 +16,7 @@ NOTHING_SEEN = (math.inf, math.inf)
 
 
 class Pruning(Protocol):
-    """What one server does for one task; what it has seen stays with it until the mapping has ended everywhere.
+    """Pruning of maps by one server for one task; its state lasts until the mapping has ended everywhere.
 
     `number` is that of the message being handled and `more` how many components were put here: draws depend on both alone.
     """
@@ -57,11 +57,11 @@ class LeastCost(Enumeration):
     def passes(self, extended: PartialMap, number: int, more: int) -> bool:
         """Whether the map is better; then it is what later ones must beat."""
         rules = self.specification.rules
-        found = key(rules.cost, extended.facts, self.specification.most_links, len(self.specification.task.components))
+        new_key = key(rules.cost, extended.facts, self.specification.most_links, len(self.specification.task.components))
         place = extended.prefix, extended.empty_hops if rules.split_by_hops else 0
-        if not found < self.table.get(place, NOTHING_SEEN):
+        if not new_key < self.table.get(place, NOTHING_SEEN):
             return False
-        self.table[place] = found
+        self.table[place] = new_key
         return True
 
 
@@ -87,10 +87,10 @@ class RandomNeighbours(Enumeration):
         """The neighbours drawn, in the order of drawing."""
         ways = list(ways)
         drawn = min(self.specification.rules.neighbours, len(ways))
-        for place in range(drawn):
-            draw = uniform(self.specification.seed + 2, 4096 * number + 64 * more + place)
-            other = place + int(draw * (len(ways) - place))
-            ways[place], ways[other] = ways[other], ways[place]
+        for position in range(drawn):
+            draw = uniform(self.specification.seed + 2, 4096 * number + 64 * more + position)
+            other = position + int(draw * (len(ways) - position))
+            ways[position], ways[other] = ways[other], ways[position]
         return ways[:drawn]
 
 

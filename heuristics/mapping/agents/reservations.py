@@ -16,7 +16,7 @@ from edrp.mapping.server_network import DataLink, Server
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What one task holds of one server.
+    """Resources of one server that a task holds.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Reservation:
     downlink: float = 0.0
 
     @classmethod
-    def of(cls, server: str, found: PartialMap, specification: Specification) -> Reservation:
+    def of(cls, server: str, partial: PartialMap, specification: Specification) -> Reservation:
         """A server's part of a map.
 
         Examples
@@ -39,35 +39,35 @@ class Reservation:
         >>> from edrp.mapping.path_tasks import PathTask
         >>> from edrp.heuristics.mapping.agents.rules import Rules
         >>> task = PathTask(source="a", delivery="b", components=[{"name": "f", "capacity": 2}], bandwidths=[5, 3])
-        >>> found = PartialMap((("a",), ("a", "b")), ("a",), (False, False))
-        >>> Reservation.of("a", found, Specification(task, Rules()))
+        >>> partial = PartialMap((("a",), ("a", "b")), ("a",), (False, False))
+        >>> Reservation.of("a", partial, Specification(task, Rules()))
         Reservation(capacity=2.0, rates={'b': 3.0}, uplink=0.0, downlink=0.0)
         """
         bandwidths, together = specification.task.hop_bandwidths, specification.rules.together
-        stops = found.stops
+        stops = partial.stops
         neighbours = {after for here, after in pairwise(stops) if here == server}
-        rates = {name: together(found.rates_over(server, name, bandwidths)) for name in sorted(neighbours)}
+        rates = {name: together(partial.rates_over(server, name, bandwidths)) for name in sorted(neighbours)}
         return cls(
-            capacity=found.capacity_on(server, specification.task.needs),
+            capacity=partial.capacity_on(server, specification.task.needs),
             rates={name: rate for name, rate in rates.items() if rate},
-            uplink=together(found.public_rates(server, 0, bandwidths)),
-            downlink=together(found.public_rates(server, 1, bandwidths)),
+            uplink=together(partial.public_rates(server, 0, bandwidths)),
+            downlink=together(partial.public_rates(server, 1, bandwidths)),
         )
 
 
-class Ledger:
-    """What a server has promised to which task.
+class Reservations:
+    """Reservations of tasks on one server and on the links that leave it.
 
-    What is free is counted from the promises each time, so that nothing is lost to rounding when tasks come and go.
+    Free amounts are computed from the reservations each time, so that nothing is lost to rounding when tasks come and go.
 
     Examples
     --------
-    >>> ledger = Ledger(Server(name="a", capacity=3), {})
-    >>> ledger.reserve(1, Reservation(capacity=2))
-    >>> ledger.free_capacity, ledger.reserve(2, Reservation(capacity=2))
+    >>> reservations = Reservations(Server(name="a", capacity=3), {})
+    >>> reservations.reserve(1, Reservation(capacity=2))
+    >>> reservations.free_capacity, reservations.reserve(2, Reservation(capacity=2))
     (1.0, 'capacity of a')
-    >>> ledger.release(1)
-    >>> ledger.free_capacity
+    >>> reservations.release(1)
+    >>> reservations.free_capacity
     3.0
     """
 
@@ -79,23 +79,25 @@ class Ledger:
     @property
     def free_capacity(self) -> float:
         """Computing capacity that no task holds."""
-        return self.server.capacity - math.fsum(each.capacity for each in self.held.values())
+        return self.server.capacity - math.fsum(reservation.capacity for reservation in self.held.values())
 
     @property
     def free_uplink(self) -> float:
         """Rate into the public network that no task holds, bytes/s."""
-        return self.server.uplink - math.fsum(each.uplink for each in self.held.values())
+        return self.server.uplink - math.fsum(reservation.uplink for reservation in self.held.values())
 
     @property
     def free_downlink(self) -> float:
         """Rate out of the public network that no task holds, bytes/s."""
         if self.server.downlink is None:
             return math.inf
-        return self.server.downlink - math.fsum(each.downlink for each in self.held.values())
+        return self.server.downlink - math.fsum(reservation.downlink for reservation in self.held.values())
 
     def free_rate(self, neighbour: str) -> float:
         """Rate to a neighbour that no task holds, bytes/s."""
-        return self.links[neighbour].bandwidth - math.fsum(each.rates.get(neighbour, 0.0) for each in self.held.values())
+        return self.links[neighbour].bandwidth - math.fsum(
+            reservation.rates.get(neighbour, 0.0) for reservation in self.held.values()
+        )
 
     def reserve(self, task: int, wanted: Reservation) -> str | None:
         """Promise all of it, or nothing: then what is short."""
@@ -128,15 +130,15 @@ class Probing:
     sends the probe back, and everybody lets go. Nobody waits for anybody, so that tasks never block one another.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._here = ledger.server.name
+    def __init__(self, reservations: Reservations) -> None:
+        self._reservations = reservations
+        self._here = reservations.server.name
         self._left: dict[int, list[PartialMap]] = {}
         self._short: dict[int, list[str]] = {}
 
     def select(self, message: Select, specification: Specification, complete: Sequence[PartialMap]) -> list[Message]:
         """At the delivery: rank the maps and probe the best one."""
-        order = ranked(specification.rules.cost, [each.facts for each in complete], specification.most_links)
+        order = ranked(specification.rules.cost, [candidate.facts for candidate in complete], specification.most_links)
         self._left[message.task] = [complete[position] for position in order]
         self._short[message.task] = []
         return self._try_next(message.task, specification)
@@ -150,7 +152,7 @@ class Probing:
 
     def rollback(self, message: Rollback, specification: Specification) -> list[Message]:
         """Let go of this server's part; at the delivery, probe the next map."""
-        self._ledger.release(message.task)
+        self._reservations.release(message.task)
         if message.place < len(message.map.stops) - 1:
             return [self._send_back(message.task, message.map, message.place, message.short)]
         self._short[message.task].append(message.short)
@@ -158,7 +160,7 @@ class Probing:
 
     def release(self, message: Release) -> list[Message]:
         """Give back what a task held that has ended, and tell the next server of its map."""
-        self._ledger.release(message.task)
+        self._reservations.release(message.task)
         place, stops = message.place + 1, message.map.stops
         return [Release(message.task, self._here, stops[place], message.map, place)] if place < len(stops) else []
 
@@ -171,23 +173,23 @@ class Probing:
         """Probe the best map that is left, if this server itself still has what it takes."""
         left, short = self._left[task], self._short[task]
         while left:
-            found = left.pop(0)
-            missing = self._reserve(task, found, specification)
+            candidate = left.pop(0)
+            missing = self._reserve(task, candidate, specification)
             if missing is None:
-                return self._send_on(task, found, len(found.stops) - 1)
+                return self._send_on(task, candidate, len(candidate.stops) - 1)
             short.append(missing)
         return [Reject(task, self._here, PORTAL, tuple(short))]
 
-    def _reserve(self, task: int, found: PartialMap, specification: Specification) -> str | None:
+    def _reserve(self, task: int, candidate: PartialMap, specification: Specification) -> str | None:
         """Reserve this server's part of a map, all of it at the first visit; or say what is short."""
-        if task in self._ledger.held:
+        if task in self._reservations.held:
             return None
-        return self._ledger.reserve(task, Reservation.of(self._here, found, specification))
+        return self._reservations.reserve(task, Reservation.of(self._here, candidate, specification))
 
-    def _send_on(self, task: int, found: PartialMap, place: int) -> list[Message]:
+    def _send_on(self, task: int, candidate: PartialMap, place: int) -> list[Message]:
         if place == 0:
-            return [Confirm(task, self._here, PORTAL, found)]
-        return [Probe(task, self._here, found.stops[place - 1], found, place - 1)]
+            return [Confirm(task, self._here, PORTAL, candidate)]
+        return [Probe(task, self._here, candidate.stops[place - 1], candidate, place - 1)]
 
-    def _send_back(self, task: int, found: PartialMap, place: int, short: str) -> Rollback:
-        return Rollback(task, self._here, found.stops[place + 1], found, place + 1, short)
+    def _send_back(self, task: int, candidate: PartialMap, place: int, short: str) -> Rollback:
+        return Rollback(task, self._here, candidate.stops[place + 1], candidate, place + 1, short)

@@ -1,4 +1,4 @@
-"""What servers have to know of a task in order to map it together: the task itself, limits, cost and pruning."""
+"""The specification by which servers map a task together: the task itself, limits, cost and pruning."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ class Rules:
     max_empty_hops, total_hops : servers that a map may pass without hosting a component, per hop or in total.
     cumulative : whether all uses of a link in one direction add up, or each must fit alone.
     cost, public_cost : one of `edrp.mapping.costs.COSTS`, and the price of a hop over the public network.
-    pruning : which maps are sent on (`edrp.heuristics.mapping.agents.pruning`).
+    pruning : which maps a server sends on (section 4.1). "least-cost": those better than all before them with as many
+        components mapped. "annealed": others too, with probability exp(-cooling (prefix + 1)). "random": all, to some of the
+        neighbours, drawn at random. "none": all, which finds every map.
     split_by_hops : whether the tables of costs tell maps apart by the empty hops that they have used.
-    cooling : of "annealed".
-    neighbours : of "random", neighbours to which a map is sent.
+    cooling : parameter of "annealed".
+    neighbours : parameter of "random": number of neighbours to which a map is sent.
     most_messages : map messages that a mapping may take; None for any number.
     """
 
@@ -81,7 +83,7 @@ class Rules:
         return read_parameters(cls, {**read, **pruning}, "protocol")
 
     def together(self, rates: Iterable[float]) -> float:
-        """What uses of one link by one task take of it: their sum, or where each must fit alone the largest."""
+        """Return the rate that uses of one link by one task take of it: their sum, or the largest where each must fit alone."""
         return sum(rates, 0.0) if self.cumulative else max(rates, default=0.0)
 
 
@@ -92,9 +94,9 @@ def fits(wanted: float, free: float, whole: float) -> bool:
 
 @dataclass(frozen=True)
 class Specification:
-    """What travels with the first map between two servers: the task, and the rules by which it is mapped.
+    """The task and the rules by which it is mapped; travels with the first map between two servers.
 
-    `seed` is where servers draw from, where they draw at all.
+    `seed` is the seed of all draws of servers.
     """
 
     task: PathTask

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from edrp.heuristics.mapping.agents.agent import MapAgent
 from edrp.heuristics.mapping.agents.exchange import Exchange, ProtocolResult
-from edrp.heuristics.mapping.agents.rules import PruningName, Rules
+from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.mapping.path_mapping import MappingProblem
 
 
 def run_protocol(
     problem: MappingProblem,
     *,
-    pruning: PruningName = "least-cost",
-    split_by_hops: bool = False,
-    cooling: float = 0.5,
-    neighbours: int = 1,
-    most_messages: int | None = None,
     seed: int = 0,
     jitter: float = 0.0,
     ask_delay: float = 0.0,
     agent: type[MapAgent] = MapAgent,
+    **pruning: Any,
 ) -> ProtocolResult:
     """Map and reserve a task on an otherwise idle network (bi-modal networks, Algs. 1-3).
 
@@ -27,18 +25,11 @@ def run_protocol(
     ----------
     problem
         Network, task, limits and cost.
-    pruning
-        Which maps a server sends on (section 4.1). "least-cost": those better than all before them with as many components
-        mapped. "annealed": others too, with probability exp(-cooling (prefix + 1)). "random": all, each to some `neighbours`
-        drawn at random. "none": all, which finds every map.
-    split_by_hops
-        Whether maps that have used different numbers of empty hops are compared apart.
-    cooling, neighbours
-        Of "annealed" and of "random".
-    most_messages
-        After so many map messages no further one is sent.
     seed, jitter, ask_delay, agent
-        As of `Exchange`.
+        See `Exchange`.
+    pruning
+        Fields of `Rules` that say which maps a server sends on: `pruning`, `split_by_hops`, `cooling`, `neighbours` and
+        `most_messages`.
 
     Raises
     ------
@@ -62,14 +53,7 @@ def run_protocol(
     >>> result.messages["map"], result.messages["ack"], len(result.terminated)
     (12, 12, 1)
     """
-    rules = Rules.of(
-        problem,
-        pruning=pruning,
-        split_by_hops=split_by_hops,
-        cooling=cooling,
-        neighbours=neighbours,
-        most_messages=most_messages,
-    )
+    rules = Rules.of(problem, **pruning)
     exchange = Exchange(problem.network, rules, jitter=jitter, seed=seed, ask_delay=ask_delay, agent=agent)
     task = exchange.submit(problem.task, seed=seed)
     exchange.run()

@@ -30,7 +30,7 @@ def solution(scenario):
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def passed(monkeypatch):
     """What was to be simulated; nothing is."""
     noted = []
 
@@ -42,7 +42,7 @@ def asked(monkeypatch):
     return noted
 
 
-def rows_of(file):
+def table_rows(file):
     with file.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
@@ -56,7 +56,7 @@ def test_a_run_is_printed_with_its_metrics_and_what_refused_tasks_lacked(run, so
     shown = {tuple(line.split()) for line in lines}
     for name, value in solution.metrics.items():
         assert (*name.split("_"), f"{value:.6g}") in shown
-    refused = Counter(each.short.split(":")[0] for each in solution.run.tasks if not each.accepted)
+    refused = Counter(task.short.split(":")[0] for task in solution.run.tasks if not task.accepted)
     assert 0 < refused.total() < 30
     assert f"{refused.total()} of 30 tasks refused" in result.out
     for what, count in refused.items():
@@ -71,9 +71,9 @@ def test_everything_is_written_and_can_be_read_again(run, scenario, solution, tm
     written = edrp.load_solution(out / "run.json")
     assert written.run == solution.run, "the same seed gives the same run"
     assert scenario.evaluate(written.run).metrics == written.metrics
-    rows = rows_of(out / "timeline.csv")
+    rows = table_rows(out / "timeline.csv")
     last = {name: float(value) for name, value in rows[-1].items()}
-    assert last["accepted"] == sum(each.accepted for each in solution.run.tasks)
+    assert last["accepted"] == sum(task.accepted for task in solution.run.tasks)
     assert (last["arrived"], last["running"], last["link_utilisation"], last["server_utilisation"]) == (30, 0, 0, 0)
     assert max(float(row["running"]) for row in rows) > 3
     assert (out / "timeline.png").read_bytes().startswith(b"\x89PNG")
@@ -85,7 +85,7 @@ def test_a_timeline_agrees_with_the_accounts(scenario, solution):
     # Samples every 10 s against exact times of tasks that last about 800 s.
     for name in ("server_utilisation", "link_utilisation"):
         assert getattr(line, name)[before].mean() == pytest.approx(solution.metrics[name], rel=0.02)
-    durations = sum(each.finish - each.start for each in solution.run.tasks if each.accepted)
+    durations = sum(task.finish - task.start for task in solution.run.tasks if task.accepted)
     assert line.running.sum() * np.diff(line.time)[0] == pytest.approx(durations, rel=0.02)
     assert line.public_hops.max() > 0
 
@@ -108,14 +108,14 @@ def test_a_scenario_of_the_users_own_is_run_from_its_file(run, scenario, solutio
         (["--rate", "90", "--flow", "drawn"], {"rate": 90.0, "flow": "drawn"}, "public-hops-links", {}),
     ],
 )
-def test_options_reach_the_scenario_and_the_method(arguments, fields, method, parameters, run, asked):
+def test_options_reach_the_scenario_and_the_method(arguments, fields, method, parameters, run, passed):
     assert run(*COMMAND, "--seed", 3, *arguments).code == 2
-    assert asked == [(bimodal_scenario(seed=3, **{**SMALL, **fields}), f"{method}-mapping", 3, parameters)]
+    assert passed == [(bimodal_scenario(seed=3, **{**SMALL, **fields}), f"{method}-mapping", 3, parameters)]
 
 
-def test_links_make_a_tree_unless_said(run, asked):
+def test_links_make_a_tree_unless_said(run, passed):
     assert run("simulate", "bimodal", "--servers", 30, "--tasks", 1).code == 2
-    assert [scenario for scenario, *_ in asked] == [bimodal_scenario(servers=30, links=29, tasks=1, seed=1)]
+    assert [scenario for scenario, *_ in passed] == [bimodal_scenario(servers=30, links=29, tasks=1, seed=1)]
 
 
 @pytest.mark.parametrize(

@@ -36,17 +36,17 @@ def problem(
         task={
             "source": "s",
             "delivery": "t",
-            "components": [{"name": f"c{place}", "capacity": 1} for place in range(components)],
+            "components": [{"name": f"c{position}", "capacity": 1} for position in range(components)],
             "bandwidths": [1] * (components + 1),
         },
         **fields,
     )
 
 
-def traced(given: MappingProblem, agent: type[MapAgent] = MapAgent, **options: Any) -> tuple[ProtocolResult, list[Message]]:
+def traced(small: MappingProblem, agent: type[MapAgent] = MapAgent, **options: Any) -> tuple[ProtocolResult, list[Message]]:
     """The result, and every message in the order of arrival."""
-    exchange = Exchange(given.network, Rules.of(given), agent=agent, **options)
-    task = exchange.submit(given.task)
+    exchange = Exchange(small.network, Rules.of(small), agent=agent, **options)
+    task = exchange.submit(small.task)
     messages = []
     while exchange.busy:
         messages.append(exchange.step())
@@ -55,7 +55,9 @@ def traced(given: MappingProblem, agent: type[MapAgent] = MapAgent, **options: A
 
 def maps_sent(messages: list[Message], sender: str) -> list[tuple[str, int]]:
     """Receiver and number of mapped components of each map from a server."""
-    return [(each.receiver, each.map.prefix) for each in messages if isinstance(each, Map) and each.sender == sender]
+    return [
+        (message.receiver, message.map.prefix) for message in messages if isinstance(message, Map) and message.sender == sender
+    ]
 
 
 class OneShort(MapAgent):
@@ -67,9 +69,9 @@ class OneShort(MapAgent):
 
 
 def test_all_components_that_are_left_can_be_put_on_a_server() -> None:
-    given = problem({"s": {}, "t": {"capacity": 2}}, {"st": {}}, components=2)
-    assert run_protocol(given).decision.nodes == ("t", "t")
-    assert run_protocol(given, agent=OneShort).maps == ()
+    small = problem({"s": {}, "t": {"capacity": 2}}, {"st": {}}, components=2)
+    assert run_protocol(small).decision.nodes == ("t", "t")
+    assert run_protocol(small, agent=OneShort).maps == ()
 
 
 class Silent(MapAgent):
@@ -77,15 +79,15 @@ class Silent(MapAgent):
 
     def process_map(self, message: Map, allowance: int) -> list[Message]:
         engaged = self.states[message.task].predecessor is not None
-        replies = super().process_map(message, allowance)
-        return replies if engaged else [each for each in replies if not isinstance(each, Ack)]
+        answers = super().process_map(message, allowance)
+        return answers if engaged else [message for message in answers if not isinstance(message, Ack)]
 
 
 def test_a_server_that_sends_nothing_acknowledges_at_once() -> None:
-    given = problem({"s": {}, "t": {"capacity": 1}}, {"st": {}})
-    result = run_protocol(given)
+    small = problem({"s": {}, "t": {"capacity": 1}}, {"st": {}})
+    result = run_protocol(small)
     assert (len(result.terminated), result.messages["ack"], result.messages["map"]) == (1, 2, 2)
-    printed = run_protocol(given, agent=Silent)
+    printed = run_protocol(small, agent=Silent)
     assert (printed.terminated, printed.decision, printed.messages["ack"]) == ((), None, 0)
 
 
@@ -93,11 +95,11 @@ class Forgetful(MapAgent):
     """The state of a server goes with its final acknowledgement."""
 
     def process_ack(self, message: Ack) -> list[Message]:
-        replies = super().process_ack(message)
-        if replies:
+        answers = super().process_ack(message)
+        if answers:
             state = self.states[message.task]
             state.pruning = PRUNINGS[state.specification.rules.pruning](state.specification)
-        return replies
+        return answers
 
 
 DETOUR = {"sv": {"delay": 1}, "sw": {"delay": 9}, "wv": {"delay": 9}, "vt": {"delay": 1}}
@@ -106,9 +108,9 @@ DETOUR = {"sv": {"delay": 1}, "sw": {"delay": 9}, "wv": {"delay": 9}, "vt": {"de
 def test_a_server_that_is_engaged_again_still_knows_what_it_has_sent() -> None:
     """A dearer map comes to v by w when v has long acknowledged the first one."""
     arcs = {arc: {**described, "cost": 1} for arc, described in DETOUR.items()}
-    given = problem({"s": {}, "v": {}, "w": {}, "t": {"capacity": 1}}, arcs)
-    _, messages = traced(given)
-    _, printed = traced(given, Forgetful)
+    small = problem({"s": {}, "v": {}, "w": {}, "t": {"capacity": 1}}, arcs)
+    _, messages = traced(small)
+    _, printed = traced(small, Forgetful)
     assert maps_sent(messages, "v") == [("t", 0)]
     assert maps_sent(printed, "v") == [("t", 0), ("t", 0)]
 
@@ -133,45 +135,45 @@ class Trusting(MapAgent):
 
 def test_a_map_that_overtakes_the_specification_makes_the_receiver_ask() -> None:
     """Two maps go from s to t at a time; in some orders the one without the specification comes first."""
-    given = problem({"s": {"capacity": 1}, "t": {"capacity": 2}}, {"st": {}}, components=2)
+    small = problem({"s": {"capacity": 1}, "t": {"capacity": 2}}, {"st": {}}, components=2)
     asked = []
     for seed in range(10):
-        result = run_protocol(given, jitter=1.0, seed=seed, ask_delay=0.1)
+        result = run_protocol(small, jitter=1.0, seed=seed, ask_delay=0.1)
         assert len(result.terminated) == 1
         assert sorted(found.nodes for found in result.maps) == [("s", "t"), ("t", "t")]
         if result.messages["ask"]:
             asked.append(seed)
             with pytest.raises(KeyError):
-                run_protocol(given, jitter=1.0, seed=seed, agent=Trusting)
+                run_protocol(small, jitter=1.0, seed=seed, agent=Trusting)
     assert 0 < len(asked) < 10
 
 
-def agent_of(name: str, neighbours: str, hosts: str = "st", **server: Any) -> MapAgent:
-    links = {each: DataLink(source=name, target=each, bandwidth=9) for each in neighbours}
+def build_agent(name: str, neighbours: str, hosts: str = "st", **server: Any) -> MapAgent:
+    links = {neighbour: DataLink(source=name, target=neighbour, bandwidth=9) for neighbour in neighbours}
     return MapAgent(Server(name=name, **server), links, Directory(dict.fromkeys(hosts)))
 
 
 def specification(components: int, bandwidth: float = 1.0, **rules: Any) -> Specification:
-    described = [{"name": f"c{place}", "capacity": 1} for place in range(components)]
+    described = [{"name": f"c{position}", "capacity": 1} for position in range(components)]
     return Specification(
         PathTask(source="s", delivery="t", components=described, bandwidths=[bandwidth] * (components + 1)), Rules(**rules)
     )
 
 
 def test_maps_wait_for_the_specification_in_their_order_and_a_late_one_is_ignored() -> None:
-    agent, known = agent_of("v", "t", capacity=1), specification(1)
+    agent, known = build_agent("v", "t", capacity=1), specification(1)
     first = Map(0, "s", "v", PartialMap((("s", "v"),), cost=2.0), number=1)
     second = Map(0, "s", "v", PartialMap((("s", "v"),), cost=1.0), number=2)
     assert agent.receive(first) == [Ask(0, "v", "s")]
     assert agent.receive(second) == []
-    replies = agent.receive(Spec(0, "s", "v", known))
-    assert [(each.kind, getattr(each, "number", None)) for each in replies] == [
+    answers = agent.receive(Spec(0, "s", "v", known))
+    assert [(message.kind, getattr(message, "number", None)) for message in answers] == [
         ("map", -1),
         ("map", -1),
         ("ack", 2),
         *[("map", -1)] * 2,
     ]
-    assert [each.specification is known for each in replies if isinstance(each, Map)] == [True, False, False, False]
+    assert [message.specification is known for message in answers if isinstance(message, Map)] == [True, False, False, False]
     assert agent.receive(Spec(0, "s", "v", known)) == []
 
 
@@ -185,10 +187,10 @@ class NeverUpdated(LeastCost):
 
 def test_tables_of_costs_are_updated(monkeypatch: pytest.MonkeyPatch) -> None:
     arcs = {arc: {**described, "cost": 1} for arc, described in DETOUR.items()}
-    given = problem({"s": {}, "v": {}, "w": {}, "t": {"capacity": 1}}, arcs)
-    assert run_protocol(given).messages["map"] == 5
+    small = problem({"s": {}, "v": {}, "w": {}, "t": {"capacity": 1}}, arcs)
+    assert run_protocol(small).messages["map"] == 5
     monkeypatch.setitem(PRUNINGS, "least-cost", NeverUpdated)
-    assert run_protocol(given).messages["map"] == 6
+    assert run_protocol(small).messages["map"] == 6
 
 
 PUBLIC = {"s": {"uplink": 2, "access_delay": 1}, "t": {"capacity": 1, "access_delay": 1}}
@@ -199,12 +201,12 @@ class Uncounted(MapAgent):
 
     def process_map(self, message: Map, allowance: int) -> list[Message]:
         state = self.states[message.task]
-        replies = super().process_map(message, allowance)
-        state.outstanding -= sum(isinstance(each, Map) and each.public for each in replies)
+        answers = super().process_map(message, allowance)
+        state.outstanding -= sum(isinstance(message, Map) and message.public for message in answers)
         if not state.outstanding and state.predecessor is message:
             state.predecessor = None
-            replies.append(Ack(message.task, self.server.name, message.sender, message.number, final=True))
-        return replies
+            answers.append(Ack(message.task, self.server.name, message.sender, message.number, final=True))
+        return answers
 
     def process_ack(self, message: Ack) -> list[Message]:
         return super().process_ack(message) if message.task in self.states else []
@@ -212,9 +214,9 @@ class Uncounted(MapAgent):
 
 def test_maps_over_the_public_network_are_counted() -> None:
     """Else the end is announced while they are on their way, and what they find is not among the maps."""
-    given = problem(PUBLIC, {})
-    assert run_protocol(given).decision.nodes == ("t",)
-    printed = run_protocol(given, agent=Uncounted)
+    small = problem(PUBLIC, {})
+    assert run_protocol(small).decision.nodes == ("t",)
+    printed = run_protocol(small, agent=Uncounted)
     assert (printed.decision, printed.terminated) == (None, (0.0,))
 
 
@@ -227,11 +229,11 @@ class Unspecified(Trusting):
 
 
 def test_the_specification_travels_over_the_public_network_too() -> None:
-    given = problem(PUBLIC, {})
-    result = run_protocol(given)
+    small = problem(PUBLIC, {})
+    result = run_protocol(small)
     assert (result.messages["spec"], result.messages["ask"]) == (2, 0)
     with pytest.raises(KeyError):
-        run_protocol(given, agent=Unspecified)
+        run_protocol(small, agent=Unspecified)
 
 
 class BarredSource(MapAgent):
@@ -242,9 +244,9 @@ class BarredSource(MapAgent):
 
 
 def test_the_source_may_use_the_public_network() -> None:
-    given = problem(PUBLIC, {})
-    assert run_protocol(given).decision.public == (True, False)
-    assert run_protocol(given, agent=BarredSource).decision is None
+    small = problem(PUBLIC, {})
+    assert run_protocol(small).decision.public == (True, False)
+    assert run_protocol(small, agent=BarredSource).decision is None
 
 
 class Extending(MapAgent):
@@ -258,9 +260,9 @@ class Extending(MapAgent):
 
 
 def test_complete_maps_are_not_extended() -> None:
-    given = problem({"s": {}, "t": {"capacity": 1}, "u": {}}, {"st": {}, "tu": {}, "ut": {}})
-    _, messages = traced(given)
-    _, printed = traced(given, Extending)
+    small = problem({"s": {}, "t": {"capacity": 1}, "u": {}}, {"st": {}, "tu": {}, "ut": {}})
+    _, messages = traced(small)
+    _, printed = traced(small, Extending)
     assert maps_sent(messages, "t") == [("u", 0)]
     assert ("u", 1) in maps_sent(printed, "t")
 
@@ -268,17 +270,17 @@ def test_complete_maps_are_not_extended() -> None:
 def test_a_table_per_number_of_empty_hops_finds_what_one_table_loses() -> None:
     """The cheap way to v comes first and has used up its hops there; what could go on from v is dearer and comes later."""
     arcs = {"sa": {"cost": 1}, "av": {"cost": 1}, "sv": {"cost": 9, "delay": 9}, "vt": {}}
-    given = problem({"s": {}, "a": {}, "v": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=1)
-    assert run_protocol(given).decision is None
-    assert run_protocol(given, split_by_hops=True).decision.routes == (("s", "v", "t"), ("t",))
-    assert run_protocol(given, pruning="none").decision.routes == (("s", "v", "t"), ("t",))
+    small = problem({"s": {}, "a": {}, "v": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=1)
+    assert run_protocol(small).decision is None
+    assert run_protocol(small, split_by_hops=True).decision.routes == (("s", "v", "t"), ("t",))
+    assert run_protocol(small, pruning="none").decision.routes == (("s", "v", "t"), ("t",))
 
 
 def test_what_one_table_finds_depends_on_the_order_of_arrival() -> None:
     """The same network, where the dear way is the fast one."""
     arcs = {"sa": {"cost": 1, "delay": 9}, "av": {"cost": 1}, "sv": {"cost": 9}, "vt": {}}
-    given = problem({"s": {}, "a": {}, "v": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=1)
-    assert run_protocol(given).decision.routes == (("s", "v", "t"), ("t",))
+    small = problem({"s": {}, "a": {}, "v": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=1)
+    assert run_protocol(small).decision.routes == (("s", "v", "t"), ("t",))
 
 
 class NotStrict(LeastCost):
@@ -291,20 +293,20 @@ class NotStrict(LeastCost):
 def test_maps_do_not_circle_where_links_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every server passes a map on once for each number of components, plus what the source begins."""
     arcs = {"".join(pair): {} for pair in permutations("sab", 2)} | {"bt": {}}
-    given = problem({"s": {}, "a": {}, "b": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=8)
-    strict = run_protocol(given)
+    small = problem({"s": {}, "a": {}, "b": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=8)
+    strict = run_protocol(small)
     monkeypatch.setitem(PRUNINGS, "least-cost", NotStrict)
     assert strict.messages["map"] == 8
-    assert run_protocol(given).messages["map"] > 200
+    assert run_protocol(small).messages["map"] > 200
 
 
 def test_a_map_over_the_public_network_is_not_passed_on_within_the_same_hop() -> None:
     """It may come to a server that hosts nothing, where what is known of services is out of date."""
-    agent = agent_of("v", "t", hosts="svt", capacity=0, uplink=9)
+    agent = build_agent("v", "t", hosts="svt", capacity=0, uplink=9)
     came = PartialMap((("s", "v"),), public=(True,), public_hops=1)
-    assert [each.kind for each in agent.receive(Map(0, "s", "v", came, True, specification(1), 1))] == ["ack"]
+    assert [message.kind for message in agent.receive(Map(0, "s", "v", came, True, specification(1), 1))] == ["ack"]
     by_link = replace(came, public=(False,), public_hops=0)
-    assert [each.kind for each in agent.receive(Map(1, "s", "v", by_link, False, specification(1), 1))] == ["map"]
+    assert [message.kind for message in agent.receive(Map(1, "s", "v", by_link, False, specification(1), 1))] == ["map"]
 
 
 class FromOneOn(LeastCost):
@@ -317,10 +319,10 @@ class FromOneOn(LeastCost):
 @pytest.mark.parametrize("cost", ["additive", "load-balance", "public-hops", "public-hops-links"])
 def test_tables_begin_at_no_component_mapped(cost: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The source hosts nothing, so that the first map that it sends has no component."""
-    given = problem({"s": {}, "t": {"capacity": 1}}, {"st": {}}, cost=cost)
-    assert run_protocol(given).decision.nodes == ("t",)
+    small = problem({"s": {}, "t": {"capacity": 1}}, {"st": {}}, cost=cost)
+    assert run_protocol(small).decision.nodes == ("t",)
     monkeypatch.setitem(PRUNINGS, "least-cost", FromOneOn)
-    assert run_protocol(given).decision is None
+    assert run_protocol(small).decision is None
 
 
 def tolerant(best: MapFacts | None, other: MapFacts) -> bool:
@@ -339,9 +341,9 @@ def test_what_survives_pruning_does_not_depend_on_the_order_of_arrival() -> None
     exact, printed = set(), set()
     for order in permutations(maps):
         table, best = LeastCost(specification(2, cost="load-balance")), None
-        for number, each in enumerate(order):
-            table.passes(each, number, 0)
-            best = each.facts if tolerant(best, each.facts) else best
+        for number, sender in enumerate(order):
+            table.passes(sender, number, 0)
+            best = sender.facts if tolerant(best, sender.facts) else best
         exact.add(table.table[1, 0])
         printed.add(best.load_balance)
     assert len(exact) == 1
@@ -351,14 +353,14 @@ def test_what_survives_pruning_does_not_depend_on_the_order_of_arrival() -> None
 def test_a_server_counts_what_the_same_map_has_put_on_it_before() -> None:
     """The map comes back to v, where one of two units is taken."""
     came = PartialMap((("s", "v"), ("v", "s", "v")), ("v",), (False, False))
-    agent = agent_of("v", "t", capacity=2)
-    replies = agent.receive(Map(0, "s", "v", came, False, specification(3), 5))
-    assert [each.map.nodes for each in replies if isinstance(each, Map)] == [("v",), ("v", "v")]
+    agent = build_agent("v", "t", capacity=2)
+    answers = agent.receive(Map(0, "s", "v", came, False, specification(3), 5))
+    assert [message.map.nodes for message in answers if isinstance(message, Map)] == [("v",), ("v", "v")]
 
 
 @pytest.mark.parametrize(("cumulative", "sent"), [(True, []), (False, ["t"])])
 def test_a_link_that_the_same_map_uses_already_has_less_room(cumulative: bool, sent: list[str]) -> None:
     came = PartialMap((("s", "v"), ("v", "t", "v")), ("v",), (False, False))
     known = specification(2, bandwidth=5.0, cumulative=cumulative)
-    replies = agent_of("v", "t", capacity=1).receive(Map(0, "t", "v", came, False, known, 5))
-    assert [each.receiver for each in replies if isinstance(each, Map)] == sent
+    answers = build_agent("v", "t", capacity=1).receive(Map(0, "t", "v", came, False, known, 5))
+    assert [message.receiver for message in answers if isinstance(message, Map)] == sent

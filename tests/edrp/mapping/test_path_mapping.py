@@ -86,9 +86,9 @@ def test_capacity_and_services_are_limits():
 
 
 def test_public_hops_use_up_and_downlinks_and_have_a_price():
-    found = PathMap(nodes=("b", "b"), routes=(("a", "b"), ("b",), ("b", "d")), public=(True, False, True))
+    decision = PathMap(nodes=("b", "b"), routes=(("a", "b"), ("b",), ("b", "d")), public=(True, False, True))
     problem = public_mapping(task={"components": [COMPONENTS[0], {**COMPONENTS[1], "capacity": 0.0}]}, public_cost=0.25)
-    evaluation = problem.evaluate(found)
+    evaluation = problem.evaluate(decision)
     assert (evaluation.objective, evaluation.broken) == (0.5, ())
     assert (evaluation.metrics["public_hops"], evaluation.metrics["links"]) == (2.0, 0.0)
     wide = public_mapping(task={"components": [], "bandwidths": [4.0]})

@@ -99,7 +99,7 @@ def test_moved_hops_are_followed():
 )
 def test_what_cannot_have_been_is_found(tasks, why):
     broken = scenario().evaluate(BimodalRun(tasks=tasks)).broken
-    assert any(each.startswith(why) for each in broken), broken
+    assert any(fault.startswith(why) for fault in broken), broken
 
 
 def test_uplinks_are_reserved_by_admission():
@@ -135,15 +135,15 @@ def test_uplinks_are_reserved_by_admission():
 def test_moves_that_cannot_have_been_are_found(change, routes, why):
     run = BimodalRun(tasks=RUN.tasks, routes=routes, changes=AllocationChanges(**change))
     broken = scenario().evaluate(run).broken
-    assert any(each.startswith(why) for each in broken), broken
+    assert any(fault.startswith(why) for fault in broken), broken
 
 
 def test_without_a_network_nothing_may_use_it():
     over_air = BimodalRun(tasks=(record(0.0, 10.0, public=(False, True)), REFUSED, LAST))
     assert any(
-        "is no connection over the public network" in each for each in scenario(networks="dedicated").evaluate(over_air).broken
+        "is no connection over the public network" in fault for fault in scenario(networks="dedicated").evaluate(over_air).broken
     )
-    assert any("no link a → b" in each for each in scenario(networks="public").evaluate(RUN).broken)
+    assert any("no link a → b" in fault for fault in scenario(networks="public").evaluate(RUN).broken)
 
 
 @pytest.mark.parametrize(

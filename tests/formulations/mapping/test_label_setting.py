@@ -60,7 +60,7 @@ def test_label_setting_the_program_and_enumeration_agree() -> None:
         assert answer.objective == pytest.approx(optimum, abs=1e-9), seed
         assert program.objective == pytest.approx(optimum, abs=1e-9), seed
         assert answer.bound == pytest.approx(optimum, abs=1e-9), seed
-        assert all(problem.evaluate(each).objective == pytest.approx(optimum, abs=1e-9) for each in maps), seed
+        assert all(problem.evaluate(decision).objective == pytest.approx(optimum, abs=1e-9) for decision in maps), seed
         rounds.append(answer.size["rounds"])
         readings.add((problem.empty_hops, problem.bandwidth, any(node.uplink for node in problem.network.nodes)))
     assert 10 <= infeasible <= 30
@@ -88,8 +88,8 @@ def tenths(problem: MappingProblem) -> MappingProblem:
     document = problem.model_dump(mode="json")
     amounts = {"capacity", "total_capacity", "bandwidth", "cost", "uplink", "downlink"}
     network, task = document["network"], document["task"]
-    for each in (*network["nodes"], *network["links"], *task["components"]):
-        each.update({name: each[name] / 10 for name in amounts & each.keys() if each[name] is not None})
+    for described in (*network["nodes"], *network["links"], *task["components"]):
+        described.update({name: described[name] / 10 for name in amounts & described.keys() if described[name] is not None})
     task["bandwidths"] = [rate / 10 for rate in task["bandwidths"]]
     return problem.replace(network=network, task=task, public_cost=problem.public_cost / 10)
 
@@ -103,12 +103,12 @@ def test_brute_force_of_other_costs_is_what_the_evaluator_says_and_no_map_is_bet
         best, maps = brute_force_mapping(problem)
         _, others = brute_force_mapping(problem.replace(cost="additive"))
         assert bool(maps) == bool(others)
-        for each in maps:
-            evaluation = problem.evaluate(each)
+        for decision in maps:
+            evaluation = problem.evaluate(decision)
             assert evaluation.feasible
             assert evaluation.objective == pytest.approx(best)
-        for each in others:
-            assert problem.evaluate(each).objective >= best - 1e-9
+        for decision in others:
+            assert problem.evaluate(decision).objective >= best - 1e-9
             compared += 1
     assert compared >= 10
 

@@ -51,16 +51,16 @@ def greedy(problem: LinkAllocationProblem) -> Any:
 
 
 def routes(decision: tuple[FlowAllocation, ...]) -> list[str | None]:
-    return [None if each.route is None else "".join(each.route) for each in decision]
+    return [None if allocation.route is None else "".join(allocation.route) for allocation in decision]
 
 
 def delivered(problem: LinkAllocationProblem, decision: tuple[FlowAllocation, ...]) -> list[float]:
     """Of each flow, in the order of the document."""
-    given = {each.flow: each for each in decision}
-    shares = [given[each.name] for each in problem.flows]
+    by_flow = {allocation.flow: allocation for allocation in decision}
+    shares = [by_flow[flow.name] for flow in problem.flows]
     return [
-        each.rate if got.route else problem.public_share * got.public_rate
-        for each, got in zip(problem.flows, shares, strict=True)
+        flow.rate if got.route else problem.public_share * got.public_rate
+        for flow, got in zip(problem.flows, shares, strict=True)
     ]
 
 
@@ -107,7 +107,7 @@ def test_no_flow_ends_worse_than_it_began(seed: int) -> None:
     pairs = zip(delivered(problem, before), delivered(problem, answer.decision), strict=True)
     assert all(after >= now * (1 - 1e-12) for now, after in pairs)
     held = zip(problem.flows, answer.decision, strict=True)
-    assert all(len(got.route) <= len(each.route) for each, got in held if each.route is not None)
+    assert all(len(got.route) <= len(flow.route) for flow, got in held if flow.route is not None)
 
 
 def test_priority_is_price_times_rate() -> None:
@@ -154,8 +154,8 @@ def test_values_by_hand() -> None:
     assert routes(solved(widened).allocations) == ["abc", "ac"]
     assert solved(widened).objective == pytest.approx(0.0)
     public = square([flow("cheap", "ab"), flow("dear", "ac", price=3.0)], uplink=5.0, links=[])
-    assert [each.public_rate for each in solved(public).allocations] == pytest.approx([1.0, 4.0])
-    assert [each.public_rate for each in greedy(public).decision] == pytest.approx([2.5, 2.5])
+    assert [allocation.public_rate for allocation in solved(public).allocations] == pytest.approx([1.0, 4.0])
+    assert [allocation.public_rate for allocation in greedy(public).decision] == pytest.approx([2.5, 2.5])
     metrics = solved(public).metrics
     assert metrics["lost_revenue"] == pytest.approx(4 * (1 + 3) - 0.5 * (1 * 1 + 4 * 3))
     assert metrics["compliance"] == pytest.approx(6.5 / 16)
@@ -243,8 +243,8 @@ def test_bad_limits_are_refused_by_place(field: str, value: object) -> None:
 )
 def test_the_evaluator_names_what_is_broken(decision: list[dict[str, Any]], why: str) -> None:
     problem = square([flow("f", "ac")], bandwidth=3.0, uplink=2.0, max_links=3, forwarding_price=2.0)
-    broken = problem.evaluate(tuple(FlowAllocation(**each) for each in decision)).broken
-    assert any(why in each for each in broken), broken
+    broken = problem.evaluate(tuple(FlowAllocation(**fields) for fields in decision)).broken
+    assert any(why in fault for fault in broken), broken
 
 
 def plain_reallocation(
@@ -276,13 +276,13 @@ def plain_reallocation(
                 afford = flows.price[f] * (1 + 1e-9) // price + 1 if price else max_links
                 shorter = len(ways[f]) - 2 if ways[f] else max_links
                 limit = min(shorter, 1 if direct else min(max_links, afford))
-                found = shortest(server, int(flows.target[f]), float(flows.rate[f]), limit)
-                if found:
-                    for arc in pairwise(found):
+                route = shortest(server, int(flows.target[f]), float(flows.rate[f]), limit)
+                if route:
+                    for arc in pairwise(route):
                         free[arc] -= float(flows.rate[f])
                     for arc in pairwise(ways[f]):
                         free[arc] += float(flows.rate[f])
-                    ways[f], changed = found, changed + 1
+                    ways[f], changed = route, changed + 1
     return ways, free, changed
 
 
@@ -309,10 +309,10 @@ def drawn_state(seed: int) -> tuple[NetworkArrays, FlowArrays, list[list[int]]]:
         network.bandwidth[flows.route(index)] += flows.rate[index]
         flows.links[index] = 0
     flows.rate[ended & (random.random(count) < 0.5)] = 0.0
-    return network, flows, [way_of(network, flows, index) for index in range(count)]
+    return network, flows, [drawn_way(network, flows, index) for index in range(count)]
 
 
-def way_of(network: NetworkArrays, flows: FlowArrays, index: int) -> list[int]:
+def drawn_way(network: NetworkArrays, flows: FlowArrays, index: int) -> list[int]:
     arcs = flows.route(index)
     return [int(network.source[arcs[0]]), *network.target[arcs].tolist()] if arcs.size else []
 
@@ -324,7 +324,7 @@ def test_the_kernel_is_the_plain_rule(seed: int, max_links: int, price: float) -
     network, flows, held = drawn_state(seed)
     ways, free, changed = plain_reallocation(network, flows, held, max_links, price)
     assert reallocate(network, flows, max_links, price) == changed
-    assert [way_of(network, flows, index) for index in range(flows.rate.size)] == ways
+    assert [drawn_way(network, flows, index) for index in range(flows.rate.size)] == ways
     assert network.bandwidth.tolist() == pytest.approx(list(free.values()), abs=1e-12)
     assert network.bandwidth.min(initial=0.0) >= -1e-8
 

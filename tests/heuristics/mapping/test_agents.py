@@ -51,22 +51,13 @@ def test_agents_and_compiled_flood_find_the_same_maps_with_the_same_messages(pru
     """Every map in the same order with the same facts, and as many messages, on random problems of every kind."""
     found = 0
     for seed in range(12):
-        for given in problems(seed):
-            result = run_protocol(given, jitter=jitter, seed=seed, **pruning)
-            tables = mapping_arrays(given)
-            flood = Flood(
-                tables.network,
-                cost=given.cost,
-                jitter=jitter,
-                max_empty_hops=given.max_empty_hops,
-                total_hops=tables.total_hops,
-                cumulative=tables.cumulative,
-                public_cost=given.public_cost,
-                **pruning,
-            ).run(tables.task, seed)
-            maps = tuple(path_map(tables.network, each.nodes, each.routes, each.public) for each in flood)
+        for problem in problems(seed):
+            result = run_protocol(problem, jitter=jitter, seed=seed, **pruning)
+            tables = mapping_arrays(problem)
+            flood = Flood(tables.network, Rules.of(problem, **pruning), jitter=jitter).run(tables.task, seed)
+            maps = tuple(path_map(tables.network, found.nodes, found.routes, found.public) for found in flood)
             assert result.maps == maps
-            assert result.facts == tuple(each.facts for each in flood)
+            assert result.facts == tuple(found.facts for found in flood)
             assert {kind: result.messages[kind] for kind in flood.messages} == flood.messages
             found += len(maps) > 0
     assert found > 15
@@ -76,12 +67,12 @@ def test_agents_and_compiled_flood_find_the_same_maps_with_the_same_messages(pru
 def test_the_best_map_is_reserved_and_feasible(pruning: dict[str, Any]) -> None:
     """On an idle network nothing can be short; a task that finds no map holds nothing."""
     accepted = 0
-    for given in (each for seed in range(20, 32) for each in problems(seed)):
-        result = run_protocol(given, **pruning)
+    for problem in (drawn for seed in range(20, 32) for drawn in problems(seed)):
+        result = run_protocol(problem, **pruning)
         assert result.decision == (result.maps[0] if result.maps else None)
         assert (len(result.decided), result.short) == (1, ())
         if result.decision:
-            evaluation = given.evaluate(result.decision)
+            evaluation = problem.evaluate(result.decision)
             assert evaluation.broken == ()
             assert evaluation.metrics["load_balance"] == pytest.approx(result.facts[0].load_balance)
             accepted += 1
@@ -90,11 +81,11 @@ def test_the_best_map_is_reserved_and_feasible(pruning: dict[str, Any]) -> None:
 
 def test_a_hundred_orders_of_delivery_end_once_and_leak_nothing() -> None:
     """Messages overtake one another, and asking for the specification takes time; 40 instances are in the benchmark."""
-    for given in (mapping_problem(8, 3, seed) for seed in range(2)):
+    for problem in (mapping_problem(8, 3, seed) for seed in range(2)):
         counts = set()
         for order in range(100):
-            exchange = Exchange(given.network, Rules.of(given), jitter=1.0, seed=order, ask_delay=0.001)
-            task = exchange.submit(given.task)
+            exchange = Exchange(problem.network, Rules.of(problem), jitter=1.0, seed=order, ask_delay=0.001)
+            task = exchange.submit(problem.task)
             exchange.run()
             assert list(audit(exchange)) == []
             counts.add(exchange.result(task).messages["map"])
@@ -104,22 +95,22 @@ def test_a_hundred_orders_of_delivery_end_once_and_leak_nothing() -> None:
 def test_races_of_tasks_keep_reservations_and_accepted_tasks_equal() -> None:
     """After every message that can change a reservation; the thousand races are in benchmarks/mapping_protocol.py."""
     races = [race(seed) for seed in range(50)]
-    assert [each.faults for each in races if each.faults] == []
-    assert sum(each.accepted for each in races) > 100
-    assert sum(each.rollbacks for each in races) > 15
-    assert sum(each.retried for each in races) > 5
-    assert sum(each.asked for each in races) > 30
+    assert [outcome.faults for outcome in races if outcome.faults] == []
+    assert sum(outcome.accepted for outcome in races) > 100
+    assert sum(outcome.rollbacks for outcome in races) > 15
+    assert sum(outcome.retried for outcome in races) > 5
+    assert sum(outcome.overtaken for outcome in races) > 30
 
 
 class Leaking(MapAgent):
     """Keeps what a probe reserved that is rolled back."""
 
     def receive(self, message: Message, allowance: int = 10**9) -> list[Message]:
-        held = dict(self.ledger.held)
-        replies = super().receive(message, allowance)
+        held = dict(self.reservations.held)
+        answers = super().receive(message, allowance)
         if message.kind == "rollback":
-            self.ledger.held.update(held)
-        return replies
+            self.reservations.held.update(held)
+        return answers
 
 
 TWO_WAYS = ServerNetwork(
@@ -133,7 +124,7 @@ TWO_WAYS = ServerNetwork(
 
 
 def a_task(bandwidth: float = 1.0, needs: tuple[float, ...] = (2.0,)) -> PathTask:
-    components = [{"name": f"c{place}", "capacity": need} for place, need in enumerate(needs)]
+    components = [{"name": f"c{position}", "capacity": need} for position, need in enumerate(needs)]
     return PathTask(source="s", delivery="t", components=components, bandwidths=[bandwidth] * (len(needs) + 1))
 
 
@@ -152,7 +143,7 @@ def finished(exchange: Exchange) -> tuple[ProtocolResult, ...]:
 def test_the_audit_sees_what_is_not_given_back() -> None:
     exchange = raced(Leaking, tasks=3, bandwidth=4.0, needs=(0.5,))
     finished(exchange)
-    assert [each for each in audit(exchange) if each.startswith("task 2: holds 0.5 of capacity of t")]
+    assert [fault for fault in audit(exchange) if fault.startswith("task 2: holds 0.5 of capacity of t")]
     assert list(audit_reservations(exchange)) != []
 
 
@@ -168,7 +159,7 @@ def test_where_another_task_was_faster_the_probe_is_rolled_back_and_the_next_map
 
 def test_a_task_for_which_nothing_is_left_is_rejected_with_what_each_map_lacked() -> None:
     *others, last = finished(exchange := raced(tasks=4))
-    assert sorted(each.decision.nodes for each in others) == [("a",), ("b",), ("t",)]
+    assert sorted(result.decision.nodes for result in others) == [("a",), ("b",), ("t",)]
     assert (last.decision, len(last.short)) == (None, len(last.maps))
     assert {"capacity of a", "capacity of b", "capacity of t"} == set(last.short)
     assert 3 not in held_by_tasks(exchange)
@@ -218,42 +209,42 @@ def test_a_task_that_is_given_up_while_it_is_mapped_holds_nothing_in_the_end() -
 
 def test_without_pruning_the_best_map_of_all_is_found() -> None:
     """By hand: the two components cannot share a, b or t; all pairs in the order of the ways are maps."""
-    given = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.5, 1.5)), max_empty_hops=1)
-    result = run_protocol(given, pruning="none")
+    small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.5, 1.5)), max_empty_hops=1)
+    result = run_protocol(small, pruning="none")
     assert {found.nodes for found in result.maps} == {(x, y) for x in "abt" for y in "abt" if x != y}
-    assert result.decision == min(result.maps, key=lambda found: given.evaluate(found).objective)
+    assert result.decision == min(result.maps, key=lambda found: small.evaluate(found).objective)
 
 
 @pytest.mark.parametrize("limit", [1, 5, 20])
 def test_no_more_maps_are_sent_than_allowed(limit: int) -> None:
-    given = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.0, 1.0)))
-    result = run_protocol(given, pruning="none", most_messages=limit)
+    small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.0, 1.0)))
+    result = run_protocol(small, pruning="none", most_messages=limit)
     assert (result.messages["map"], result.messages["ack"], result.capped) == (limit, limit, True)
     assert len(result.terminated) == 1
 
 
 def test_a_random_neighbour_gets_each_map() -> None:
     """Of two ways out of s, either is drawn by some seed; with two neighbours both are taken."""
-    given = MappingProblem(network=TWO_WAYS, task=a_task())
-    single = [run_protocol(given, pruning="random", most_messages=200, seed=seed) for seed in range(10)]
-    assert {found.nodes[0] for each in single for found in each.maps} == {"a", "b", "t"}
-    assert all(each.messages["map"] <= 200 for each in single)
-    both = run_protocol(given, pruning="random", neighbours=2, most_messages=200)
-    assert both.maps[:1] == run_protocol(given).maps[:1]
+    small = MappingProblem(network=TWO_WAYS, task=a_task())
+    single = [run_protocol(small, pruning="random", most_messages=200, seed=seed) for seed in range(10)]
+    assert {found.nodes[0] for result in single for found in result.maps} == {"a", "b", "t"}
+    assert all(result.messages["map"] <= 200 for result in single)
+    both = run_protocol(small, pruning="random", neighbours=2, most_messages=200)
+    assert both.maps[:1] == run_protocol(small).maps[:1]
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    given = mapping_problem(8, 3, 0)
-    first, again = (run_protocol(given, pruning="annealed", jitter=0.5, seed=3) for _ in range(2))
+    small = mapping_problem(8, 3, 0)
+    first, again = (run_protocol(small, pruning="annealed", jitter=0.5, seed=3) for _ in range(2))
     assert (first.maps, first.messages, first.terminated) == (again.maps, again.messages, again.terminated)
-    other = run_protocol(given, pruning="annealed", jitter=0.5, seed=4)
+    other = run_protocol(small, pruning="annealed", jitter=0.5, seed=4)
     assert first.terminated != other.terminated
 
 
 def test_a_server_is_told_the_specification_once_by_each_neighbour() -> None:
-    given = mapping_problem(10, 4, 0)
-    exchange = Exchange(given.network, Rules.of(given))
-    task = exchange.submit(given.task)
+    small = mapping_problem(10, 4, 0)
+    exchange = Exchange(small.network, Rules.of(small))
+    task = exchange.submit(small.task)
     told = []
     while exchange.busy:
         message = exchange.step()
@@ -270,8 +261,8 @@ def refused(call: Any) -> str:
 
 
 def test_bad_arguments_are_named_with_what_would_be_right() -> None:
-    given = MappingProblem(network=TWO_WAYS, task=a_task())
-    text = refused(lambda: run_protocol(given, pruning="greedy", neighbours=0, most_messages=0))
+    small = MappingProblem(network=TWO_WAYS, task=a_task())
+    text = refused(lambda: run_protocol(small, pruning="greedy", neighbours=0, most_messages=0))
     assert "pruning" in text
     assert "least-cost" in text
     assert "neighbours: must be at least 1 (got 0)" in text

@@ -14,6 +14,7 @@ from edrp.core.solution import Answer
 from edrp.core.solve import checked
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
+from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.heuristics.mapping.flood import Flood, FloodResult
 from edrp.heuristics.mapping.methods import METHODS
 from edrp.mapping.costs import COSTS, CostName
@@ -34,12 +35,13 @@ def solved(problem: MappingProblem, name: str = "least-cost-map", seed: int = 0,
 
 def flooded(problem: MappingProblem, seed: int = 0, **rules: Any) -> FloodResult:
     tables = mapping_arrays(problem)
-    return flood_of(tables, **rules).run(tables.task, seed)
+    return build_flood(tables, **rules).run(tables.task, seed)
 
 
-def flood_of(tables: MappingArrays, **rules: Any) -> Flood:
+def build_flood(tables: MappingArrays, jitter: float = 0.0, **rules: Any) -> Flood:
     read = {"cost": tables.cost, "max_empty_hops": tables.max_empty_hops, "total_hops": tables.total_hops}
-    return Flood(tables.network, **{**read, "cumulative": tables.cumulative, "public_cost": tables.public_cost, **rules})
+    read |= {"cumulative": tables.cumulative, "public_cost": tables.public_cost, **rules}
+    return Flood(tables.network, Rules(**read), jitter=jitter)
 
 
 def server(name: str, capacity: float = 9, **fields: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def link(ends: str, cost: float = 1, bandwidth: float = 10, **fields: Any) -> di
     return {"source": ends[0], "target": ends[1], "cost": cost, "bandwidth": bandwidth, **fields}
 
 
-def problem_of(
+def build_problem(
     nodes: list[dict[str, Any]],
     links: list[dict[str, Any]],
     ends: str,
@@ -68,8 +70,8 @@ def bimodal_problem(index: int, cost: str = "public-hops", **fields: Any) -> Map
     """Five components of a task on forty servers with both networks."""
     scenario = bimodal_scenario(servers=40, links=39, tasks=index + 1, seed=1)
     task = scenario.path_task(index)
-    hosted = {service for each in scenario.network.nodes for service in each.services or ()}
-    components = [each for each in task.components if each.service in hosted][:5]
+    hosted = {service for server in scenario.network.nodes for service in server.services or ()}
+    components = [component for component in task.components if component.service in hosted][:5]
     return MappingProblem(network=scenario.network, task=task.replace(components=components), cost=cost, **fields)
 
 
@@ -115,7 +117,7 @@ def test_least_cost_maps_are_near_the_best_known() -> None:
                 solved(problem, "annealed-least-cost-map", cooling=0.3, most_messages=50_000),
             )
         )
-        known = [each for each in others if each is not None]
+        known = [value for value in others if value is not None]
         assert (plain is None) == (not known), seed
         if plain is not None:
             ratios.append(plain / min(plain, *known))
@@ -144,23 +146,23 @@ def test_the_same_seed_gives_the_same_messages_and_another_one_others(rules: dic
     results = {seed: flooded(problem, seed, **rules) for seed in range(6)}
     again = flooded(problem, 3, **rules)
     assert (again[:], again.messages) == (results[3][:], results[3].messages)
-    assert len({(each.messages["spec"], tuple(each.facts)) for each in results.values()}) > 1
+    assert len({(result.messages["spec"], tuple(result.facts)) for result in results.values()}) > 1
 
 
 def test_a_flood_serves_one_task_after_another_and_reads_what_is_free_anew() -> None:
     """What one task leaves behind in the arrays does not touch the next, larger or smaller."""
     problems = [mapping_problem(20, components=count, seed=3) for count in (6, 2, 4)]
-    tables = [mapping_arrays(each) for each in problems]
-    flood = flood_of(tables[0])
-    for problem, each in zip(problems, tables, strict=True):
+    tables = [mapping_arrays(problem) for problem in problems]
+    flood = build_flood(tables[0])
+    for problem, arrays in zip(problems, tables, strict=True):
         fresh = flooded(problem)
-        shared = flood.run(each.task)
+        shared = flood.run(arrays.task)
         assert (shared[:], shared.messages) == (fresh[:], fresh.messages)
     before = flood.run(tables[0].task)
     host = before[0].nodes[0]
     flood.network.capacity[host] = 0.0
     after = flood.run(tables[0].task)
-    assert all(host not in each.nodes for each in after)
+    assert all(host not in decision.nodes for decision in after)
     assert host in before[0].nodes, "a result is not changed by later runs"
 
 
@@ -195,7 +197,7 @@ def test_servers_passed_count_against_the_hop_or_against_all_hops() -> None:
     nodes[2] = server("c", 1)
     line = [link(ends) for ends in ("ab", "bc", "cd", "de")]
     for limit, reading, feasible in ((1, "per_edge", True), (0, "per_edge", False), (2, "total", True), (1, "total", False)):
-        problem = problem_of(nodes, line, "ae", [1], max_empty_hops=limit, empty_hops=reading)
+        problem = build_problem(nodes, line, "ae", [1], max_empty_hops=limit, empty_hops=reading)
         for method in ("process-map", "least-cost-map"):
             answer = solved(problem, method)
             assert (answer.decision is not None) == feasible, (limit, reading, method)
@@ -208,8 +210,8 @@ def test_a_link_that_is_used_twice_needs_the_bandwidth_of_both_hops() -> None:
     nodes = [server("a", 1), server("b", 2)]
     needs, rates = [2.0, 1.0], [4.0, 3.0, 2.0]
     for bandwidth, reading, feasible in ((6, "cumulative", True), (5, "cumulative", False), (5, "per_edge", True)):
-        problem = problem_of(nodes, [link("ab", bandwidth=bandwidth)], "ab", needs, rates, bandwidth=reading)
-        assert [(each.nodes, each.facts.links) for each in flooded(problem, pruning="none")][:1] == (
+        problem = build_problem(nodes, [link("ab", bandwidth=bandwidth)], "ab", needs, rates, bandwidth=reading)
+        assert [(decision.nodes, decision.facts.links) for decision in flooded(problem, pruning="none")][:1] == (
             [((1, 0), 3)] if feasible else []
         )
 
@@ -218,7 +220,7 @@ def test_cheaper_maps_that_have_used_up_their_empty_hops_hide_dearer_ones_unless
     """To v over a is cheap and fast, but passes a server more, and v has to be passed too."""
     nodes = [*(server(name, 0) for name in "sav"), server("w", 1)]
     links = [link("sa", delay=0.1), link("av", delay=0.1), link("sv", 5, delay=1.0), link("vw", delay=0.1)]
-    problem = problem_of(nodes, links, "sw", [1], max_empty_hops=1)
+    problem = build_problem(nodes, links, "sw", [1], max_empty_hops=1)
     assert solved(problem).status == "none"
     assert solved(problem, "process-map").objective == 6.0
     split = solved(problem, split_by_hops=True)
@@ -228,15 +230,15 @@ def test_cheaper_maps_that_have_used_up_their_empty_hops_hide_dearer_ones_unless
 def test_the_public_network_joins_servers_that_no_link_joins() -> None:
     """The source itself may use it; no server relays what came over it; downlinks may refuse."""
     nodes = [server("a", 0, uplink=5), server("b", 1, uplink=5, downlink=5), server("c", 1)]
-    problem = problem_of(nodes, [], "ac", [1, 1], [5, 4, 3], cost="public-hops")
+    problem = build_problem(nodes, [], "ac", [1, 1], [5, 4, 3], cost="public-hops")
     answer = solved(problem)
     assert (answer.decision.nodes, answer.decision.public) == (("b", "c"), (True, True, False))
     assert solved(problem.replace(task=problem.task.replace(bandwidths=(6, 4, 3)))).status == "none"
     narrow = [nodes[0], server("b", 1, uplink=5, downlink=4), nodes[2]]
     assert solved(problem.replace(network={"nodes": narrow})).status == "none"
     relay = [nodes[0], server("b", 0), server("c", 1)]
-    beyond = problem_of(relay, [link("bc")], "ac", [1], [5, 1], cost="public-hops")
-    assert [each.routes for each in flooded(beyond, pruning="none")] == [((0, 2), (2,))]
+    beyond = build_problem(relay, [link("bc")], "ac", [1], [5, 1], cost="public-hops")
+    assert [decision.routes for decision in flooded(beyond, pruning="none")] == [((0, 2), (2,))]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +247,7 @@ def test_the_public_network_joins_servers_that_no_link_joins() -> None:
 def test_an_uplink_carries_all_hops_that_leave_its_server(uplink: float, reading: str, feasible: bool) -> None:
     """From b to c the link is too narrow, from c back to b it is not, and d is reached over the public network alone."""
     nodes = [server("b", 1, uplink=uplink), server("c", 2), server("d", 0)]
-    problem = problem_of(nodes, [link("bc", bandwidth=3)], "bd", [2, 1], [4, 3, 4], cost="public-hops", bandwidth=reading)
+    problem = build_problem(nodes, [link("bc", bandwidth=3)], "bd", [2, 1], [4, 3, 4], cost="public-hops", bandwidth=reading)
     answer = solved(problem)
     assert (answer.decision is not None) == feasible
     if feasible:
@@ -261,7 +263,7 @@ def test_maps_on_both_networks_are_feasible_and_better_ones_come_first(cost: str
         decision = solved(problem).decision
         public += sum(decision.public) if decision else 0
         result = flooded(problem)
-        firsts = [each.facts for each in result]
+        firsts = [decision.facts for decision in result]
         if cost == "public-hops-links":
             assert all(
                 (one.public_hops, one.links, one.load_balance) <= (two.public_hops, two.links, two.load_balance + 1e-9)
@@ -273,7 +275,7 @@ def test_maps_on_both_networks_are_feasible_and_better_ones_come_first(cost: str
 def test_among_maps_of_nearly_the_least_load_dedicated_hops_decide() -> None:
     """On d, reached over the public network, the load is least; on b, which links reach, it is 0.05 more, then 0.15."""
     nodes = [server("a", 0, uplink=9), server("b", 20), server("d", 40)]
-    problem = problem_of(nodes, [link("ab"), link("bd")], "ad", [2.0], cost="load-balance", max_empty_hops=0)
+    problem = build_problem(nodes, [link("ab"), link("bd")], "ad", [2.0], cost="load-balance", max_empty_hops=0)
     assert solved(problem).decision.nodes == ("b",)
     assert solved(problem, "process-map").decision.nodes == ("d",), "the objective is the load alone"
     heavier = problem.replace(task=problem.task.replace(components=({"name": "c", "capacity": 6.0},)))
@@ -282,9 +284,9 @@ def test_among_maps_of_nearly_the_least_load_dedicated_hops_decide() -> None:
 
 def test_a_task_without_components_is_a_way_from_its_source_to_its_delivery() -> None:
     nodes, links = [server(name, 0) for name in "abc"], [link("ab"), link("bc")]
-    assert solved(problem_of(nodes, links, "ac", [])).decision.routes == (("a", "b", "c"),)
-    assert solved(problem_of(nodes, links, "aa", [])).decision.routes == (("a",),)
-    assert solved(problem_of(nodes, links, "ac", [], max_empty_hops=0), "process-map").status == "infeasible"
+    assert solved(build_problem(nodes, links, "ac", [])).decision.routes == (("a", "b", "c"),)
+    assert solved(build_problem(nodes, links, "aa", [])).decision.routes == (("a",),)
+    assert solved(build_problem(nodes, links, "ac", [], max_empty_hops=0), "process-map").status == "infeasible"
 
 
 def test_parameters_that_cannot_be_are_refused_with_what_would_be_right() -> None:

@@ -122,7 +122,7 @@ class LinkAllocationCheckProblems(CheckProblems):
         return _best_allocation(problem.model_dump_json())
 
     def start(self, problem: LinkAllocationProblem) -> Any:
-        """What flows have now."""
+        """The current allocations."""
         return problem.current
 
 

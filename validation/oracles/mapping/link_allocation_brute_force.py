@@ -29,7 +29,7 @@ def brute_force_link_allocation(problem: LinkAllocationProblem) -> float | None:
     ...     network={"nodes": [{"name": "a", "capacity": 0, "uplink": 3.0}, {"name": "b", "capacity": 0}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 4.0}]},
     ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
-    ...            {"name": "dear", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
+    ...            {"name": "valuable", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
     ...     public_share=0.5,
     ... )
     >>> brute_force_link_allocation(problem)

@@ -13,7 +13,7 @@ from edrp.core.arrays import Floats
 from edrp.mapping.path_mapping import SLACK, MappingProblem
 from edrp.mapping.path_tasks import PathMap
 
-MOST_PLACEMENTS = 3_000_000
+MAX_PLACEMENTS = 3_000_000
 """Beyond, a problem is not small."""
 
 
@@ -48,8 +48,8 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     ways = _ways(problem)
     best = math.inf
     maps: list[PathMap] = []
-    for least, nodes in _placements(problem, ways):
-        if least > best + _rounding(best):
+    for bound, nodes in _placements(problem, ways):
+        if bound > best + _rounding(best):
             break
         constant = _constant(problem, nodes)
         routes = _cheapest_routes(problem, ways, nodes)
@@ -70,7 +70,7 @@ def _rounding(value: float) -> float:
 def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:
     """By hop and ends, the ways that there are when each is looked at by itself, cheapest first."""
     servers = problem.network.by_name
-    found = []
+    ways_by_hop = []
     for rate in problem.task.hop_bandwidths:
         ways: dict[tuple[str, str], list[Way]] = {}
         for start in servers:
@@ -79,8 +79,8 @@ def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:
             for end in servers:
                 if start != end and _connects(problem, start, end, rate):
                     ways.setdefault((start, end), []).append(Way((start, end), True, _worth(problem, (start, end), True)))
-        found.append({ends: sorted(each, key=lambda way: way.worth) for ends, each in ways.items()})
-    return found
+        ways_by_hop.append({ends: sorted(choices, key=lambda way: way.worth) for ends, choices in ways.items()})
+    return ways_by_hop
 
 
 def _simple_paths(problem: MappingProblem, path: tuple[str, ...], rate: float) -> Iterator[tuple[str, ...]]:
@@ -97,7 +97,7 @@ def _connects(problem: MappingProblem, start: str, end: str, rate: float) -> boo
 
 
 def _worth(problem: MappingProblem, route: tuple[str, ...], public: bool) -> float:
-    """What a way adds to the objective."""
+    """Return the contribution of a way to the objective."""
     links = 0 if public else len(route) - 1
     if problem.cost == "additive":
         return problem.public_cost if public else math.fsum(problem.network.arcs[arc].cost for arc in pairwise(route))
@@ -107,7 +107,7 @@ def _worth(problem: MappingProblem, route: tuple[str, ...], public: bool) -> flo
 
 
 def _constant(problem: MappingProblem, nodes: Sequence[str]) -> float:
-    """What a placement adds to the objective: nothing, its load, or half of it."""
+    """Return the contribution of a placement to the objective: nothing, its load, or half of it."""
     if problem.cost == "additive" or not nodes:
         return 0.0
     loads = []
@@ -122,10 +122,10 @@ def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[W
     """Placements that keep to the capacities, by what they cost at least."""
     task, servers = problem.task, problem.network.nodes
     names = [server.name for server in servers]
-    able = [[k for k, server in enumerate(servers) if server.hosts(each.service)] for each in task.components]
-    count = math.prod(len(each) for each in able)
-    if count > MOST_PLACEMENTS:
-        raise ValueError(f"{count} placements are too many to enumerate; at most {MOST_PLACEMENTS}")
+    able = [[k for k, server in enumerate(servers) if server.hosts(component.service)] for component in task.components]
+    count = math.prod(len(hosts) for hosts in able)
+    if count > MAX_PLACEMENTS:
+        raise ValueError(f"{count} placements are too many to enumerate; at most {MAX_PLACEMENTS}")
     placed = np.array(list(product(*able)), np.int64).reshape(count, len(able))
     needs = np.array(task.needs).reshape(1, len(able))
     fits = np.ones(count, bool)
@@ -184,7 +184,7 @@ def _cheapest_routes(
 def _taken(
     problem: MappingProblem, way: Way, rate: float, used: dict[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float] | None:
-    """What is used of links, uplinks and downlinks with one way more; None where that is too much."""
+    """Return the use of links, uplinks and downlinks with one more way; None where that is too much."""
     if problem.bandwidth == "per_edge":
         return used
     after = dict(used)
@@ -195,8 +195,8 @@ def _taken(
         free = {("up", start): servers[start].uplink, ("down", end): math.inf if downlink is None else downlink}
     else:
         free = {arc: problem.network.arcs[arc].bandwidth for arc in pairwise(way.route)}
-    for place, most in free.items():
-        after[place] = after.get(place, 0.0) + rate
-        if after[place] > most * (1 + SLACK):
+    for resource, limit in free.items():
+        after[resource] = after.get(resource, 0.0) + rate
+        if after[resource] > limit * (1 + SLACK):
             return None
     return after

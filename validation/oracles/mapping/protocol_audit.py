@@ -1,6 +1,6 @@
 """Whether the mapping protocol keeps its promises: ends once, acknowledges all, and reserves what accepted tasks take.
 
-What a task takes is counted here from its map and the documents alone, apart from the agents' own accounts.
+The resources that a task takes are counted here from its map and the documents alone, independently of the agents.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 
 def audit(exchange: Exchange) -> Iterator[str]:
-    """What is wrong when no message is on its way any more, in words.
+    """Describe the faults of an exchange in which no message is on its way any more.
 
     Every task must have ended its mapping and be decided exactly once, with as many acknowledgements as maps and nothing
     remembered of it. Servers must hold what accepted tasks take that have not ended, nothing less and nothing more.
@@ -50,7 +50,7 @@ def audit(exchange: Exchange) -> Iterator[str]:
 
 
 def audit_reservations(exchange: Exchange) -> Iterator[str]:
-    """What is wrong with reservations at any moment, in words.
+    """Describe the faults of the reservations at any moment.
 
     Tasks that are decided and have not ended hold what their maps take. No resource is promised beyond its limit, those that
     probes hold included.
@@ -62,7 +62,7 @@ def audit_reservations(exchange: Exchange) -> Iterator[str]:
         for resource, amount in holds.items():
             total[resource] += amount
         if result.decided and not result.ended:
-            yield from (f"task {number}: {each}" for each in _differences(holds, result))
+            yield from (f"task {number}: {difference}" for difference in _differences(holds, result))
         elif result.ended and not exchange.busy and holds:
             yield f"task {number}: has ended and holds {', '.join(map(_named, holds))}"
     for resource, amount in total.items():
@@ -72,7 +72,7 @@ def audit_reservations(exchange: Exchange) -> Iterator[str]:
 
 
 def held_by_tasks(exchange: Exchange) -> dict[int, dict[Resource, float]]:
-    """What each task holds of each resource, by the ledgers of the servers."""
+    """Return the amount of each resource that each task holds, by the reservations of the servers."""
     held: defaultdict[int, dict[Resource, float]] = defaultdict(dict)
     for server, promises in exchange.reservations().items():
         for task, promise in promises.items():
@@ -80,14 +80,14 @@ def held_by_tasks(exchange: Exchange) -> dict[int, dict[Resource, float]]:
     return dict(held)
 
 
-def taken(task: PathTask, found: PathMap, *, cumulative: bool = True) -> dict[Resource, float]:
-    """What a map takes of each resource, by the documents."""
+def taken(task: PathTask, decision: PathMap, *, cumulative: bool = True) -> dict[Resource, float]:
+    """Return the amount of each resource that a map takes, by the documents."""
     uses: defaultdict[Resource, list[float]] = defaultdict(list)
     amounts: defaultdict[Resource, float] = defaultdict(float)
-    for server, need in zip(found.nodes, task.needs, strict=True):
+    for server, need in zip(decision.nodes, task.needs, strict=True):
         amounts["capacity", server] += need
-    for hop, (route, rate) in enumerate(zip(found.routes, task.hop_bandwidths, strict=True)):
-        if found.is_public(hop):
+    for hop, (route, rate) in enumerate(zip(decision.routes, task.hop_bandwidths, strict=True)):
+        if decision.is_public(hop):
             uses["uplink", route[0]].append(rate)
             uses["downlink", route[1]].append(rate)
         else:
@@ -109,8 +109,8 @@ def _resources(server: str, promise: Reservation) -> dict[Resource, float]:
 
 def _differences(holds: dict[Resource, float], result: ProtocolResult) -> Iterator[str]:
     """Where what a decided task holds is not what its map takes; a rejected task takes nothing."""
-    specification, found = result.specification, result.decision
-    due = taken(specification.task, found, cumulative=specification.rules.cumulative) if found else {}
+    specification, decision = result.specification, result.decision
+    due = taken(specification.task, decision, cumulative=specification.rules.cumulative) if decision else {}
     for resource in sorted({*holds, *due}):
         held, takes = holds.get(resource, 0.0), due.get(resource, 0.0)
         if not math.isclose(held, takes, rel_tol=ROUNDING):

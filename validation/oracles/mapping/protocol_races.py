@@ -25,7 +25,7 @@ DELAYS = (0.0, 0.001, 0.002, 0.003)
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What has become of a race.
+    """Outcome of a race.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Race:
     accepted: int
     rollbacks: int
     retried: int
-    asked: int
+    overtaken: int
     faults: tuple[str, ...]
 
 
@@ -61,10 +61,10 @@ def race(seed: int) -> Race:
     results = exchange.results
     return Race(
         tasks=len(results),
-        accepted=sum(each.decision is not None for each in results),
-        rollbacks=sum(each.messages["rollback"] > 0 for each in results),
-        retried=sum(each.decision is not None and each.decision != each.maps[0] for each in results),
-        asked=sum(each.messages["ask"] > 0 for each in results),
+        accepted=sum(result.decision is not None for result in results),
+        rollbacks=sum(result.messages["rollback"] > 0 for result in results),
+        retried=sum(result.decision is not None and result.decision != result.maps[0] for result in results),
+        overtaken=sum(result.messages["ask"] > 0 for result in results),
         faults=(*faults, *audit(exchange)),
     )
 
@@ -104,7 +104,7 @@ def _network(random: Random) -> ServerNetwork:
             "name": name,
             "capacity": float(random.integers(0, 4)),
             "total_capacity": 4.0,
-            "services": None if random.random() < 0.4 else [each for each in SERVICES if random.random() < 0.6],
+            "services": None if random.random() < 0.4 else [service for service in SERVICES if random.random() < 0.6],
             "uplink": float(random.integers(0, 4)) if public else 0.0,
             "downlink": float(random.integers(1, 4)) if random.random() < 0.5 else None,
             "access_delay": float(random.choice(DELAYS)),
@@ -129,8 +129,8 @@ def _network(random: Random) -> ServerNetwork:
 def _task(network: ServerNetwork, random: Random) -> PathTask:
     names = list(network.by_name)
     components = [
-        {"name": f"c{place}", "service": (None, *SERVICES)[random.integers(3)], "capacity": float(random.integers(0, 3))}
-        for place in range(random.integers(0, 4))
+        {"name": f"c{position}", "service": (None, *SERVICES)[random.integers(3)], "capacity": float(random.integers(0, 3))}
+        for position in range(random.integers(0, 4))
     ]
     source, delivery = (names[random.integers(len(names))] for _ in range(2))
     bandwidths = [float(rate) for rate in random.integers(0, 3, len(components) + 1)]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.heuristics.mapping.flood import Flood, FoundMap
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
@@ -34,12 +35,12 @@ class Admission(NamedTuple):
 
 
 class Admissions:
-    """Maps tasks on what is free, and keeps the accounts of it.
+    """Maps tasks on free capacities and rates, and keeps track of them.
 
     Parameters
     ----------
     scenario
-        What is simulated.
+        The scenario to simulate.
     cost
         Which map is best.
     max_empty_hops
@@ -78,29 +79,26 @@ class Admissions:
         self.network = network_arrays(network)
         if not message_delays:
             self.network.delay[:] = self.network.access_delay[:] = 0.0
-        self._index = {name: place for place, name in enumerate(self.network.names)}
+        self._index = {name: position for position, name in enumerate(self.network.names)}
         arcs = zip(self.network.source.tolist(), self.network.target.tolist(), strict=True)
-        self._arcs = {arc: place for place, arc in enumerate(arcs)}
-        self._hosts = {each.name: np.array([node.hosts(each.name) for node in network.nodes]) for each in scenario.services}
+        self._arcs = {arc: number for number, arc in enumerate(arcs)}
+        self._hosts = {
+            service.name: np.array([node.hosts(service.name) for node in network.nodes]) for service in scenario.services
+        }
         self._public = bool((self.network.uplink > 0).any())
-        self._flood = Flood(
-            self.network,
-            cost=cost,
-            split_by_hops=split_by_hops,
-            max_empty_hops=max_empty_hops,
-            total_hops=scenario.empty_hops == "total",
-            public=self._public,
-        )
+        total = scenario.empty_hops == "total"
+        rules = Rules(max_empty_hops=max_empty_hops, total_hops=total, cost=cost, split_by_hops=split_by_hops)
+        self._flood = Flood(self.network, rules, public=self._public)
         self._held: dict[int, tuple[tuple[int, ...], TaskArrays]] = {}
 
     def admit(self, task: int) -> Admission:
         """Map a task, and reserve what the best map takes; or say what is short."""
         tables = self._tables(task)
-        found = self._flood.run(tables)
-        messages = found.messages["map"]
-        if not found:
+        maps = self._flood.run(tables)
+        messages = maps.messages["map"]
+        if not maps:
             return Admission(None, None, "; ".join(shortage(self._problem(tables))), messages)
-        best = found[0]
+        best = maps[0]
         hops = self._hops(best, tables)
         self._held[task] = best.nodes, tables
         self._book(task, hops, -1.0)
@@ -146,16 +144,16 @@ class Admissions:
             most_links=hops + self._max_empty_hops * (1 if total else hops),
         )
 
-    def _hops(self, found: FoundMap, task: TaskArrays) -> Hops:
-        """What the hops of a map hold."""
-        routes = [() if public else route for route, public in zip(found.routes, found.public, strict=True)]
+    def _hops(self, best: FoundMap, task: TaskArrays) -> Hops:
+        """Return the arrays of the hops of a map."""
+        routes = [() if public else route for route, public in zip(best.routes, best.public, strict=True)]
         arcs = np.zeros((len(routes), self._max_empty_hops + 1), np.int32)
         for hop, route in enumerate(routes):
-            for place, arc in enumerate(pairwise(route)):
-                arcs[hop, place] = self._arcs[arc]
+            for position, arc in enumerate(pairwise(route)):
+                arcs[hop, position] = self._arcs[arc]
         return Hops(
-            source=np.array([route[0] for route in found.routes], np.int32),
-            target=np.array([route[-1] for route in found.routes], np.int32),
+            source=np.array([route[0] for route in best.routes], np.int32),
+            target=np.array([route[-1] for route in best.routes], np.int32),
             rate=task.bandwidths,
             links=np.array([max(0, len(route) - 1) for route in routes], np.int32),
             arcs=arcs,
@@ -163,9 +161,9 @@ class Admissions:
 
 
 def usable(scenario: BimodalScenario) -> ServerNetwork:
-    """What tasks are admitted to: without links or uplinks where those carry no streams; downlinks are shared, not reserved."""
+    """Return the network for admission: without links or uplinks that carry no streams; downlinks are shared, not reserved."""
     changes = {"downlink": None} if scenario.networks != "dedicated" else {"downlink": None, "uplink": 0.0}
-    nodes = tuple(each.replace(**changes) for each in scenario.network.nodes)
+    nodes = tuple(server.replace(**changes) for server in scenario.network.nodes)
     return scenario.network.replace(nodes=nodes, **({"links": ()} if scenario.networks == "public" else {}))
 
 

@@ -1,9 +1,9 @@
 """Simulates streams on a bi-modal network, from one event to the next (bi-modal networks, §6.1).
 
 Events are arrivals, ends, and re-allocations of links. Between two of them all that tasks hold stays as it is, and they flow
-in one compiled pass (`kernels.py`), flow interval by flow interval. Of what happens at one time, ends come
-first, then arrivals, then re-allocations. Where nothing has ended, begun or moved since links were last allocated, allocating
-them anew changes nothing, and is left out.
+in one compiled pass (`kernels.py`), flow interval by flow interval. Among events at one time, ends come
+first, then arrivals, then re-allocations. Where nothing has ended, begun or moved since links were last allocated, another
+allocation changes nothing, and is left out.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def simulate(
     Parameters
     ----------
     scenario
-        What is simulated.
+        The scenario to simulate.
     cost
         Which map a task takes, of those that are found: the name of one of `edrp.mapping.costs.COSTS`.
     seed
-        Of everything random; not negative. The same seed gives the same run. What is drawn for a hop of a task depends on
+        Seed of everything random; not negative. The same seed gives the same run. The draws for a hop of a task depend on
         no other task, so that runs of one seed meet the same network.
     reallocation
-        Whether links are allocated anew at the intervals of the scenario.
+        Whether links are re-allocated at the intervals of the scenario.
     max_empty_hops
         Most servers that a map passes without hosting a component; at most, and by default, as the scenario says.
     split_by_hops
@@ -101,7 +101,7 @@ def simulate(
     """
     most = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
     admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops, message_delays=message_delays)
-    run = _Run(scenario, admissions, seed, reallocation=reallocation)
+    run = _SimulatedRun(scenario, admissions, seed, reallocation=reallocation)
     for task, described in enumerate(scenario.tasks):
         if not run.advance(described.arrival, until):
             return None
@@ -109,7 +109,7 @@ def simulate(
     return run.document() if run.advance(inf, until) else None
 
 
-class _Run:
+class _SimulatedRun:
     """A run under way."""
 
     def __init__(self, scenario: BimodalScenario, admissions: Admissions, seed: int, *, reallocation: bool) -> None:
@@ -142,8 +142,8 @@ class _Run:
     def admit(self, task: int) -> None:
         """A task arrives."""
         admission = self._admissions.admit(task)
-        found = admission.map
-        if found is None or admission.hops is None:
+        decision = admission.map
+        if decision is None or admission.hops is None:
             refused = TaskRecord.model_construct(accepted=False, short=admission.short, messages=admission.messages)
             self._records.append(refused)
             return
@@ -152,9 +152,9 @@ class _Run:
         self._records.append(
             TaskRecord.model_construct(
                 accepted=True,
-                nodes=found.nodes,
-                routes=found.routes,
-                public=found.public,
+                nodes=decision.nodes,
+                routes=decision.routes,
+                public=decision.public,
                 start=self._now,
                 messages=admission.messages,
             )
@@ -170,7 +170,7 @@ class _Run:
         )
 
     def _next_epoch(self) -> float:
-        """The first multiple of the interval from now on at which links were not yet allocated anew; infinity for none."""
+        """The first multiple of the interval from now on at which links were not yet re-allocated; infinity for none."""
         if self._settled or not self._interval:
             return inf
         self._epoch = max(self._epoch, ceil(self._now / self._interval))

@@ -15,13 +15,13 @@ from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.simulation.timelines import amount_at, count_at, save_columns
 
 STEPS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
-MOST_SAMPLES = 2000
+MAX_SAMPLES = 2000
 """Seconds between samples: the shortest of these steps with so few of them, or the longest step."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTimeline:
-    """What there was at each sample of a run, from its begin to the end of the last task.
+    """State of a run at each sample, from its begin to the end of the last task.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ def timeline(scenario: BimodalScenario, run: BimodalRun) -> TaskTimeline:
     >>> line.running.tolist(), line.server_utilisation.tolist(), line.link_utilisation.tolist()
     ([0, 1, 1, 0], [0.0, 0.25, 0.25, 0.0], [0.0, 0.25, 0.25, 0.0])
     """
-    served = [(index, each) for index, each in enumerate(run.tasks) if each.accepted and each.start is not None]
-    time = _samples(max([scenario.tasks[-1].arrival, *(each.finish or 0.0 for _, each in served)]))
+    served = [(index, record) for index, record in enumerate(run.tasks) if record.accepted and record.start is not None]
+    time = _samples(max([scenario.tasks[-1].arrival, *(record.finish or 0.0 for _, record in served)]))
     arrivals = np.array([task.arrival for task in scenario.tasks])
     described = {index: scenario.path_task(index) for index, _ in served}
-    held = [(each.start or 0.0, each.finish, math.fsum(described[index].needs)) for index, each in served]
+    held = [(record.start or 0.0, record.finish, math.fsum(described[index].needs)) for index, record in served]
     hops = list(hop_spans(run))
     rates = [
         (span.start, span.end, described[span.task].hop_bandwidths[span.hop] * (len(span.route) - 1))
@@ -91,7 +91,7 @@ def save_timeline(line: TaskTimeline, path: Path) -> None:
 
 
 def _samples(end: float) -> Floats:
-    step = next((each for each in STEPS if end / each < MOST_SAMPLES), STEPS[-1])
+    step = next((seconds for seconds in STEPS if end / seconds < MAX_SAMPLES), STEPS[-1])
     steps = math.ceil(end / step)
     return np.linspace(0.0, steps * step, steps + 1)
 

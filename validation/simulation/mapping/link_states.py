@@ -12,16 +12,16 @@ from edrp.mapping.link_allocation import Flow, LinkAllocationProblem
 def links_at(scenario: BimodalScenario, run: BimodalRun, time: float, **fields: Any) -> LinkAllocationProblem | None:
     """The hops that have a length of all tasks that run at a time, with what they hold; None where there are none.
 
-    Flows are named by the positions of task and hop. What changes at the very time counts as still to be decided.
+    Flows are named by the positions of task and hop. A change at exactly that time counts as still to be decided.
 
     Parameters
     ----------
     scenario, run
-        What was simulated.
+        The scenario and its simulated run.
     time
         Seconds from the start of the run.
     fields
-        Of `LinkAllocationProblem`, where they shall not be those of the scenario.
+        Fields of `LinkAllocationProblem` other than those of the scenario.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class SimulationParameters:
 
     Attributes
     ----------
-    reallocation : whether links are allocated anew at the intervals of the scenario (Alg. 4).
+    reallocation : whether links are re-allocated at the intervals of the scenario (Alg. 4).
     max_empty_hops : most servers that a map passes without hosting a component, at most and by default as the scenario says.
     split_by_hops : whether partial maps that have passed different numbers of servers are compared apart.
     message_delays : whether maps between servers take the delays of the network, or are handled in the order of sending.
@@ -82,14 +82,14 @@ class MappingChoice(Method):
         )
         if run is None:
             return Answer("none", "time_limit", notes=("the time limit came before the end of the run",))
-        size = {"messages": sum(each.messages for each in run.tasks), "reallocations": len(run.changes.time)}
+        size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
         return Answer("feasible", "finished", decision=run, objective=_lost(problem, run), size=size)
 
 
-def _check_hops(given: int | None, scenario: BimodalScenario, method: str) -> None:
-    if given is not None and given > scenario.max_empty_hops:
+def _check_hops(max_empty_hops: int | None, scenario: BimodalScenario, method: str) -> None:
+    if max_empty_hops is not None and max_empty_hops > scenario.max_empty_hops:
         why = f"must be at most {scenario.max_empty_hops}, the limit of the scenario"
-        raise InvalidInstanceError([Fault("max_empty_hops", str(given), why)], f"parameters of method {method}")
+        raise InvalidInstanceError([Fault("max_empty_hops", str(max_empty_hops), why)], f"parameters of method {method}")
 
 
 def _lost(scenario: BimodalScenario, run: BimodalRun) -> float:

@@ -95,13 +95,13 @@ def normals(seed: int, task: int, hop: int, out: Floats) -> None:
     (True, True)
     """
     key = stream(seed, task, hop)
-    for place in range(out.size):
-        out[place] = normal(key, place)
+    for counter in range(out.size):
+        out[counter] = normal(key, counter)
 
 
 @inner_loop
 def _outside(bits: np.uint64) -> float:
-    """A number whose first draw fell outside of the next layer: accepted, from the tail, or drawn anew."""
+    """A number whose first draw fell outside of the next layer: accepted, from the tail, or drawn again."""
     state = bits
     while True:
         layer = bits & np.uint64(LAYERS - 1)
@@ -154,7 +154,7 @@ def expected_fraction(shares: Sequence[float], variation: float = 1.0, base: flo
     Parameters
     ----------
     shares
-        Of its rate that each hop gets, above 0.
+        Share of its rate that each hop gets, above 0.
     variation, base
         How far rates depart from their mean.
 

@@ -30,13 +30,13 @@ from edrp.validation.simulation.mapping.stream_kernel import (
 FIRST_ROWS = 32
 """Tasks for which there is room at first."""
 
-MOST_INTERVALS = 100_000
+MAX_INTERVALS = 100_000
 """Flow intervals, or windows, that a task is let flow at once: between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """What the hops of a task hold; h hops, whose routes take at most L links.
+    """Servers, rates and routes of the hops of a task; h hops, whose routes take at most L links.
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ class Running:
     Parameters
     ----------
     scenario
-        What is simulated.
+        The scenario to simulate.
     network
-        What tasks may use, all of it free.
+        The network that tasks may use, all of it free.
     seed
-        Of the public network.
+        Seed of the public network.
 
     Examples
     --------
@@ -101,8 +101,8 @@ class Running:
         )
         self._expected = scenario.flow == "expected"
         self._uplink = network.uplink.copy()
-        self._downlink = np.array([np.inf if each.downlink is None else each.downlink for each in scenario.network.nodes])
-        self._stride = MOST_INTERVALS * min(scenario.flow_interval, scenario.window)
+        self._downlink = np.array([np.inf if server.downlink is None else server.downlink for server in scenario.network.nodes])
+        self._stride = MAX_INTERVALS * min(scenario.flow_interval, scenario.window)
         self.count = 0
         hops = max(len(task.services) for task in scenario.tasks) + 1
         self._allocate(FIRST_ROWS, hops, max(scenario.reallocation_links, scenario.max_empty_hops + 1))
@@ -128,7 +128,7 @@ class Running:
 
     @property
     def _kept(self) -> list[NDArray[Any]]:
-        """What belongs to a task and does not follow from the rest."""
+        """Arrays with a row per task that do not follow from others."""
         own: list[NDArray[Any]] = [self.task, self.source, self.target, self.rate, self.price, self.links, self.arcs, self._keys]
         return [*own, self._streams.waiting, self._streams.progress]
 
@@ -150,8 +150,8 @@ class Running:
             self._grow()
         row, described = self.count, self._scenario.tasks[task]
         self.count += 1
-        for each in self._kept:
-            each[row] = 0
+        for array in self._kept:
+            array[row] = 0
         used = len(hops.rate)
         self.task[row] = task
         self.source[row, :used], self.target[row, :used], self.rate[row, :used] = hops.source, hops.target, hops.rate
@@ -166,18 +166,18 @@ class Running:
         conclude(self._streams, row, now, self._physics)
         progress = self._streams.progress[row]
         ended = Ended(int(self.task[row]), int(progress[WINDOWS]), float(progress[SHORTFALL]))
-        for each in self._kept:
-            each[row : self.count - 1] = each[row + 1 : self.count]
+        for array in self._kept:
+            array[row : self.count - 1] = array[row + 1 : self.count]
         self.count -= 1
         self.share()
         return ended
 
     def hops(self, row: int) -> Hops:
-        """What a task holds now."""
+        """Return the current hops of a task."""
         return Hops(self.source[row], self.target[row], self.rate[row], self.links[row], self.arcs[row])
 
     def share(self) -> None:
-        """Up- and downlinks are shared anew, in proportion to rates."""
+        """Up- and downlinks are shared again, in proportion to rates."""
         if not self.count:
             return
         part = slice(self.count)
@@ -226,9 +226,9 @@ class Running:
 
     def _grow(self) -> None:
         """Room for twice as many tasks."""
-        before = [each[: self.count].copy() for each in self._kept]
+        before = [array[: self.count].copy() for array in self._kept]
         rows, hops, links = self.arcs.shape
         self._allocate(2 * rows, hops, links)
-        for each, old in zip(self._kept, before, strict=True):
-            each[: self.count] = old
+        for array, old in zip(self._kept, before, strict=True):
+            array[: self.count] = old
         self.share()

@@ -45,7 +45,7 @@ class Streams(NamedTuple):
 
 
 class Physics(NamedTuple):
-    """What is the same for all tasks.
+    """Parameters that are the same for all tasks.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ def _steady(streams: Streams, row: int, time: float, end: float) -> float:
 def _drawn(streams: Streams, row: int, time: float, end: float, physics: Physics) -> float:
     """Interval by interval, the slowest hop sets the pace: nothing waits on the way."""
     progress = streams.progress
-    number = _interval_of(time, physics.interval)
+    number = _interval_number(time, physics.interval)
     left, amount, fraction = progress[row, TOTAL] - progress[row, DONE], 0.0, 1.0
     while time < end and amount < left:
         lowest = 0.0
@@ -211,7 +211,7 @@ def _drawn(streams: Streams, row: int, time: float, end: float, physics: Physics
 def _buffered(streams: Streams, row: int, time: float, end: float, physics: Physics) -> float:
     """Interval by interval, each hop passes what it can of what came and of what waits; what it cannot keep holds back others."""
     progress, waiting, hops = streams.progress, streams.waiting, streams.hops[row]
-    number = _interval_of(time, physics.interval)
+    number = _interval_number(time, physics.interval)
     while time < end and progress[row, DONE] < progress[row, TOTAL]:
         step = min((number + 1) * physics.interval, end) - time
         sent = min(step, _left(progress, row))
@@ -235,7 +235,7 @@ def _buffered(streams: Streams, row: int, time: float, end: float, physics: Phys
 
 
 @inlined
-def _interval_of(time: float, interval: float) -> int:
+def _interval_number(time: float, interval: float) -> int:
     """Number of the flow interval that a time is in, or at the beginning of."""
     number = int(time / interval)
     return number + 1 if (number + 1) * interval <= time else number

@@ -13,7 +13,7 @@ from edrp.datasets.families.mapping.platforms import bimodal_platform, bimodal_s
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT, mapping_network, mapping_problem, preferential_links
 
 
-def graph_of(network):
+def build_graph(network):
     graph = nx.Graph()
     graph.add_nodes_from(node.name for node in network.nodes)
     graph.add_edges_from((link.source, link.target) for link in network.links)
@@ -22,18 +22,18 @@ def graph_of(network):
 
 
 def test_one_link_fewer_than_servers_makes_a_tree():
-    assert all(nx.is_tree(graph_of(bimodal_platform(seed=seed))) for seed in range(5))
+    assert all(nx.is_tree(build_graph(bimodal_platform(seed=seed))) for seed in range(5))
 
 
 def test_with_fewer_links_some_servers_have_none():
-    graph = graph_of(bimodal_platform(links=50, seed=2))
+    graph = build_graph(bimodal_platform(links=50, seed=2))
     assert sorted(map(len, nx.connected_components(graph)))[-1] == 51
     assert sum(degree == 0 for _, degree in graph.degree) == 49
 
 
 def test_any_number_of_links_up_to_all_pairs():
     for links in range(37):
-        assert graph_of(bimodal_platform(servers=9, links=links, seed=links)).number_of_edges() == links
+        assert build_graph(bimodal_platform(servers=9, links=links, seed=links)).number_of_edges() == links
 
 
 def test_links_prefer_servers_with_many():
@@ -45,7 +45,7 @@ def test_links_prefer_servers_with_many():
 
 def test_services_and_capacity_grow_with_links():
     platform = bimodal_platform(servers=40, links=500, seed=3)
-    degree = dict(graph_of(platform).degree)
+    degree = dict(build_graph(platform).degree)
     assert max(degree.values()) > 25
     for node in platform.nodes:
         assert len(set(node.services)) == len(node.services) == min(25, 1 + degree[node.name])
@@ -61,10 +61,10 @@ def test_printed_ranges_are_filled():
         (1, 2, [node.downlink / MEGABIT for node in platform.nodes]),
         (10e-3, 100e-3, [u.access_delay + v.access_delay for u, v in pairwise(platform.nodes)]),
     ]
-    for least, most, values in drawn:
-        margin = 0.12 * (most - least)
-        assert least <= min(values) < least + margin
-        assert most - margin < max(values) <= most
+    for minimum, maximum, values in drawn:
+        margin = 0.12 * (maximum - minimum)
+        assert minimum <= min(values) < minimum + margin
+        assert maximum - margin < max(values) <= maximum
     assert len({service for node in platform.nodes for service in node.services}) == 25
 
 
@@ -108,7 +108,7 @@ def test_tasks_are_as_printed():
 
 def test_networks_of_the_mapping_experiments_have_power_laws():
     networks = [mapping_network(120, seed) for seed in range(10)]
-    assert all(nx.is_connected(graph_of(network)) and len(network.links) == 237 for network in networks)
+    assert all(nx.is_connected(build_graph(network)) and len(network.links) == 237 for network in networks)
     bandwidth = np.array([link.bandwidth / MEGABIT for network in networks for link in network.links])
     assert 10 <= bandwidth.min() < bandwidth.max() <= 1000
     # Three doublings of the bandwidth leave each time the same share of links, 2 ** -1.5.

@@ -48,7 +48,7 @@ def scenario(*tasks, nodes=None, links=(), **fields):
     )
 
 
-def run_of(world, seed=0, cost="public-hops", **how):
+def make_run(world, seed=0, cost="public-hops", **how):
     """A run that its own accounts find possible, and its metrics."""
     run = simulate(world, cost, seed, **how)
     evaluation = world.evaluate(run)
@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_run():
 def test_two_streams_share_a_downlink_while_both_run():
     """Each gets 3/4 from 50 s, when the second comes, until the first has sent the 50 s that it has left; by hand."""
     world = scenario(task(), task(50.0), nodes=[server("a"), server("b", downlink=1.5 * RATE)], reallocation_interval=0)
-    run, metrics = run_of(world)
+    run, metrics = make_run(world)
     first, second = run.tasks
     assert first.finish == pytest.approx(50 + 50 / 0.75)
     assert second.finish == pytest.approx(50 + 50 / 0.75 + 50)
@@ -81,9 +81,9 @@ def test_two_streams_share_a_downlink_while_both_run():
 
 def test_expected_flows_and_drawn_ones_without_variation_are_the_same():
     nodes = [server("a"), server("b", downlink=1.5 * RATE)]
-    drawn, expected = (run_of(scenario(task(), task(30.0), nodes=nodes, flow=flow))[0] for flow in ("drawn", "expected"))
-    assert [each.finish for each in drawn.tasks] == pytest.approx([each.finish for each in expected.tasks])
-    assert [each.shortfall for each in drawn.tasks] == pytest.approx([each.shortfall for each in expected.tasks])
+    drawn, expected = (make_run(scenario(task(), task(30.0), nodes=nodes, flow=flow))[0] for flow in ("drawn", "expected"))
+    assert [task.finish for task in drawn.tasks] == pytest.approx([task.finish for task in expected.tasks])
+    assert [task.shortfall for task in drawn.tasks] == pytest.approx([task.shortfall for task in expected.tasks])
 
 
 def test_a_hop_is_moved_to_a_link_once_it_is_free():
@@ -91,8 +91,8 @@ def test_a_hop_is_moved_to_a_link_once_it_is_free():
     tasks = [task(), task(10.0, 200.0), task(50.0), task(120.0)]
     nodes = [server("a", uplink=RATE), server("b", downlink=RATE / 2)]
     world = scenario(*tasks, nodes=nodes, links=[{"source": "a", "target": "b", "bandwidth": RATE}], reallocation_interval=7.0)
-    run, _ = run_of(world)
-    assert [each.accepted for each in run.tasks] == [True, True, False, True]
+    run, _ = make_run(world)
+    assert [task.accepted for task in run.tasks] == [True, True, False, True]
     assert run.tasks[1].public == (True,)
     assert run.changes.model_dump() == {"time": (105.0, 259.0), "task": (1, 3), "hop": (0, 0), "route": (0, 0)}
     assert run.routes == (("a", "b"),)
@@ -106,11 +106,11 @@ def test_at_one_time_tasks_end_before_others_arrive_and_links_are_allocated_afte
     """Two streams that fill the uplink end when three come: two take their place. A link goes to who comes, not who waits."""
     tasks = [task(), task(), task(100.0, 50.0), task(100.0, 60.0), task(100.0)]
     nodes = [server("a", uplink=2 * RATE), server("b")]
-    run, _ = run_of(scenario(*tasks, nodes=nodes))
-    assert [each.finish for each in run.tasks] == [100.0, 100.0, 150.0, 160.0, None]
+    run, _ = make_run(scenario(*tasks, nodes=nodes))
+    assert [task.finish for task in run.tasks] == [100.0, 100.0, 150.0, 160.0, None]
     links = [{"source": "a", "target": "b", "bandwidth": RATE}]
-    run, _ = run_of(scenario(task(), task(0.0, 150.0), task(100.0, 50.0), nodes=nodes, links=links))
-    assert [each.public for each in run.tasks] == [(), (True,), ()]
+    run, _ = make_run(scenario(task(), task(0.0, 150.0), task(100.0, 50.0), nodes=nodes, links=links))
+    assert [task.public for task in run.tasks] == [(), (True,), ()]
 
 
 @pytest.mark.parametrize("how", [{"reallocation_interval": 0.0}, {}])
@@ -118,7 +118,7 @@ def test_without_reallocation_a_hop_stays(how):
     tasks = [task(), task(10.0, 200.0)]
     nodes = [server("a", uplink=RATE), server("b", downlink=RATE / 2)]
     world = scenario(*tasks, nodes=nodes, links=[{"source": "a", "target": "b", "bandwidth": RATE}], **how)
-    run, metrics = run_of(world, reallocation=bool(how))
+    run, metrics = make_run(world, reallocation=bool(how))
     assert (metrics["reallocations"], run.tasks[1].finish) == (0.0, pytest.approx(10 + 400))
 
 
@@ -127,10 +127,10 @@ def test_tasks_on_dedicated_links_keep_their_rate_and_capacity_decides():
     nodes = [server("a", capacity=0.0), server("b", capacity=35.0)]
     tasks = [task(seconds=50.0 + index, services=("f",)) for index in range(40)]
     links = [{"source": "a", "target": "b", "bandwidth": 60 * RATE}]
-    run, metrics = run_of(scenario(*tasks, nodes=nodes, links=links, networks="dedicated", variation=1.0))
+    run, metrics = make_run(scenario(*tasks, nodes=nodes, links=links, networks="dedicated", variation=1.0))
     assert metrics["acceptance"] == 35 / 40
-    assert [each.finish for each in run.tasks[:35]] == pytest.approx([50.0 + index for index in range(35)])
-    assert all(each.short.startswith("capacity") for each in run.tasks[35:])
+    assert [task.finish for task in run.tasks[:35]] == pytest.approx([50.0 + index for index in range(35)])
+    assert all(task.short.startswith("capacity") for task in run.tasks[35:])
     assert metrics["deviation"] == 0.0
 
 
@@ -139,34 +139,34 @@ def test_tasks_on_dedicated_links_keep_their_rate_and_capacity_decides():
 def test_all_data_arrives_and_no_stream_outruns_its_source(networks, cost):
     """Also that nothing is overbooked at any time, which the accounts check on all reservations and moves."""
     world = small(networks=networks)
-    run, metrics = run_of(world, cost=cost)
-    served = [(index, each) for index, each in enumerate(run.tasks) if each.accepted]
+    run, metrics = make_run(world, cost=cost)
+    served = [(index, task) for index, task in enumerate(run.tasks) if task.accepted]
     assert 0 < len(served) < len(run.tasks)
     for index, record in served:
         assert record.delivered == pytest.approx(world.tasks[index].data * 0.95**10)
         assert record.finish - record.start >= world.tasks[index].nominal * (1 - 1e-9)
         assert record.windows == math.ceil((record.finish - record.start) / world.window - 1e-9)
-    on_links = [each for _, each in served if not any(each.public)]
-    assert all(each.shortfall == 0 for each in on_links)
+    on_links = [task for _, task in served if not any(task.public)]
+    assert all(task.shortfall == 0 for task in on_links)
     assert (metrics["reallocations"] > 0) == (networks != "public") or networks == "dedicated"
 
 
 def test_links_are_allocated_anew_at_multiples_of_the_interval_and_lower_deviation():
-    """Nothing is overbooked after any of hundreds of moves: see the accounts in `run_of`."""
+    """Nothing is overbooked after any of hundreds of moves: see the accounts in `make_run`."""
     world = small(tasks=150, seed=6)
-    run, metrics = run_of(world)
+    run, metrics = make_run(world)
     assert len(run.changes.time) > 100
     assert all(time % world.reallocation_interval == 0 for time in run.changes.time)
-    assert metrics["deviation"] < run_of(world, reallocation=False)[1]["deviation"]
+    assert metrics["deviation"] < make_run(world, reallocation=False)[1]["deviation"]
 
 
 def test_buffers_raise_throughput():
     """What a hop cannot pass at once, it passes later: with a second of buffer hardly anything is lost."""
     world = small(networks="public", seed=2)
-    elongation = [run_of(world.replace(buffer=seconds))[1]["elongation"] for seconds in (0.0, 0.2, 2.0)]
+    elongation = [make_run(world.replace(buffer=seconds))[1]["elongation"] for seconds in (0.0, 0.2, 2.0)]
     assert elongation[0] > elongation[1] > elongation[2]
     alone = scenario(task(seconds=500.0), variation=1.0, reallocation_interval=0)
-    slow, fast = (run_of(alone.replace(buffer=seconds))[0].tasks[0].finish for seconds in (0.0, 5.0))
+    slow, fast = (make_run(alone.replace(buffer=seconds))[0].tasks[0].finish for seconds in (0.0, 5.0))
     assert slow > 600
     assert 500 <= fast < 501
 
@@ -176,7 +176,7 @@ def test_what_waits_before_a_hop_that_moves_to_a_link_is_delivered_too():
     tasks = [task(), task(10.0, 200.0)]
     nodes = [server("a"), server("b", downlink=RATE / 2)]
     links = [{"source": "a", "target": "b", "bandwidth": RATE}]
-    run, _ = run_of(scenario(*tasks, nodes=nodes, links=links, reallocation_interval=107.0, buffer=20.0))
+    run, _ = make_run(scenario(*tasks, nodes=nodes, links=links, reallocation_interval=107.0, buffer=20.0))
     assert run.changes.time == (107.0,)
     assert run.tasks[1].finish == pytest.approx(107 + 200 - 97 / 2)
 
@@ -233,10 +233,10 @@ def test_drawn_and_expected_runs_have_the_same_mean():
         services=[{"name": "f", "capacity": 1.0}, {"name": "g", "capacity": 1.0, "shrinkage": 0.9}],
         tasks=[task(seconds=1200.0, delivery="a", services=("f", "g"))],
     )
-    expected = run_of(world.replace(flow="expected"))[0].tasks[0]
+    expected = make_run(world.replace(flow="expected"))[0].tasks[0]
     assert expected.finish == pytest.approx(1200 / expected_fraction((1.0,) * 3))
     assert expected.shortfall / expected.windows == pytest.approx(1 - expected_fraction((1.0,) * 3))
-    drawn = run_of(world)[0].tasks[0]
+    drawn = make_run(world)[0].tasks[0]
     assert drawn.finish == pytest.approx(expected.finish, rel=4 * 0.45 / (expected.finish / 0.01) ** 0.5)
 
 
@@ -248,7 +248,7 @@ def test_a_stream_advances_at_the_pace_of_its_slowest_hop_in_each_interval():
         services=[{"name": "f", "capacity": 1.0}, {"name": "g", "capacity": 1.0, "shrinkage": 0.9}],
         tasks=[task(arrival=0.034, seconds=95.0, delivery="a", services=("f", "g"))],
     )
-    record = run_of(world, seed=8)[0].tasks[0]
+    record = make_run(world, seed=8)[0].tasks[0]
     drawn = np.zeros((3, 30_000))
     for hop in range(3):
         normals(8, 0, hop, drawn[hop])
@@ -286,15 +286,15 @@ def test_messages_depend_on_how_maps_are_compared_and_in_which_order_they_come()
     world = small(flow="expected", tasks=20)
     variants = [{}, {"split_by_hops": True}, {"message_delays": False}]
     plain, split, at_once = (
-        MappingChoice("public-hops").run(world, Options(parameters=each)).size["messages"] for each in variants
+        MappingChoice("public-hops").run(world, Options(parameters=parameters)).size["messages"] for parameters in variants
     )
     assert plain < min(split, at_once)
 
 
 def test_maps_that_take_no_time_are_those_of_a_network_without_delays():
     world = small(flow="expected", tasks=20)
-    nodes = tuple(each.replace(access_delay=0.0) for each in world.network.nodes)
-    links = tuple(each.replace(delay=0.0) for each in world.network.links)
+    nodes = tuple(server.replace(access_delay=0.0) for server in world.network.nodes)
+    links = tuple(link.replace(delay=0.0) for link in world.network.links)
     without = world.replace(network=world.network.replace(nodes=nodes, links=links))
     assert simulate(world, "load-balance", 0, message_delays=False) == simulate(without, "load-balance", 0)
 
