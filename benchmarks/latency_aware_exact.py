@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, random_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.latency_aware_optima import described_problem
 
 METHOD = "column-generation"
@@ -53,8 +53,8 @@ def brute_force(count: int = 200) -> None:
     _warm()
     wrong, infeasible, slowest = [], 0, 0.0
     for seed in range(count):
-        problem = random_score_problem(seed)
-        best, _ = brute_force_score(problem)
+        problem = random_latency_aware_problem(seed)
+        best, _ = brute_force_latency_aware(problem)
         solution, seconds = _measured(problem)
         slowest, infeasible = max(slowest, seconds), infeasible + (best is None)
         expected = "infeasible" if best is None else "optimal"
@@ -68,7 +68,9 @@ def brute_force(count: int = 200) -> None:
 def _small() -> Iterator[tuple[str, LatencyAwareProblem]]:
     """Up to 20 operators that the compact program proves: on few supervisors, or few operations on the paper's network."""
     for seed in range(80):
-        few = random_score_problem(seed, operators=(8, 20), nodes=(2, 3), most_instances=1, combinations_limit=float("inf"))
+        few = random_latency_aware_problem(
+            seed, operators=(8, 20), nodes=(2, 3), max_instances=1, combinations_limit=float("inf")
+        )
         yield f"small {seed}", few
     for seed in range(15):
         yield f"seed {seed}", random_problem(seed, operations=3 + seed % 5, load=LOADS[seed % 3])

@@ -14,7 +14,7 @@ from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.latencies import estimate_latencies, estimation_rounds
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.datasets.placement.latency_aware_test_bed import continuum_network, paper_problem
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem, test_bed_network
 from edrp.datasets.placement.storm import debs2015_storm, storm_cluster
 from edrp.datasets.placement.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
 from edrp.datasets.placement.topologies import ansnet, topology
@@ -31,7 +31,6 @@ __all__ = [
     "aws_delays",
     "bimodal_platform",
     "bimodal_scenario",
-    "continuum_network",
     "debs2015",
     "debs2015_storm",
     "departure_machines",
@@ -56,5 +55,6 @@ __all__ = [
     "storm_cluster",
     "storm_problem",
     "taxi_rates",
+    "test_bed_network",
     "topology",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edrp.datasets.placement import table_ii
+from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.placement.topologies import ansnet
 from edrp.placement.application import Application
 from edrp.placement.deployment import Deployment
@@ -90,7 +90,7 @@ def debs2015(
     return EdrpProblem(
         application=application(rate, max_replicas, source_node or source, sink_node or sink, queues()),
         network=network,
-        synchronisation_time=table_ii.SYNCHRONISATION_TIME,
+        synchronisation_time=edrp_parameters.SYNCHRONISATION_TIME,
         weights=BALANCED_START if weights is None else weights,
         limits=LIMITS if limits is None else limits,
         current=current,
@@ -99,7 +99,7 @@ def debs2015(
 
 def queues() -> dict[str, LatencyModel]:
     """Every operator as an M/M/1 queue with its service rate (EDRP, section 7.2)."""
-    return {name: Mm1Latency(service_rate=service_rate) for name, service_rate in table_ii.SERVICE_RATE.items()}
+    return {name: Mm1Latency(service_rate=service_rate) for name, service_rate in edrp_parameters.SERVICE_RATE.items()}
 
 
 def application(
@@ -111,9 +111,9 @@ def application(
         {
             "name": name,
             "latency": model,
-            "state_size": table_ii.STATE_SIZE.get(name, 0.0),
-            "code_size": table_ii.CODE_SIZE,
-            "cost": table_ii.OPERATOR_COST,
+            "state_size": edrp_parameters.STATE_SIZE.get(name, 0.0),
+            "code_size": edrp_parameters.CODE_SIZE,
+            "cost": edrp_parameters.OPERATOR_COST,
             "max_replicas": max_replicas if name in REPLICABLE else 1,
             "candidates": pins.get(name),
             "external_rate": rate if name == "source" else 0.0,

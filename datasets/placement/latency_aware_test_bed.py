@@ -65,7 +65,7 @@ CYCLIC = ("T-R8", "T-R9")
 LOADS = (0.2, 0.4, 0.7)
 """Of the cluster's cores, at which the paper's topologies are solved here; the paper prints its reservations only in figures."""
 
-FEWEST_OPERATIONS, MOST_OPERATIONS = 3, 24
+MIN_OPERATIONS, MAX_OPERATIONS = 3, 24
 INSTANCES, INSTANCES_OF_M2 = 2, 10
 """Of every operation between source and sink: operators = 2 · (operations − 2) + 2 gives all counts of Table 1."""
 
@@ -74,12 +74,12 @@ SEED = 31415
 of π: as many as give nine random topologies that all can take the highest of our loads."""
 
 
-def continuum_network() -> Network:
+def test_bed_network() -> Network:
     """The eleven supervisors of Fig. 2 with the delays of the shortest paths over its switches.
 
     Examples
     --------
-    >>> network = continuum_network()
+    >>> network = test_bed_network()
     >>> len(network.nodes), network.by_name["w1"].resources["cpu"], network.delay("w1", "w3"), network.delay("w6", "w7")
     (11, 1.5, 0.006, 0.002)
     """
@@ -156,7 +156,7 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
     >>> len(problem.application.operators), sum(operator.instances for operator in problem.application.operators)
     (7, 12)
     """
-    least = FEWEST_OPERATIONS + cyclic
+    least = MIN_OPERATIONS + cyclic
     if seed < 0:
         raise InvalidInstanceError([Fault("seed", str(seed), "must not be negative")])
     if operations is not None and operations < least:
@@ -164,7 +164,7 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
         raise InvalidInstanceError([Fault("operations", str(operations), why)])
     _check_load(load)
     random = np.random.default_rng(seed)
-    count = int(random.integers(least, MOST_OPERATIONS + 1)) if operations is None else operations
+    count = int(random.integers(least, MAX_OPERATIONS + 1)) if operations is None else operations
     return _problem(series_parallel(count, random), INSTANCES, load, random, cyclic=cyclic)
 
 
@@ -183,7 +183,7 @@ def stream_back(shape: Shape, random: np.random.Generator) -> tuple[int, int]:
 
 def _problem(shape: Shape, inner: int, load: float, random: np.random.Generator, *, cyclic: bool) -> LatencyAwareProblem:
     instances = [1, *[inner] * (shape.operators - 2), 1]
-    network = continuum_network()
+    network = test_bed_network()
     application = described(shape, instances, network, load, random, back=stream_back(shape, random) if cyclic else None)
     return LatencyAwareProblem(application=application, network=network)
 

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.datasets.placement import table_ii
+from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.placement.debs2015 import RANK_UPDATES, application
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
@@ -46,7 +46,7 @@ BUFFER, RANK_BUFFER = 6, 12
 """Tuples, and for partialRank bursts, that a replica holds at most."""
 
 DEGREE = 6
-HIGHEST_RATE = 320.0
+MAX_RATE = 320.0
 
 
 def debs2015_storm(
@@ -83,8 +83,8 @@ def debs2015_storm(
     >>> debs2015_storm(100.0).reconfiguration
     'storm'
     """
-    if rate > HIGHEST_RATE:
-        raise ValueError(f"the latencies are fitted up to {HIGHEST_RATE:g} tuples/s; {rate:g} lies beyond")
+    if rate > MAX_RATE:
+        raise ValueError(f"the latencies are fitted up to {MAX_RATE:g} tuples/s; {rate:g} lies beyond")
     network = storm_cluster() if network is None else network
     first = network.nodes[0].name
     return EdrpProblem(
@@ -115,18 +115,18 @@ def storm_cluster(seed: int | None = None) -> Network:
     noise = np.ones(len(LAN_DELAYS)) if seed is None else np.random.default_rng(seed).lognormal(0.0, JITTER, len(LAN_DELAYS))
     names = [f"worker{index + 1}" for index in range(NODES)]
     return Network(
-        nodes=tuple({**table_ii.NODE, "name": name, "resources": CAPACITY} for name in names),
+        nodes=tuple({**edrp_parameters.NODE, "name": name, "resources": CAPACITY} for name in names),
         links=tuple(
             {
                 "source": source,
                 "target": target,
                 "delay": float(delay * factor),
-                "cost": table_ii.LINK_PRICE,
-                "bandwidth": table_ii.BANDWIDTH,
+                "cost": edrp_parameters.LINK_PRICE,
+                "bandwidth": edrp_parameters.BANDWIDTH,
             }
             for (source, target), delay, factor in zip(combinations(names, 2), LAN_DELAYS, noise, strict=True)
         ),
-        store=table_ii.STORE.replace(local_bandwidth=LOCAL_BANDWIDTH),
+        store=edrp_parameters.STORE.replace(local_bandwidth=LOCAL_BANDWIDTH),
     )
 
 
@@ -139,7 +139,7 @@ def measured_latency(operator: str, rates: Floats) -> Floats:
     bottleneck and 300 tuples/s cannot be had within 150 ms without replicas of it, as section 7.3 describes.
     """
     burst = RANK_UPDATES if operator == "partialRank" else 1.0
-    service = table_ii.SERVICE_RATE[operator] / burst
+    service = edrp_parameters.SERVICE_RATE[operator] / burst
     held = np.arange((RANK_BUFFER if operator == "partialRank" else BUFFER) + 1)
     share = (rates[:, None] / service) ** held
     share /= share.sum(axis=1, keepdims=True)
@@ -150,9 +150,9 @@ def measured_latency(operator: str, rates: Floats) -> Floats:
 @cache
 def _latencies() -> dict[str, LatencyModel]:
     """A polynomial per operator in its own input rate, fitted at 22 source rates up to the highest."""
-    rates = np.linspace(5.0, HIGHEST_RATE, 22)
+    rates = np.linspace(5.0, MAX_RATE, 22)
     fitted: dict[str, LatencyModel] = {}
-    for name in table_ii.SERVICE_RATE:
+    for name in edrp_parameters.SERVICE_RATE:
         load = rates * (RANK_UPDATES if name == "partialRank" else 1.0)
         fitted[name] = PolynomialLatency.fit(list(load), list(measured_latency(name, rates)), DEGREE)
     return fitted

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
-from edrp.datasets.placement.table_ii import NODE_RESOURCES, logical_network
+from edrp.datasets.placement.edrp_parameters import NODE_RESOURCES, logical_network
 from edrp.placement.network import Network
 
 LIGHT_IN_FIBRE = 200_000.0

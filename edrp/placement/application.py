@@ -12,7 +12,7 @@ from edrp.core.document import Document, Faults, Name, NonNegative, Resources, d
 from edrp.placement.latency import LatencyModel
 from edrp.placement.ordering import topological_layers
 
-MOST_REPLICAS = 10_000
+MAX_REPLICAS = 10_000
 """Replicas of one operator that tables by number of replicas, and deployments that name each one, can carry."""
 
 
@@ -63,10 +63,10 @@ class Operator(OperatorBase):
         description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",
         json_schema_extra={"unit": "money/h"},
     )
-    max_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+    max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
         1, description="most replicas", json_schema_extra={"unit": "1"}
     )
-    min_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+    min_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
         1, description="fewest replicas, at most `max_replicas`", json_schema_extra={"unit": "1"}
     )
 
@@ -102,7 +102,7 @@ class InstancedOperator(OperatorBase):
     2
     """
 
-    instances: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+    instances: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
         1, description="number of replicas", json_schema_extra={"unit": "1"}
     )
 

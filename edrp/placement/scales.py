@@ -1,4 +1,8 @@
-"""What objectives and costs can come to at most, to which searches relate penalties, temperatures and ties."""
+"""Scales of objectives and costs, to which searches relate penalties and temperatures, and the weights of tie-breaking terms.
+
+Equal optima are told apart by cost, then by moved replicas, then by the order of the document. Searches add these terms to
+the objective; they lie far below any difference that counts and are taken out of every objective and bound that is reported.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,16 @@ import numpy as np
 
 from edrp.placement.compiled import Compiled
 
+TIE_COST = 5e-10
+"""Objective per unit of cost over its scale: among equal objectives the cheapest is taken."""
+TIE_MOVE = 2e-12
+"""Objective per moved replica: among equal objectives and costs the fewest moves are taken."""
+TIE_NODE = 1e-13
+"""Objective of the last node for the last operator: among all else equal, early nodes are taken."""
+
 
 def cost_scale(compiled: Compiled) -> float:
-    """Cost for which `TIE_COST` is made: the limit, or about the maximum cost of a deployment; 1 where nothing costs anything."""
+    """The cost that `TIE_COST` is relative to: its limit, or about the maximum cost of a deployment; 1 where nothing costs."""
     limit = compiled.limit["cost"]
     if np.isfinite(limit):
         return limit
@@ -16,19 +27,20 @@ def cost_scale(compiled: Compiled) -> float:
     return replicas + float(compiled.stream_rate.sum() * compiled.link_cost.max(initial=0.0)) or 1.0
 
 
-def largest_objective(compiled: Compiled) -> float:
-    """What no feasible deployment exceeds: limits where there are any, else longest ways and dearest links everywhere.
+def max_objective(compiled: Compiled) -> float:
+    """An upper bound on the objective of feasible deployments.
 
-    1 for problems of kind `edrp`, whose weighted metrics are at most their limits.
+    Limits where there are any, else the longest delays, the highest link costs and all nodes. 1 for problems of kind `edrp`,
+    whose weighted metrics are at most their limits.
     """
     delay = float(np.where(np.isfinite(compiled.delay), compiled.delay, 0.0).max())
-    most = {
+    bound = {
         "response_time": len(compiled.operators) * delay,
         "cost": float(compiled.stream_rate.sum() * compiled.link_cost.max()),
         "availability": float(compiled.node_loss.sum()),
     }
     return sum(
-        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else most[name])
+        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else bound[name])
         for name, weight in compiled.weight.items()
         if weight
     )

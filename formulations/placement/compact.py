@@ -100,7 +100,7 @@ class CompactExpressions(PlacementExpressions):
         """h, z and s of a deployment; everything else is left to the solver."""
         values = np.full(self.program.columns, np.nan)
         for i, own in enumerate(self.operators):
-            chosen = own.patterns_of(counts[i, own.nodes])
+            chosen = own.patterns_held(counts[i, own.nodes])
             if counts[i].sum() != (chosen * own.counts).sum():
                 return None
             values[own.pattern] = chosen

@@ -66,7 +66,7 @@ class OperatorColumns:
         """Share of the operator's replicas that each pattern is."""
         return np.asarray(self.counts / self.degrees)
 
-    def patterns_of(self, held: Ints) -> Bools:
+    def patterns_held(self, held: Ints) -> Bools:
         """Which patterns are set where each candidate runs `held` replicas; shape (candidates, patterns), false if none fit."""
         parts = np.sort(held[held > 0])
         fits = [

@@ -40,7 +40,7 @@ def _add_same(columns: CompactColumns, operator: int, own: OperatorColumns) -> L
     compiled, program = columns.compiled, columns.program
     assert compiled.current is not None
     before = compiled.current[operator]
-    kept = own.pattern[own.patterns_of(before[own.nodes])]
+    kept = own.pattern[own.patterns_held(before[own.nodes])]
     if not kept.size:
         return Linear.zero()
     name = compiled.operators[operator]
@@ -114,7 +114,7 @@ def _add_rows(
     unit = time_unit(compiled, "downtime")
     before = compiled.current[operator]
     held = before[own.nodes[places]]
-    stays = own.patterns_of(before[own.nodes])[places]
+    stays = own.patterns_held(before[own.nodes])[places]
     unchanged = np.where(held > 0, (times * stays).sum(axis=1) + (upload.unchanged if upload else 0.0), 0.0)
     rows = np.arange(places.size)
     entries: list[tuple[Any, Any, Any]] = [

@@ -9,8 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.placement.compiled import Compiled
 from edrp.placement.reconfiguration import downtime_floor
-from edrp.placement.scales import cost_scale, largest_objective
-from edrp.placement.ties import TIE_COST
+from edrp.placement.scales import TIE_COST, cost_scale, max_objective
 
 NEAR = 6
 """Neighbours of a node that count as near."""
@@ -75,7 +74,7 @@ def tables_of(compiled: Compiled) -> Tables:
     candidate_list, candidate_start = grouped(allowed, places, n)
     finite = np.where(np.isfinite(compiled.delay), compiled.delay, 1e9)
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
-    scale = max(1.0, round(largest_objective(compiled), 9))
+    scale = max(1.0, round(max_objective(compiled), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
     return Tables(
         source=compiled.stream_source,

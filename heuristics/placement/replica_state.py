@@ -10,7 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.problem_arrays import Tables
 from edrp.heuristics.placement.start import Placement
-from edrp.placement.ties import TIE_MOVE
+from edrp.placement.scales import TIE_MOVE
 
 PENALTY = 2.0
 """Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""

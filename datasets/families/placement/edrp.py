@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.placement.layered import mean_delay, unhurried
+from edrp.datasets.families.placement.layered import longest_path_time, mean_delay
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.running import near_fit, plain_amount, replicas_for
 from edrp.datasets.families.placement.shapes import SHAPES, Shape, ShapeMaker
-from edrp.datasets.placement import table_ii
+from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.rounding import rounded
 from edrp.placement.application import Application
 from edrp.placement.edrp import EdrpProblem
@@ -23,7 +23,7 @@ Fields = dict[str, Any]
 
 DEFAULT_OPERATORS = 6
 NODES_PER_OPERATOR = 1.25
-MOST_NODES = 200
+MAX_NODES = 200
 
 LEVELS = (0.1, 1.04)
 """Load relative to what the bottleneck carries with all its replicas: above 1 no deployment is stable."""
@@ -54,7 +54,7 @@ UNCHECKED_SHARE = 0.05
 SLACK = (0.9, 1.6)
 """Response-time limit relative to the time of the longest path with all replicas and mean delays."""
 
-MOST_HURRIED = 0.95
+MAX_TIMED_LOAD = 0.95
 """Load at which that path is timed when the load is higher still: beyond it queues have no bounds."""
 
 DOWNTIME_LIMIT = 7.5
@@ -96,7 +96,7 @@ def _families() -> list[Family]:
 def _maker(make_shape: ShapeMaker, make_network: NetworkMaker) -> Callable[[int, np.random.Generator], EdrpProblem]:
     def make(operators: int, random: np.random.Generator) -> EdrpProblem:
         shape = make_shape(operators, random)
-        network = make_network(min(MOST_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random)
+        network = make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random)
         return placement_problem(shape, network, random)
 
     return make
@@ -132,7 +132,7 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
     problem = EdrpProblem(
         application=application,
         network=network,
-        synchronisation_time=table_ii.SYNCHRONISATION_TIME,
+        synchronisation_time=edrp_parameters.SYNCHRONISATION_TIME,
         weights=weightings[int(random.integers(len(weightings)))],
         limits=rounded(_limits(application, network, level, random)),
         current=current,
@@ -162,9 +162,9 @@ def _application(
             "name": f"o{i}",
             "latency": {"model": "mm1", "service_rate": float(load[i] / (replicas[i] * utilisation[i]))},
             "state_size": float(drawn["state_size"][roles[i]]),
-            "code_size": table_ii.CODE_SIZE,
+            "code_size": edrp_parameters.CODE_SIZE,
             "resources": float(drawn["resources"][roles[i]]),
-            "cost": table_ii.OPERATOR_COST,
+            "cost": edrp_parameters.OPERATOR_COST,
             "max_replicas": int(replicas[i]),
             "candidates": [pins[i]] if i in pins else None,
             "external_rate": float(level * load[0]) if i == 0 else 0.0,
@@ -198,7 +198,7 @@ def _equipped(network: Network, application: Application, random: np.random.Gene
     """The network with room for what the application needs, more or less, and on every other draw with unequal nodes."""
     count = len(network.nodes)
     needed = sum(operator.max_replicas * plain_amount(operator.resources) for operator in application.operators)
-    room = max(table_ii.NODE_RESOURCES, float(np.ceil(needed * random.uniform(*ROOM) / count)))
+    room = max(edrp_parameters.NODE_RESOURCES, float(np.ceil(needed * random.uniform(*ROOM) / count)))
     resources = np.full(count, room)
     speedup = np.ones(count)
     if random.random() < 0.5:
@@ -215,9 +215,10 @@ def _equipped(network: Network, application: Application, random: np.random.Gene
 def _limits(application: Application, network: Network, level: float, random: np.random.Generator) -> Fields:
     traffic = sum(application.rate(stream.source, stream.target) for stream in application.streams)
     replicas = sum(operator.max_replicas * operator.replica_cost for operator in application.operators)
+    path_time = longest_path_time(application, mean_delay(network), min(1.0, MAX_TIMED_LOAD / level))
     return {
-        "response_time": unhurried(application, mean_delay(network), min(1.0, MOST_HURRIED / level)) * random.uniform(*SLACK),
-        "cost": (replicas + traffic * table_ii.LINK_PRICE) * random.uniform(*SLACK),
+        "response_time": path_time * random.uniform(*SLACK),
+        "cost": (replicas + traffic * edrp_parameters.LINK_PRICE) * random.uniform(*SLACK),
         "downtime": DOWNTIME_LIMIT,
     }
 

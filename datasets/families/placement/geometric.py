@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from edrp.datasets.placement.table_ii import BANDWIDTH, LINK_PRICE, MEAN_DELAY, NODE, NODE_RESOURCES, STORE
+from edrp.datasets.placement.edrp_parameters import BANDWIDTH, LINK_PRICE, MEAN_DELAY, NODE, NODE_RESOURCES, STORE
 from edrp.placement.network import Network
 
 

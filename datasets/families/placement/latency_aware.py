@@ -24,7 +24,7 @@ Fields = dict[str, Any]
 
 DEFAULT_OPERATORS = 8
 NODES_PER_OPERATOR = 1.25
-MOST_NODES = 200
+MAX_NODES = 200
 
 LOADS = (0.1, 0.75)
 """Share of all cores that is needed."""
@@ -100,7 +100,7 @@ def _test_bed(*, cyclic: bool) -> Family:
         make=make,
         size="operators",
         default_size=DEFAULT_OPERATORS,
-        least_size=continuum.FEWEST_OPERATIONS + cyclic,
+        least_size=continuum.MIN_OPERATIONS + cyclic,
     )
 
 
@@ -123,7 +123,7 @@ def _maker(
 ) -> Callable[[int, np.random.Generator], LatencyAwareProblem]:
     def make(operators: int, random: np.random.Generator) -> LatencyAwareProblem:
         shape = make_shape(operators, random)
-        network = _equipped(make_network(min(MOST_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random), random)
+        network = _equipped(make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random), random)
         inner = 1 + random.choice(len(INSTANCES), operators - 2, p=INSTANCES)
         back = stream_back(shape, random) if cyclic else None
         load = float(random.uniform(*LOADS))

@@ -36,7 +36,7 @@ MEMORY_SHARE = (0.6, 1.0)
 """Share of the cluster's memory that is needed per share of its cores. Edge servers have the least memory per core: from
 about 0.68 on their memory is full before their cores."""
 
-MOST_CORES, MOST_MEGABYTES = 0.6, 512
+MAX_CORES, MAX_MEGABYTES = 0.6, 512
 """Of one instance: one fits on an edge server beside a smaller one, two on the cloud; a device takes up to 0.285 cores."""
 
 UTILISATION = 0.95
@@ -58,7 +58,7 @@ def described(
     * Rates: the source brings `load` times `FULL_RATE`. An operation sends selectivity × what it receives on each of
       its streams. All streams say their rates.
     * Cores of an instance: one half the same for all operations, one half by the tuples that it receives, times a
-      random factor; scaled so that all instances need `load` of the network's cores, none more than `MOST_CORES`.
+      random factor; scaled so that all instances need `load` of the network's cores, none more than `MAX_CORES`.
     * Memory of an instance: half the same, half at random; all together `MEMORY_SHARE` of `load`.
     * Where `packing` finds no place for all, all needs shrink by 5 % until it does. Cores are rounded to thousandths,
       memory to MB.
@@ -85,8 +85,8 @@ def described(
     memory = random.uniform(0.5, 1.5, shape.operators)
     memory_load = load * float(random.uniform(*MEMORY_SHARE))
     all_cores, all_memory = np.array([_amounts(node.resources) for node in network.nodes]).sum(axis=0)
-    cores = _scaled(cores, counts, load * all_cores, MOST_CORES)
-    memory = _scaled(memory, counts, memory_load * all_memory, MOST_MEGABYTES * MEGABYTE)
+    cores = _scaled(cores, counts, load * all_cores, MAX_CORES)
+    memory = _scaled(memory, counts, memory_load * all_memory, MAX_MEGABYTES * MEGABYTE)
     streams = tuple({"source": f"o{i}", "target": f"o{j}", "rate": rounded(rate)} for (i, j), rate in rates.items())
     while True:
         operators = tuple(

@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.shapes import layered_shape
-from edrp.datasets.placement import table_ii
+from edrp.datasets.placement import edrp_parameters
 from edrp.placement.application import Application
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.network import Network
@@ -63,7 +63,7 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
             {
                 "name": f"o{index}",
                 "latency": {"model": "mm1", "service_rate": max(2.0 * load[index] if pinned else 0.0, service_rate[index])},
-                "cost": table_ii.OPERATOR_COST,
+                "cost": edrp_parameters.OPERATOR_COST,
                 "max_replicas": 1 if pinned else max_replicas,
                 "candidates": (f"n{sink_node if index else source_node}",) if pinned else None,
                 "external_rate": load[0] if index == 0 else 0.0,
@@ -72,11 +72,12 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
     incoming = np.bincount([target for _, target in streams], minlength=operators)
     joined = tuple({"source": f"o{i}", "target": f"o{j}", "rate": load[j] / incoming[j]} for i, j in streams)
     application = Application(operators=tuple(described), streams=joined)
-    limits = Limits(response_time=unhurried(application, mean_delay(network)), cost=float(2 + (operators - 2) * max_replicas))
+    path_time = longest_path_time(application, mean_delay(network))
+    limits = Limits(response_time=path_time, cost=float(2 + (operators - 2) * max_replicas))
     return EdrpProblem(
         application=application,
         network=network,
-        synchronisation_time=table_ii.SYNCHRONISATION_TIME,
+        synchronisation_time=edrp_parameters.SYNCHRONISATION_TIME,
         weights=Weights(response_time=0.5, cost=0.5),
         limits=limits,
     )
@@ -87,7 +88,7 @@ def mean_delay(network: Network) -> float:
     return sum(link.delay for link in network.links) / max(1, len(network.links))
 
 
-def unhurried(application: Application, delay: float, share: float = 1.0) -> float:
+def longest_path_time(application: Application, delay: float, share: float = 1.0) -> float:
     """Seconds of the longest path with all replicas in use, `delay` on every stream and a share of the load."""
     finish: dict[str, float] = {}
     for name in application.topological_order:

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from edrp.datasets.families.placement.geometric import geometric
-from edrp.datasets.placement.table_ii import MEAN_DELAY, NODE_RESOURCES, logical_network
+from edrp.datasets.placement.edrp_parameters import MEAN_DELAY, NODE_RESOURCES, logical_network
 from edrp.datasets.placement.topologies import ansnet, physical_graph
 from edrp.placement.network import Network
 

@@ -27,12 +27,12 @@ WEIGHTINGS: tuple[dict[str, float], ...] = (
 RESOURCES = (("cpu", "memory"), ("cpu", "memory"), ("slots",), ("cpu", "memory", "disk"), ())
 
 
-def random_score_problem(
+def random_latency_aware_problem(
     seed: int,
     *,
     operators: tuple[int, int] = (2, 6),
     nodes: tuple[int, int] = (2, 5),
-    most_instances: int = 3,
+    max_instances: int = 3,
     combinations_limit: float = 3e5,
 ) -> LatencyAwareProblem:
     """Draw a problem; about one in eight is infeasible.
@@ -46,15 +46,15 @@ def random_score_problem(
         The same seed gives the same problem.
     operators, nodes
         Least and most of each.
-    most_instances
+    max_instances
         Of one operator.
     combinations_limit
         Instances are cut until the product of the operators' multisets of nodes is at most this.
 
     Examples
     --------
-    >>> problem = random_score_problem(1)
-    >>> problem == random_score_problem(1), 2 <= len(problem.network.nodes) <= 5
+    >>> problem = random_latency_aware_problem(1)
+    >>> problem == random_latency_aware_problem(1), 2 <= len(problem.network.nodes) <= 5
     (True, True)
     """
     random = np.random.default_rng([seed, 2003])
@@ -65,7 +65,7 @@ def random_score_problem(
         {
             "name": f"o{i}",
             "resources": _amounts(random, resources, 0.05, 0.4),
-            "instances": int(random.integers(1, most_instances + 1)),
+            "instances": int(random.integers(1, max_instances + 1)),
             "candidates": _candidates(random, names),
             "external_rate": 10.0 if i == 0 else 0.0,
             "selectivity": float(random.choice([0.5, 1.0, 2.0])),

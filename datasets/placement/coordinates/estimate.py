@@ -17,7 +17,7 @@ from edrp.datasets.placement.coordinates.springs import random_directions, relax
 from edrp.placement.delays import with_delays
 from edrp.placement.network import BYTES_PER_LINK, Network, Node
 
-MOST_LEFT_OUT = 16
+MAX_LEFT_OUT = 16
 """Measurements of a supervisor that its error estimate leaves out in turn."""
 
 
@@ -70,7 +70,7 @@ class LatencyEstimate:
         if peers.size < 2:
             return float("nan")
         errors = []
-        for left_out in random.permutation(peers)[:MOST_LEFT_OUT]:
+        for left_out in random.permutation(peers)[:MAX_LEFT_OUT]:
             others = peers[peers != left_out]
             position = self.coordinates[others].mean(axis=0)  # its own position knows the measurement
             directions = random_directions(random, others.size, self.parameters.dimension)

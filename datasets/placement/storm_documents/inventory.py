@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative
 from edrp.core.wording import invalid
 from edrp.datasets.placement.storm_documents.components import MEBIBYTE
-from edrp.datasets.placement.storm_documents.sources import yaml_of
+from edrp.datasets.placement.storm_documents.sources import parse_yaml
 from edrp.placement.network import LinkClass, Network
 
 WITHIN_RACK = 5e-5
@@ -141,7 +141,7 @@ def read_inventory(path: str | Path) -> Network:
     >>> len(network.nodes), network.nodes[0].name, network.nodes[0].resources["cpu"]
     (224, 'r001h000', 11.0)
     """
-    given = yaml_of(path)
+    given = parse_yaml(path)
     as_in_test = isinstance(given, list)
     form: Any = Annotated[list[TestEntry], Field(min_length=1)] if as_in_test else Inventory
     try:

@@ -19,8 +19,8 @@ from edrp.datasets.placement.storm_documents.components import (
     needs,
     topology_document,
 )
-from edrp.datasets.placement.storm_documents.sources import yaml_of
-from edrp.placement.application import MOST_REPLICAS, Topology
+from edrp.datasets.placement.storm_documents.sources import parse_yaml
+from edrp.placement.application import MAX_REPLICAS, Topology
 
 
 class Foreign(Document):
@@ -46,7 +46,7 @@ class LoadComponent(Foreign):
     """A spout or a bolt."""
 
     id: Name = Field(description="unique in the topology")
-    parallelism: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = Field(
+    parallelism: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
         1, description="executors", json_schema_extra={"unit": "1"}
     )
     cpu: NonNegative | None = Field(
@@ -134,7 +134,7 @@ def read_load_capture(path: str | Path) -> Topology:
     (60.0, 0.5)
     """
     try:
-        capture = TypeAdapter(LoadCapture).validate_python(yaml_of(path))
+        capture = TypeAdapter(LoadCapture).validate_python(parse_yaml(path))
     except ValidationError as error:
         raise invalid(error, LoadCapture, str(path)) from None
     faults = _faults(capture)

@@ -22,14 +22,14 @@ from edrp.datasets.placement.storm_documents.components import (
     needs,
     topology_document,
 )
-from edrp.datasets.placement.storm_documents.sources import content_of
+from edrp.datasets.placement.storm_documents.sources import read_content
 from edrp.datasets.placement.storm_documents.thrift_structs import STORM_TOPOLOGY, read_struct
-from edrp.placement.application import MOST_REPLICAS, Topology
+from edrp.placement.application import MAX_REPLICAS, Topology
 
 GZIP, JAVA = b"\x1f\x8b", b"\xac\xed"
 """First bytes of compressed data, and of a serialized Java object."""
 
-MOST_BYTES = 100 * 2**20
+MAX_BYTES = 100 * 2**20
 """Decompressed; Storm itself takes no more."""
 
 RESOURCES = "topology.component.resources.map"
@@ -37,7 +37,7 @@ RESOURCES = "topology.component.resources.map"
 
 NAMES_IN_MAP = {CPU_PERCENT: "cpu.pcore.percent", ON_HEAP_MB: "onheap.memory.mb", OFF_HEAP_MB: "offheap.memory.mb"}
 
-TASKS, MOST_TASKS = "topology.tasks", "topology.max.task.parallelism"
+TASKS, MAX_TASKS = "topology.tasks", "topology.max.task.parallelism"
 
 SYSTEM = "__"
 """Names of components begin so that Storm adds by itself; they are in no topology that a user submits."""
@@ -66,11 +66,11 @@ def read_serialized(code: str | Path, conf: str | Path | None = None, *, spout_r
     """
     source = str(code)
     try:
-        settings = None if conf is None else decode_conf(content_of(conf))
+        settings = None if conf is None else decode_conf(read_content(conf))
     except InvalidInstanceError as error:
         raise InvalidInstanceError(error.faults, str(conf)) from None
     try:
-        return decode_topology(content_of(code), settings, spout_rate=spout_rate)
+        return decode_topology(read_content(code), settings, spout_rate=spout_rate)
     except InvalidInstanceError as error:
         raise InvalidInstanceError(error.faults, source) from None
 
@@ -155,11 +155,11 @@ def _decompressed(content: bytes) -> bytes:
         return content
     stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        plain = stream.decompress(content, MOST_BYTES)
+        plain = stream.decompress(content, MAX_BYTES)
     except zlib.error as error:
         raise InvalidInstanceError([Fault("file", "", f"is damaged: {error}")]) from None
     if stream.unconsumed_tail:
-        raise InvalidInstanceError([Fault("file", "", f"holds more than {MOST_BYTES} bytes, which Storm itself refuses")])
+        raise InvalidInstanceError([Fault("file", "", f"holds more than {MAX_BYTES} bytes, which Storm itself refuses")])
     if not stream.eof:
         raise InvalidInstanceError([Fault("file", "", "is cut off: the compressed data have no end")])
     return plain
@@ -193,9 +193,9 @@ def _component(
     own = _own_conf(common.get("json_conf"), f"{place}.json_conf", faults)
     configured = {**settings, **_numbers(own, f"{place}.json_conf", faults)}
     hint = common.get("parallelism_hint", 1)
-    executors = int(min(hint, configured.get(TASKS, hint), configured.get(MOST_TASKS, hint)))
-    if not 1 <= executors <= MOST_REPLICAS:
-        why = f"must come to at least 1 and at most {MOST_REPLICAS} executors, with its tasks"
+    executors = int(min(hint, configured.get(TASKS, hint), configured.get(MAX_TASKS, hint)))
+    if not 1 <= executors <= MAX_REPLICAS:
+        why = f"must come to at least 1 and at most {MAX_REPLICAS} executors, with its tasks"
         faults.append(Fault(f"{place}.parallelism_hint", str(executors), why))
     return Component(spout, executors, inputs, **needs(configured))
 
@@ -221,7 +221,7 @@ def _numbers(conf: Mapping[str, Any], place: str, faults: list[Fault]) -> dict[s
         faults.append(Fault(f"{place}[{RESOURCES!r}]", shown(mapped), "must be an object of numbers by name"))
         mapped = {}
     found: dict[str, float] = {}
-    for name in (*NAMES_IN_MAP, TASKS, MOST_TASKS):
+    for name in (*NAMES_IN_MAP, TASKS, MAX_TASKS):
         given = (mapped.get(NAMES_IN_MAP.get(name, "")), mapped.get(name), conf.get(name))
         value = next((each for each in given if each is not None), None)
         if value is None:

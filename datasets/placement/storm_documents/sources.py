@@ -9,7 +9,7 @@ from typing import Any
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 
 
-def content_of(path: str | Path) -> bytes:
+def read_content(path: str | Path) -> bytes:
     """All bytes of a file.
 
     Raises
@@ -27,7 +27,7 @@ def content_of(path: str | Path) -> bytes:
     return content
 
 
-def yaml_of(path: str | Path) -> Any:
+def parse_yaml(path: str | Path) -> Any:
     """What a YAML or JSON file says.
 
     Raises
@@ -37,7 +37,7 @@ def yaml_of(path: str | Path) -> Any:
     BackendUnavailableError
         When it is not JSON and PyYAML is not installed.
     """
-    content = content_of(path)
+    content = read_content(path)
     try:
         return json.loads(content)  # not every JSON is YAML to PyYAML, which takes no tabs
     except (ValueError, RecursionError):

@@ -13,7 +13,7 @@ from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import operator_flow
 from edrp.placement.configurations import NO_NODE, count_configurations, multisets
 from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
-from edrp.placement.ties import TIE_MOVE
+from edrp.placement.scales import TIE_MOVE
 
 
 class Choices(NamedTuple):

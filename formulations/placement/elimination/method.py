@@ -23,8 +23,7 @@ from edrp.placement.configurations import count_configurations
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.reconfiguration import downtime_floor
-from edrp.placement.scales import largest_objective
-from edrp.placement.ties import TIE_MOVE
+from edrp.placement.scales import TIE_MOVE, max_objective
 
 MAX_CONFIGURATIONS = 10**12
 """Configurations of one operator beyond which the method is refused."""
@@ -118,7 +117,7 @@ class Eliminate(Method):
             sub = replace(options.within(0.5 * options.remaining), parameters=steps)
             decision = self.heuristic.run(problem, sub).decision
             known += [decision] if decision is not None else []
-        best = Incumbent(largest_objective(compiled) + 1e-6)
+        best = Incumbent(max_objective(compiled) + 1e-6)
         for deployment in known:
             if problem.evaluate(deployment).feasible:
                 members, objective = _measured(problem, compiled, model, deployment)

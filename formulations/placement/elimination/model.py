@@ -20,8 +20,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.placement.compiled import Compiled
 from edrp.placement.reconfiguration import downtime_floor
-from edrp.placement.scales import cost_scale
-from edrp.placement.ties import TIE_COST, TIE_NODE
+from edrp.placement.scales import TIE_COST, TIE_NODE, cost_scale
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from edrp.datasets import generate
 from edrp.datasets.families.placement.latency_aware_needs import packing
 from edrp.datasets.families.placement.shapes import series_parallel
 from edrp.datasets.families.registry import own_families
-from edrp.datasets.placement.latency_aware_test_bed import LOADS, continuum_network, paper_problem, random_problem
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem, test_bed_network
 
 TABLE_1 = {
     "T-M1": (6, 6),
@@ -47,7 +47,7 @@ def output_per_input(problem):
 
 
 def test_the_network_has_the_printed_capacities_and_single_digit_latencies():
-    network = continuum_network()
+    network = test_bed_network()
     sizes = {node.name: (node.resources["cpu"], node.resources["memory"] / 1e6) for node in network.nodes}
     big, small = {"w2", "w6", "w7"}, {"w3", "w4", "w5", "w8", "w9", "w10", "w11"}
     assert sizes == {"w1": (1.5, 2048), **dict.fromkeys(big, (1, 1024)), **dict.fromkeys(small, (0.3, 768))}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edrp import datasets
 from edrp.core.errors import BackendUnavailableError, InvalidInstanceError
 from edrp.datasets.placement.debs2015 import ANSNET_PINS
-from edrp.datasets.placement.storm import HIGHEST_RATE, measured_latency
+from edrp.datasets.placement.storm import MAX_RATE, measured_latency
 from edrp.datasets.traces.days import real_day
 from edrp.datasets.traces.rates import TAXI_FILE
 from edrp.placement.deployment import Deployment
@@ -248,7 +248,7 @@ def test_a_missing_or_broken_taxi_file_is_said_with_its_place(monkeypatch, tmp_p
 
 def test_fitted_latencies_follow_the_measured_ones():
     operators = datasets.debs2015_storm().application.by_name
-    rates = np.linspace(20.0, HIGHEST_RATE, 30)
+    rates = np.linspace(20.0, MAX_RATE, 30)
     for name, operator in operators.items():
         fitted = [operator.latency.at(rate * (21.3 if name == "partialRank" else 1.0)) for rate in rates]
         assert np.abs(np.array(fitted) - measured_latency(name, rates)).max() < 0.003

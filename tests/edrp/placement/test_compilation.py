@@ -9,7 +9,7 @@ import pytest
 import edrp
 from edrp.core.derived import derived, derived_once
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.placement import compilation
 
 FEASIBLE = 4
@@ -38,7 +38,7 @@ def test_a_deployment_problem_is_compiled_once_in_a_solve(method, compiled):
 
 @pytest.mark.parametrize("method", ["auto", "column-generation", "highs", "iterated-local-search"])
 def test_a_latency_aware_problem_is_compiled_once_in_a_solve(method, compiled):
-    problem = random_score_problem(3)
+    problem = random_latency_aware_problem(3)
     edrp.solve(problem, method)
     assert compiled == {id(problem): 1}
 

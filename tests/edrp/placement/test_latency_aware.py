@@ -14,14 +14,14 @@ import edrp
 from edrp.backends import solve_program
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
-from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.formulations.builders import formulate
 from edrp.placement.application import Topology
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics import LATENCY_AWARE_METRICS
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "edge_to_cloud.json"
 
@@ -93,7 +93,7 @@ def drawn_deployment(problem: LatencyAwareProblem, seed: int) -> Deployment:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_both_faces_of_every_metric_agree(seed):
-    drawn = random_score_problem(seed, operators=(2, 5), nodes=(2, 4))
+    drawn = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4))
     roomy = [{**node.model_dump(), "resources": None} for node in drawn.network.nodes]
     problem = drawn.replace(network=drawn.network.replace(nodes=roomy))
     deployment = drawn_deployment(problem, seed)
@@ -112,7 +112,7 @@ def test_both_faces_of_every_metric_agree(seed):
 @given(st.integers(0, 10_000))
 def test_the_arrays_say_what_the_evaluator_says(seed):
     """As EDRP's methods read them: price of streams apart, loss of nodes in use, response time without operators."""
-    problem = random_score_problem(seed)
+    problem = random_latency_aware_problem(seed)
     deployment = drawn_deployment(problem, seed)
     compiled = compile_problem(problem)
     counts = compiled.counts(deployment)
@@ -131,8 +131,8 @@ def test_the_arrays_say_what_the_evaluator_says(seed):
 
 @pytest.mark.parametrize("seed", [*range(20), 48, 144, 148, 172, 187, 192])  # the last ones have streams both ways
 def test_the_program_finds_what_brute_force_finds(seed):
-    problem = random_score_problem(seed, operators=(2, 5), nodes=(2, 3), most_instances=2)
-    best, _ = brute_force_score(problem)
+    problem = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 3), max_instances=2)
+    best, _ = brute_force_latency_aware(problem)
     solution = edrp.solve(problem, "highs")
     assert solution.status == ("infeasible" if best is None else "optimal")
     assert solution.objective == (None if best is None else pytest.approx(best, rel=1e-9, abs=1e-9))
@@ -205,7 +205,7 @@ def test_explained(problem):
     """Terms of the score, the slowest path, streams between nodes, usable room, and the next best."""
     start = Deployment({"source": ["a"], "work": ["a", "b"], "sink": ["c"]})
     moved = problem.replace(current=start)
-    best, optima = brute_force_score(problem)
+    best, optima = brute_force_latency_aware(problem)
     explanation = edrp.explain(moved, edrp.solve(moved, "highs"))
     assert sum(share.amount for share in explanation.shares) == pytest.approx(best)
     assert explanation.second_best.distance == pytest.approx(0 if len(optima) > 1 else explanation.second_best.distance)

@@ -8,7 +8,7 @@ import pytest
 import edrp
 from edrp.core.methods import Options, methods
 from edrp.core.solve import checked
-from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
 from edrp.formulations.placement.column_generation import order as ordering
 from edrp.formulations.placement.column_generation.bounds import certificate
@@ -21,7 +21,7 @@ from edrp.formulations.placement.column_generation.tree import Search
 from edrp.formulations.placement.column_generation.windows import Window
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
 
 METHOD = methods()["column-generation"]
@@ -37,7 +37,7 @@ def proven(problem, *, search=False, **options):
 
 
 def agrees_with_brute_force(problem):
-    best, _ = brute_force_score(problem)
+    best, _ = brute_force_latency_aware(problem)
     if best is None:
         assert METHOD.run(problem, Options()).status == "infeasible"
     else:
@@ -64,13 +64,13 @@ def line(operators, streams, nodes, weights=None, **fields):
 @pytest.mark.parametrize("seed", range(40))
 def test_optimum_of_small_problems(seed):
     """Cycles, self loops, candidates, instances, one to three resources, zero weights; some have no placement."""
-    agrees_with_brute_force(random_score_problem(seed))
+    agrees_with_brute_force(random_latency_aware_problem(seed))
 
 
 def test_the_seeds_above_hold_every_feature():
-    problems = [random_score_problem(seed) for seed in range(40)]
+    problems = [random_latency_aware_problem(seed) for seed in range(40)]
     operators = [operator for problem in problems for operator in problem.application.operators]
-    assert brute_force_score(problems[12])[0] is None
+    assert brute_force_latency_aware(problems[12])[0] is None
     assert any(s.source == s.target for problem in problems for s in problem.application.streams)
     assert any(problem.application.feedback for problem in problems)
     assert any(operator.candidates for operator in operators)
@@ -119,7 +119,7 @@ def test_latency_decides_between_equal_supervisors():
 def test_any_weight_of_latency(latency):
     """Up to where the path counts for more than everything else."""
     for seed in (2, 7, 11):
-        agrees_with_brute_force(random_score_problem(seed).replace(weights={"latency": latency}))
+        agrees_with_brute_force(random_latency_aware_problem(seed).replace(weights={"latency": latency}))
 
 
 def test_infeasible_in_every_arrangement():
@@ -145,12 +145,12 @@ def test_streams_beyond_the_memory_are_bounded_instead(monkeypatch):
     """Nothing is remembered of operators decided before: bounds are weaker, optima the same."""
     monkeypatch.setattr(ordering, "MAX_STATES", 2)
     for seed in range(14):
-        agrees_with_brute_force(random_score_problem(seed))
+        agrees_with_brute_force(random_latency_aware_problem(seed))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_pricing_finds_all_patterns_that_plain_enumeration_finds(seed):
-    problem = random_score_problem(seed)
+    problem = random_latency_aware_problem(seed)
     model = build_model(compile_problem(problem))
     order = decision_order(model.together, model.instances)
     worth = np.random.default_rng(seed).normal(scale=0.3, size=model.instances.size)
@@ -182,9 +182,9 @@ def test_a_grid_never_forbids_what_fits():
 
 def test_bounds_hold_at_every_window():
     """Any prices prove a bound; the optimum lies above it."""
-    problem = random_score_problem(3)
+    problem = random_latency_aware_problem(3)
     model = build_model(compile_problem(problem))
-    best, _ = brute_force_score(problem)
+    best, _ = brute_force_latency_aware(problem)
     order = decision_order(model.together, model.instances)
     sizes = tuple(each.members.size for each in model.classes)
     window = Window(0, sum(sizes), (0,) * len(sizes), sizes)
@@ -219,7 +219,7 @@ def test_no_start_is_needed(monkeypatch):
     """Without first fits, and from the worst placement as a start."""
     monkeypatch.setattr("edrp.formulations.placement.column_generation.method.first_fits", lambda model: [])
     for seed in (3, 5, 9):
-        agrees_with_brute_force(random_score_problem(seed))
+        agrees_with_brute_force(random_latency_aware_problem(seed))
     problem = paper_problem("T-R2", 0.4)
     spread = edrp.solve(problem, "even")
     best = proven(problem).objective

@@ -15,7 +15,7 @@ from rich.console import Console
 import edrp
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.kernels import inner_loop
-from edrp.datasets.families.placement.random_latency_aware import random_score_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
 from edrp.heuristics.placement.search import instance_ants
 from edrp.heuristics.placement.search.acceptance import better, near
@@ -40,7 +40,7 @@ from edrp.heuristics.placement.start import Placement, first_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
 from edrp.validation.papers.latency_aware import table_4
 
@@ -85,7 +85,7 @@ def test_compiled_climbing_takes_the_steps_of_plain_python(block: int, printed: 
     """Cycles, candidates, several instances, weights of zero: every step is the same, and none is left out."""
     taken = 0
     for seed in range(block, block + 20):
-        problem = random_score_problem(seed)
+        problem = random_latency_aware_problem(seed)
         engine, plain = ScoreEngine(compile_problem(problem)), PlainClimbing(problem, printed=printed)
         node = [plain.nodes.index(name) for name in engine.compiled.nodes]
         start = anywhere(engine, seed)
@@ -103,7 +103,7 @@ def test_compiled_climbing_takes_the_steps_of_plain_python(block: int, printed: 
 @given(seed=st.integers(0, 3000), draw=st.integers(0, 10_000), kind=st.sampled_from([MOVE, SWAP, MOVE_ALL]))
 def test_what_a_change_is_worth_is_what_it_makes(seed: int, draw: int, kind: int) -> None:
     """Violations, overload and objective of a change in constant time are those of the placement that it leads to."""
-    problem = random_score_problem(seed, most_instances=4)
+    problem = random_latency_aware_problem(seed, max_instances=4)
     engine = ScoreEngine(compile_problem(problem))
     t, s = engine.tables, engine.now
     random = np.random.default_rng(draw)
@@ -193,7 +193,7 @@ def test_never_worse_than_the_current_placement(method: str) -> None:
 def test_methods_keep_to_candidates(method: str) -> None:
     """Whatever a search draws, an instance never leaves the nodes that may run it."""
     for seed in range(25):
-        problem = random_score_problem(seed)
+        problem = random_latency_aware_problem(seed)
         if all(o.candidates is None for o in problem.application.operators):
             continue
         solution = edrp.solve(problem, method, **FEW.get(method, {}))
@@ -205,8 +205,8 @@ def test_iterated_local_search_finds_what_brute_force_finds() -> None:
     """On problems small enough to enumerate, nearly always, and it is never better."""
     found = 0
     for seed in range(40):
-        problem = random_score_problem(seed, operators=(2, 4), nodes=(2, 4))
-        optimum = brute_force_score(problem)[0]
+        problem = random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4))
+        optimum = brute_force_latency_aware(problem)[0]
         objective = edrp.solve(problem, "iterated-local-search", kicks=200).objective
         assert (objective is None) or objective >= optimum - 1e-9
         found += optimum is None or (objective is not None and objective <= optimum + 1e-9)

@@ -7,14 +7,14 @@ from typing import Any
 
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.datasets.families.placement.random_latency_aware import random_score_problem
-from edrp.datasets.placement.latency_aware_test_bed import random_problem as continuum_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
+from edrp.datasets.placement.latency_aware_test_bed import random_problem as test_bed_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.validation.oracles.check_problems import CheckProblems
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_score
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 
 class EdrpCheckProblems(CheckProblems):
@@ -98,7 +98,7 @@ class LatencyAwareCheckProblems(CheckProblems):
 
     def large(self) -> Any:
         """Eighty instances on the test bed of the paper."""
-        return continuum_problem(3, operations=41, load=0.7)
+        return test_bed_problem(3, operations=41, load=0.7)
 
     def optimum(self, problem: LatencyAwareProblem) -> float | None:
         """Least score over all deployments."""
@@ -131,7 +131,7 @@ def _scores(
 
 def _score_problem(seed: int) -> LatencyAwareProblem:
     """Every third one with a placement that is there already, whether it fits or not."""
-    problem = random_score_problem(seed, operators=(2, 5), nodes=(2, 4))
+    problem = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4))
     if seed % 3:
         return problem
     nodes = tuple(problem.network.by_name)
@@ -142,4 +142,4 @@ def _score_problem(seed: int) -> LatencyAwareProblem:
 @cache
 def _best_score(problem: str) -> float | None:
     """By text, since a problem with named resources has no hash."""
-    return brute_force_score(LatencyAwareProblem.model_validate_json(problem))[0]
+    return brute_force_latency_aware(LatencyAwareProblem.model_validate_json(problem))[0]

@@ -22,7 +22,7 @@ TIE = 1e-12
 Choice = tuple[str, ...]
 
 
-def brute_force_score(problem: LatencyAwareProblem) -> tuple[float | None, tuple[Deployment, ...]]:
+def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | None, tuple[Deployment, ...]]:
     """Least score over all feasible placements, and every placement that reaches it.
 
     Operators are placed one after the other, each on all multisets of nodes; partial placements that break a capacity
@@ -45,7 +45,7 @@ def brute_force_score(problem: LatencyAwareProblem) -> tuple[float | None, tuple
     ...         "links": [{"source": "a", "target": "b", "delay": 0.002}],
     ...     },
     ... )
-    >>> best, optima = brute_force_score(problem)
+    >>> best, optima = brute_force_latency_aware(problem)
     >>> round(best, 9), [dict(deployment.root) for deployment in optima]
     (3.000002, [{'read': ('a',), 'count': ('b',)}, {'read': ('b',), 'count': ('a',)}])
     """

@@ -11,7 +11,7 @@ SLACK = 1e-9
 """Relative difference of resources that is rounding."""
 
 
-def fewest_nodes(compiled: Compiled) -> int:
+def min_nodes(compiled: Compiled) -> int:
     """A lower bound on the nodes in use, for operators whose number of replicas is fixed.
 
     The larger of two: of each resource, as many of the nodes that have most of it as add up to all that is needed; and
@@ -28,7 +28,7 @@ def fewest_nodes(compiled: Compiled) -> int:
     ...     network={"nodes": hosts, "between_zones": {"delay": 0.001}},
     ...     utilisation={"cpu": 1.0},
     ... )
-    >>> fewest_nodes(compile_problem(problem))
+    >>> min_nodes(compile_problem(problem))
     2
     """
     replicas = compiled.max_replicas
@@ -41,7 +41,7 @@ def fewest_nodes(compiled: Compiled) -> int:
     return fewest
 
 
-def least_cut(compiled: Compiled) -> float:
+def min_cut(compiled: Compiled) -> float:
     """A lower bound on the share of tuples that go from one node to another, for fixed numbers of replicas.
 
     Of a stream, each replica of the sender shares its node with at most as many receivers as fit beside it on some
@@ -58,7 +58,7 @@ def least_cut(compiled: Compiled) -> float:
     ...     network={"nodes": [{"name": n, "resources": {"cpu": 2}} for n in "abc"], "between_zones": {"delay": 0.001}},
     ...     utilisation={"cpu": 1.0},
     ... )
-    >>> round(least_cut(compile_problem(problem)), 4)
+    >>> round(min_cut(compile_problem(problem)), 4)
     0.6667
     """
     application = compiled.problem.application

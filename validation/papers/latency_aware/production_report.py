@@ -18,7 +18,7 @@ from edrp.core.solve import solve
 from edrp.datasets.placement.production import production_instances
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.production_bounds import fewest_nodes, least_cut
+from edrp.validation.oracles.placement.production_bounds import min_cut, min_nodes
 from edrp.validation.report.console import working
 from edrp.validation.report.formatting import NONE
 from edrp.validation.report.statements import Statement, claim, print_statements
@@ -135,8 +135,8 @@ def production_rows(
             name=name,
             instances=int(compiled.max_replicas.sum()),
             cyclic=bool(problem.application.feedback),
-            bound=fewest_nodes(compiled),
-            least=least_cut(compiled),
+            bound=min_nodes(compiled),
+            least=min_cut(compiled),
             compiling=perf_counter() - started,
             outcomes={contender: _outcome(problem, contender, time_limit) for contender in contenders},
         )
