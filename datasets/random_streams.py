@@ -8,7 +8,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 
 
 def random_stream(seed: int, stream: int) -> np.random.Generator:
-    """Random numbers of one purpose: what one stream of a seed takes leaves the others as they are.
+    """Random numbers for one purpose; draws from one stream of a seed do not change the others.
 
     Raises
     ------

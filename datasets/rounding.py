@@ -19,7 +19,7 @@ def rounded(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return rounded(value.tolist())
     if isinstance(value, dict):
-        return {name: rounded(each) for name, each in value.items()}
+        return {name: rounded(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):
-        return [rounded(each) for each in value]
+        return [rounded(element) for element in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

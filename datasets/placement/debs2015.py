@@ -30,7 +30,7 @@ ANSNET_PINS = ("Washington, DC", "Hawaii")
 """Nodes of source and globalRank on ANSNET.
 
 The paper does not print them. Pairs within 80 ms of each other respond 25 ms and more below Table III, or reach
-the peak of 220 tuples/s without any deployment within 175 ms. Of those farther apart, only Washington, DC and
+the peak of 220 tuples/s without any deployment within 175 ms. Among the pairs farther apart, only Washington, DC and
 Reston with Hawaii (84 ms) have deployments all the hour and make exactly the three reconfigurations that the paper
 describes for the balanced weights.
 """
@@ -63,7 +63,7 @@ def debs2015(
     network
         Default: `ansnet(15)`.
     max_replicas
-        Most replicas of each operator that may have more than one (k).
+        Maximum replicas of each operator that may have more than one (k).
     weights
         Default: response time and cost, half each.
     limits

@@ -1,4 +1,4 @@
-"""The figures of EDRP, Table II, in SI units, and the logical networks that carry them by default."""
+"""The parameters of EDRP's experiments (Table II) in SI units, and the logical networks that carry them by default."""
 
 from __future__ import annotations
 

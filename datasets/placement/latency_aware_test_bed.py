@@ -1,7 +1,7 @@
 """The test bed of latency-aware placement, section 6.1: its network (Fig. 2) and its topologies (Table 1).
 
 The paper prints capacities, counts and how random topologies grow. It prints neither latencies nor what operators
-need; those are ours, here and in `continuum_needs`. Java's random numbers are not reproduced: topologies are like the
+need; those are ours, here and in `latency_aware_needs`. Java's random numbers are not reproduced: topologies are like the
 paper's, with its counts, from seeds of ours.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import suggestion
-from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, described
+from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, draw_topology
 from edrp.datasets.families.placement.shapes import Shape, sequential, series_parallel
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import Network
@@ -63,15 +63,15 @@ OPERATIONS: dict[str, int] = {
 
 CYCLIC = ("T-R8", "T-R9")
 LOADS = (0.2, 0.4, 0.7)
-"""Of the cluster's cores, at which the paper's topologies are solved here; the paper prints its reservations only in figures."""
+"""Shares of the cluster's cores at which the paper's topologies are solved here; the paper shows its own only in figures."""
 
 MIN_OPERATIONS, MAX_OPERATIONS = 3, 24
 INSTANCES, INSTANCES_OF_M2 = 2, 10
-"""Of every operation between source and sink: operators = 2 · (operations − 2) + 2 gives all counts of Table 1."""
+"""Instances of every operation between source and sink: operators = 2 · (operations − 2) + 2 gives all counts of Table 1."""
 
 SEED = 31415
-"""Of the paper's topologies, with the number of the topology as a second one. Like the paper's it is the first digits
-of π: as many as give nine random topologies that all can take the highest of our loads."""
+"""Seed of the paper's topologies, followed by the number of the topology. Like the paper's it is the first digits of π, as
+many as give nine random topologies that can all take the highest of our loads."""
 
 
 def test_bed_network() -> Network:
@@ -102,7 +102,7 @@ def paper_problem(name: str, load: float = 0.4) -> LatencyAwareProblem:
     name
         "T-M1" to "T-M3", "T-R1" to "T-R9".
     load
-        What all instances need together, as a share of the cluster's cores; `LOADS` are those of our tables.
+        Need of all instances, as a share of the cluster's cores; `LOADS` are those of our tables.
         The manual topologies have too few instances for the higher ones and then take what they can.
 
     Raises
@@ -140,7 +140,7 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
     operations
         With source and sink; default: uniform from 3 to 24.
     load
-        What all instances need together, as a share of the cluster's cores. Few instances take what they can, and
+        Need of all instances, as a share of the cluster's cores. Few instances take what they can, and
         needs are scaled down until a packing is found: every problem has a feasible placement.
     cyclic
         Whether one stream goes back (T-R8 and T-R9 have one).
@@ -156,15 +156,15 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
     >>> len(problem.application.operators), sum(operator.instances for operator in problem.application.operators)
     (7, 12)
     """
-    least = MIN_OPERATIONS + cyclic
+    min_operations = MIN_OPERATIONS + cyclic
     if seed < 0:
         raise InvalidInstanceError([Fault("seed", str(seed), "must not be negative")])
-    if operations is not None and operations < least:
-        why = f"must be at least {least}: source, sink and {'two that form a cycle' if cyclic else 'one between them'}"
+    if operations is not None and operations < min_operations:
+        why = f"must be at least {min_operations}: source, sink and {'two that form a cycle' if cyclic else 'one between them'}"
         raise InvalidInstanceError([Fault("operations", str(operations), why)])
     _check_load(load)
     random = np.random.default_rng(seed)
-    count = int(random.integers(least, MAX_OPERATIONS + 1)) if operations is None else operations
+    count = int(random.integers(min_operations, MAX_OPERATIONS + 1)) if operations is None else operations
     return _problem(series_parallel(count, random), INSTANCES, load, random, cyclic=cyclic)
 
 
@@ -184,7 +184,7 @@ def stream_back(shape: Shape, random: np.random.Generator) -> tuple[int, int]:
 def _problem(shape: Shape, inner: int, load: float, random: np.random.Generator, *, cyclic: bool) -> LatencyAwareProblem:
     instances = [1, *[inner] * (shape.operators - 2), 1]
     network = test_bed_network()
-    application = described(shape, instances, network, load, random, back=stream_back(shape, random) if cyclic else None)
+    application = draw_topology(shape, instances, network, load, random, back=stream_back(shape, random) if cyclic else None)
     return LatencyAwareProblem(application=application, network=network)
 
 

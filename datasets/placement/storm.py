@@ -104,7 +104,7 @@ def storm_cluster(seed: int | None = None) -> Network:
     Parameters
     ----------
     seed
-        Of the measurement: delays differ from measurement to measurement, which makes S-EDRP move replicas
+        Seed of the measurement: delays differ from measurement to measurement, which makes S-EDRP move replicas
         (section 7.3); None gives the delays themselves.
 
     Examples

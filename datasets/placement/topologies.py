@@ -32,7 +32,7 @@ def topology(name: str, *, without: tuple[str, ...] = (), round_trip: bool = Tru
         Whether a logical link's delay is the round-trip time of its path, as published network delays are
         (default), or one way.
     resources
-        What replicas may use together on each node.
+        Resources of each node.
 
     Raises
     ------

@@ -39,7 +39,7 @@ REPLICAS = (0.4, 0.5, 0.1)
 """How often an operator may have one, two or three replicas."""
 
 PINNED_UTILISATION = 0.4
-"""Of source and sink at full load."""
+"""Utilisation of source and sink at full load."""
 
 ROOM = (1.0, 3.0)
 """Resources of all nodes relative to what all replicas need."""
@@ -76,8 +76,8 @@ def _families() -> list[Family]:
     """Shapes and networks crossed, in an order in which neighbours differ in both."""
     made = []
     for turn in range(len(NETWORKS)):
-        for place, (shape, (make_shape, least)) in enumerate(SHAPES.items()):
-            network, (make_network, packages) = list(NETWORKS.items())[(place + turn) % len(NETWORKS)]
+        for position, (shape, (make_shape, min_operators)) in enumerate(SHAPES.items()):
+            network, (make_network, packages) = list(NETWORKS.items())[(position + turn) % len(NETWORKS)]
             made.append(
                 Family(
                     name=f"{shape}-{network}",
@@ -86,7 +86,7 @@ def _families() -> list[Family]:
                     make=_maker(make_shape, make_network),
                     size="operators",
                     default_size=DEFAULT_OPERATORS,
-                    least_size=least,
+                    least_size=min_operators,
                     packages=packages,
                 )
             )
@@ -116,9 +116,9 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
     shape
         Operators and streams.
     network
-        Delays and prices; resources and speed-ups of the nodes are drawn anew.
+        Delays and prices; resources and speed-ups of the nodes are drawn again.
     random
-        Source of everything that is not given.
+        Random number generator.
     """
     level = float(random.uniform(*LEVELS))
     operators, streams = _application(shape, [node.name for node in network.nodes], level, random)
@@ -180,8 +180,8 @@ def _figures_of_roles(roles: int, random: np.random.Generator) -> dict[str, Any]
     utilisation = random.uniform(0.3, 1.0, roles)
     utilisation[1:-1] /= utilisation[1:-1].max(initial=1e-9)
     replicas = random.choice([1, 2, 3], roles, p=REPLICAS)
-    least, most = np.log(STATE_SIZES)
-    state = np.exp(random.uniform(least, most, roles)) * (random.random(roles) < 0.6)
+    smallest, largest = np.log(STATE_SIZES)
+    state = np.exp(random.uniform(smallest, largest, roles)) * (random.random(roles) < 0.6)
     resources = random.choice([1.0, 2.0], roles, p=[0.8, 0.2])
     for end in (0, -1):
         utilisation[end], replicas[end], resources[end] = PINNED_UTILISATION, 1, 1.0
@@ -195,7 +195,7 @@ def _figures_of_roles(roles: int, random: np.random.Generator) -> dict[str, Any]
 
 
 def _equipped(network: Network, application: Application, random: np.random.Generator) -> Network:
-    """The network with room for what the application needs, more or less, and on every other draw with unequal nodes."""
+    """The network with resources of about the application's need, and on every other draw with unequal nodes."""
     count = len(network.nodes)
     needed = sum(operator.max_replicas * plain_amount(operator.resources) for operator in application.operators)
     room = max(edrp_parameters.NODE_RESOURCES, float(np.ceil(needed * random.uniform(*ROOM) / count)))
@@ -224,12 +224,12 @@ def _limits(application: Application, network: Network, level: float, random: np
 
 
 def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:
-    """The problem with limits widened to what a deployment with all replicas, near each other, reaches.
+    """The problem with limits widened to the metrics of a deployment with all replicas near each other.
 
-    Where that one is overloaded or finds no room, limits stay as they are.
+    Where that deployment is overloaded or finds no room, limits stay as they are.
     """
-    most = {operator.name: operator.max_replicas for operator in problem.application.operators}
-    witness = near_fit(problem.application, problem.network, most, random)
+    replicas = {operator.name: operator.max_replicas for operator in problem.application.operators}
+    witness = near_fit(problem.application, problem.network, replicas, random)
     if witness is None:
         return problem
     reached = problem.evaluate(witness).metrics

@@ -21,7 +21,7 @@ def geometric(nodes: int, seed: int, *, mean_delay: float = MEAN_DELAY, resource
     mean_delay
         Mean over all pairs, in seconds (default: the 32 ms of EDRP, section 7.2).
     resources
-        What replicas may use together on each node.
+        Resources of each node.
 
     Raises
     ------

@@ -10,10 +10,10 @@ import numpy as np
 
 from edrp.core.document import named_resources
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, described, packing
+from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, draw_topology, packing
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
-from edrp.datasets.placement import latency_aware_test_bed as continuum
+from edrp.datasets.placement import latency_aware_test_bed as test_bed
 from edrp.datasets.placement.latency_aware_test_bed import CLOUD, DEVICE, EDGE_SERVER, stream_back
 from edrp.datasets.rounding import rounded
 from edrp.placement.application import Topology
@@ -55,7 +55,7 @@ WEIGHTINGS: tuple[Fields, ...] = (
     {"supervisors": 0.25, "events": 2.0},
     {"latency": 1e-5},
 )
-"""Weights of the score that are not the paper's; the paper's twice as often."""
+"""Weights of the objective; the paper's own ones ({}) twice as often."""
 
 
 def zones(nodes: int, random: np.random.Generator) -> Network:
@@ -66,24 +66,24 @@ def zones(nodes: int, random: np.random.Generator) -> Network:
     return Network(nodes=members, within_zone={"delay": within}, between_zones={"delay": between})
 
 
-PLACES: dict[str, tuple[NetworkMaker, tuple[str, ...]]] = {
+NETWORK_MAKERS: dict[str, tuple[NetworkMaker, tuple[str, ...]]] = {
     "zones": (zones, ()),
     **{name: NETWORKS[name] for name in ("zoo", "geometric", "barabasi")},
 }
-"""Makers of networks by name, each with the packages that it needs; what nodes offer is drawn anew."""
+"""Makers of networks by name, each with the packages that it needs; resources of the nodes are drawn again."""
 
 
 def _families() -> list[Family]:
     """The test bed first, then shapes and networks crossed such that neighbours differ in both, then cycles."""
     crossed = [
-        (shape, list(PLACES)[(position + turn) % len(PLACES)], False)
-        for turn in range(len(PLACES))
+        (shape, list(NETWORK_MAKERS)[(position + turn) % len(NETWORK_MAKERS)], False)
+        for turn in range(len(NETWORK_MAKERS))
         for position, shape in enumerate(SHAPES)
     ]
     cyclic = [("series-parallel", "zones", True), ("layered", "geometric", True)]
     return [
         *(_test_bed(cyclic=cycle) for cycle in (False, True)),
-        *(_crossed(shape, place, cyclic=cycle) for shape, place, cycle in crossed + cyclic),
+        *(_crossed(shape, network, cyclic=cycle) for shape, network, cycle in crossed + cyclic),
     ]
 
 
@@ -91,7 +91,7 @@ def _test_bed(*, cyclic: bool) -> Family:
     def make(operations: int, random: np.random.Generator) -> LatencyAwareProblem:
         load = round(float(random.uniform(*LOADS)), 3)
         seed = int(random.integers(2**32))
-        return _varied(continuum.random_problem(seed, operations=operations, load=load, cyclic=cyclic), random)
+        return _varied(test_bed.random_problem(seed, operations=operations, load=load, cyclic=cyclic), random)
 
     return Family(
         name="continuum-cyclic" if cyclic else "continuum",
@@ -100,20 +100,20 @@ def _test_bed(*, cyclic: bool) -> Family:
         make=make,
         size="operators",
         default_size=DEFAULT_OPERATORS,
-        least_size=continuum.MIN_OPERATIONS + cyclic,
+        least_size=test_bed.MIN_OPERATIONS + cyclic,
     )
 
 
-def _crossed(shape: str, place: str, *, cyclic: bool) -> Family:
-    (make_shape, least), (make_network, packages) = SHAPES[shape], PLACES[place]
+def _crossed(shape: str, network: str, *, cyclic: bool) -> Family:
+    (make_shape, min_operators), (make_network, packages) = SHAPES[shape], NETWORK_MAKERS[network]
     return Family(
-        name=f"{shape}-{place}{'-cyclic' if cyclic else ''}",
+        name=f"{shape}-{network}{'-cyclic' if cyclic else ''}",
         kind="latency-aware",
         summary=f"{_first_line(make_shape)}{', one stream going back' if cyclic else ''}. {_first_line(make_network)}",
         make=_maker(make_shape, make_network, cyclic=cyclic),
         size="operators",
         default_size=DEFAULT_OPERATORS,
-        least_size=least + cyclic,
+        least_size=min_operators + cyclic,
         packages=packages,
     )
 
@@ -127,7 +127,7 @@ def _maker(
         inner = 1 + random.choice(len(INSTANCES), operators - 2, p=INSTANCES)
         back = stream_back(shape, random) if cyclic else None
         load = float(random.uniform(*LOADS))
-        application = described(shape, [1, *inner.tolist(), 1], network, load, random, back)
+        application = draw_topology(shape, [1, *inner.tolist(), 1], network, load, random, back)
         return _varied(LatencyAwareProblem(application=application, network=network), random)
 
     return make
@@ -153,22 +153,22 @@ def _equipped(network: Network, random: np.random.Generator) -> Network:
 def _varied(problem: LatencyAwareProblem, random: np.random.Generator) -> LatencyAwareProblem:
     """The problem with other weights, a source that cannot move, an application that runs already, or too much load."""
     changes: Fields = {"weights": WEIGHTINGS[int(random.integers(len(WEIGHTINGS)))]}
-    found = packing(problem.application, problem.network)
+    packed = packing(problem.application, problem.network)
     source = problem.application.operators[0]
     pinned, running, overloaded = random.random(3) < (PINNED_SHARE, RUNNING_SHARE, OVERLOAD_SHARE)
     application = problem.application
     if overloaded:
-        application = _needing(application, problem.network, float(random.uniform(*OVERLOADS)))
-    if pinned and found is not None:
-        # Where a packing has it, so that there is one still.
-        first = source.replace(candidates=(found[source.name][0],))
+        application = _with_need(application, problem.network, float(random.uniform(*OVERLOADS)))
+    if pinned and packed is not None:
+        # On the node where a packing has it, so that there still is a packing.
+        first = source.replace(candidates=(packed[source.name][0],))
         application = application.replace(operators=(first, *application.operators[1:]))
     if running:
-        changes["current"] = found
+        changes["current"] = packed
     return problem.replace(application=application, **changes)
 
 
-def _needing(application: Topology, network: Network, share: float) -> Topology:
+def _with_need(application: Topology, network: Network, share: float) -> Topology:
     """The application with needs for cores scaled up to a share of all there are."""
     offered = sum(named_resources(node.resources or {})[CPU] for node in network.nodes)
     needs = [named_resources(operator.resources) for operator in application.operators]

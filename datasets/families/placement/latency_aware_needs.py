@@ -1,4 +1,4 @@
-"""Rates and needs of the operations of a latency-aware placement problem: ours, where the paper prints none."""
+"""Random rates and needs of the operations of a latency-aware placement problem, for which the paper prints no figures."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ CPU, MEMORY = "cpu", "memory"
 MEGABYTE = 1e6
 
 FULL_RATE = 1000.0
-"""Tuples/s of the source at load 1; the score knows only shares of rates."""
+"""Tuples/s of the source at load 1; the objective knows only shares of rates."""
 
 SELECTIVITIES = (0.4, 1.2)
-"""Tuples that an operation puts on each of its streams per tuple it receives: with the copies that a split makes, some
+"""Tuples that an operation puts on each of its streams per tuple it receives. With the copies that a split makes, some
 topologies put out more than they take in and some less."""
 
 BACK_SHARE = 0.1
 """Tuples on a stream that goes back, relative to the other tuples of its receiver."""
 
 WORK = (0.5, 1.5)
-"""Factor on the cores that an operation needs, its alone."""
+"""Random factor on the cores that an operation needs."""
 
 MEMORY_SHARE = (0.6, 1.0)
 """Share of the cluster's memory that is needed per share of its cores. Edge servers have the least memory per core: from
 about 0.68 on their memory is full before their cores."""
 
 MAX_CORES, MAX_MEGABYTES = 0.6, 512
-"""Of one instance: one fits on an edge server beside a smaller one, two on the cloud; a device takes up to 0.285 cores."""
+"""Needs of one instance: one fits on an edge server next to a smaller one, two on the cloud; a device has 0.285 usable cores."""
 
 UTILISATION = 0.95
-"""Of a supervisor's cores, as in the paper (section 4.2)."""
+"""Usable share of a supervisor's cores, as in the paper (section 4.2)."""
 
 SHRINK = 0.95
+"""Factor on all needs until a packing is found."""
 
 
-def described(
+def draw_topology(
     shape: Shape,
     instances: Sequence[int],
     network: Network,
@@ -53,10 +54,10 @@ def described(
     random: np.random.Generator,
     back: tuple[int, int] | None = None,
 ) -> Topology:
-    """A topology with figures such that its instances use a share of the network.
+    """Draw rates and needs for a shape such that its instances use a share of the network.
 
-    * Rates: the source brings `load` times `FULL_RATE`. An operation sends selectivity × what it receives on each of
-      its streams. All streams say their rates.
+    * Rates: the source brings `load` times `FULL_RATE`. An operation sends selectivity × the tuples that it receives on
+      each of its streams. Rates are written for all streams.
     * Cores of an instance: one half the same for all operations, one half by the tuples that it receives, times a
       random factor; scaled so that all instances need `load` of the network's cores, none more than `MAX_CORES`.
     * Memory of an instance: half the same, half at random; all together `MEMORY_SHARE` of `load`.
@@ -68,15 +69,15 @@ def described(
     shape
         Operations and streams.
     instances : shape (operations,)
-        Of each.
+        Number of instances of each operation.
     network
         Nodes with cores and memory.
     load
         Share of the cores of all nodes.
     random
-        Source of everything that is not given.
+        Random number generator.
     back
-        A stream that goes back, whose tuples come on top.
+        A stream that goes back; its tuples are added to the others.
     """
     received, rates = _rates(shape, load, random, back)
     counts = np.array(instances, float)
@@ -103,7 +104,7 @@ def described(
 def packing(application: Topology, network: Network) -> Deployment | None:
     """A deployment by first fit, the instances with the greatest need first; None where one of them finds no room.
 
-    Of cores, 95 % are used. Candidates of operators are not looked at.
+    At most 95 % of a node's cores are used. Candidates of operators are ignored.
 
     >>> network = Network(nodes=[{"name": name, "resources": {"cpu": 1.0, "memory": 1.0}} for name in "ab"])
     >>> operators = [{"name": "o", "resources": {"cpu": 0.4, "memory": 0.1}, "instances": 3}]
@@ -127,7 +128,7 @@ def packing(application: Topology, network: Network) -> Deployment | None:
 
 
 def _amounts(resources: Resources | None) -> list[float]:
-    """Cores and bytes of what has both."""
+    """Cores and bytes among resources that name both."""
     named = named_resources(resources or {})
     return [named[CPU], named[MEMORY]]
 
@@ -155,14 +156,14 @@ def _rates(
     return received, rates
 
 
-def _scaled(weight: Floats, counts: Floats, total: float, most: float) -> Floats:
-    """Needs per instance proportional to weights and at most `most`, that add up to the total if they can."""
-    total = min(total, most * float(counts.sum()))
+def _scaled(weight: Floats, counts: Floats, total: float, limit: float) -> Floats:
+    """Needs per instance proportional to weights and at most `limit`, that add up to the total if they can."""
+    total = min(total, limit * float(counts.sum()))
     free = np.ones(weight.size, bool)
     while True:
-        left = total - most * counts[~free].sum()
-        need = np.where(free, weight * left / max((weight * counts)[free].sum(), 1e-300), most)
-        over = free & (need > most)
+        left = total - limit * counts[~free].sum()
+        need = np.where(free, weight * left / max((weight * counts)[free].sum(), 1e-300), limit)
+        over = free & (need > limit)
         if not over.any():
             return need
         free &= ~over

@@ -16,11 +16,11 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
     """A random layered application, to be placed for response time and cost in equal parts.
 
     A pinned source, layers of one to three operators, a pinned sink. Every operator has one or two predecessors
-    in the layer before it (the sink has all of them), and sometimes a third one that would have no successor
-    otherwise. Its load is between 50 and 150 tuples/s, in equal parts from its predecessors. Its queue (M/M/1)
+    in the layer before it (the sink has all of them), and sometimes a third one that otherwise would have no
+    successor. Its load is between 50 and 150 tuples/s, in equal parts from its predecessors. Its queue (M/M/1)
     serves between 0.6 and 1.8 times that with one replica: some operators need a second replica, for others more
     replicas only help. With queues of 10 to 40 ms and delays of 32 ms on average neither dominates. Replicas use one
-    unit of resources and cost 1 money/h. The response limit is what the longest path takes with all replicas in use
+    unit of resources and cost 1 money/h. The response limit is the time of the longest path with all replicas in use
     and mean delays on every stream; the cost limit pays for all replicas.
 
     Parameters
@@ -33,9 +33,9 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
         Size of the `geometric` network: with two replicas a node, 15 operators fit comfortably on 24 nodes and
         tightly on 16.
     max_replicas
-        Most replicas of each operator that is not pinned.
+        Maximum replicas of each operator that is not pinned.
     resources
-        What replicas may use together on each node.
+        Resources of each node.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def random_problem(
     seed
         The same seed gives the same instance.
     operators, nodes
-        Least and most of each.
+        Smallest and largest number of each.
     combinations_limit
         Candidates and replicas are cut until the product of the operators' configurations is at most this.
 
@@ -201,7 +201,7 @@ def _deployment(random: Random, application: Fields, names: list[str]) -> dict[s
 
 
 def _limits(random: Random, free: EdrpProblem, weights: Fields) -> Fields:
-    """Limits around what random deployments reach: some loose, some binding, some out of reach."""
+    """Limits around the metrics of random deployments: some loose, some binding, some out of reach."""
     application = free.model_dump()["application"]
     names = [node.name for node in free.network.nodes]
     samples = [free.evaluate(Deployment(_deployment(random, application, names))).metrics for _ in range(25)]

@@ -45,9 +45,9 @@ def random_latency_aware_problem(
     seed
         The same seed gives the same problem.
     operators, nodes
-        Least and most of each.
+        Smallest and largest number of each.
     max_instances
-        Of one operator.
+        Maximum number of instances of an operator.
     combinations_limit
         Instances are cut until the product of the operators' multisets of nodes is at most this.
 
@@ -88,11 +88,11 @@ def _multisets(operator: dict[str, Any], nodes: int) -> int:
     return comb(len(operator["candidates"] or range(nodes)) + instances - 1, instances)
 
 
-def _amounts(random: Random, resources: tuple[str, ...], least: float, most: float) -> Any:
+def _amounts(random: Random, resources: tuple[str, ...], smallest: float, largest: float) -> Any:
     steps = random.random() < 0.5  # amounts of a common divisor, or any amounts
 
     def amount() -> float:
-        drawn = float(random.uniform(least, most))
+        drawn = float(random.uniform(smallest, largest))
         return round(drawn * 20) / 20 if steps else drawn
 
     return {name: amount() for name in resources} if resources else amount()
@@ -111,9 +111,9 @@ def _streams(random: Random, count: int) -> list[dict[str, Any]]:
         for j in range(count):
             likely = chance if i < j else 0.25 if backward else 0.0
             if j == i + 1 or random.random() < likely:
-                given = backward or random.random() < 0.5  # on a cycle no rate follows from the others
+                has_rate = backward or random.random() < 0.5  # on a cycle no rate follows from the others
                 drawn.append(
-                    {"source": f"o{i}", "target": f"o{j}", "rate": float(random.choice([0.0, 1.0, 5.0])) if given else None}
+                    {"source": f"o{i}", "target": f"o{j}", "rate": float(random.choice([0.0, 1.0, 5.0])) if has_rate else None}
                 )
     return drawn
 

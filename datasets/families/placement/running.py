@@ -1,4 +1,4 @@
-"""Plausible deployments, made without a search: what runs now, and what shows that limits can be met."""
+"""Plausible deployments, made without a search: current ones, and witnesses that limits can be met."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def near_fit(
     Parameters
     ----------
     application, network
-        Whose operators use, and whose nodes give, a number of resources.
+        Operators and nodes, whose resources are plain numbers.
     replicas
-        Of each operator.
+        Number of replicas of each operator.
     random
         Chooses among the nearest nodes.
     choices
-        How many of the nearest nodes come into question.
+        Number of nearest nodes to choose among.
 
     Returns
     -------
@@ -57,23 +57,23 @@ def near_fit(
 
 
 def replicas_for(application: Application, level: float, random: np.random.Generator) -> dict[str, int]:
-    """Replicas of each operator that carry `level` times its load, or all there may be; sometimes one more."""
+    """Replicas of each operator that carry `level` times its load, at most its maximum; sometimes one more."""
     spare = random.random(len(application.operators)) < SPARE_SHARE
     return {
-        operator.name: min(operator.max_replicas, _least_stable(operator, level * application.load(operator.name)) + int(more))
+        operator.name: min(operator.max_replicas, _min_stable(operator, level * application.load(operator.name)) + int(more))
         for operator, more in zip(application.operators, spare, strict=True)
     }
 
 
 def plain_amount(resources: float | dict[str, float]) -> float:
-    """Resources that are given as a number."""
+    """Resources, which must be a plain number."""
     if isinstance(resources, dict):
         raise TypeError(f"needs resources as a number, not by name: {', '.join(resources)}")
     return resources
 
 
-def _least_stable(operator: Operator, load: float) -> int:
+def _min_stable(operator: Operator, load: float) -> int:
     if operator.latency is None:
         return 1
     fewer = range(1, operator.max_replicas)
-    return next((each for each in fewer if math.isfinite(operator.latency.at(load / each))), operator.max_replicas)
+    return next((count for count in fewer if math.isfinite(operator.latency.at(load / count))), operator.max_replicas)

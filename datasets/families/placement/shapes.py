@@ -1,4 +1,4 @@
-"""Shapes of applications: which operator sends to which, and which operators are alike."""
+"""Shapes of applications: the streams between operators, and the operators that are alike."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def replicated(operators: int, random: np.random.Generator) -> Shape:
     head = list(range(ahead + 1))
     streams = list(pairwise(head))
     for chain in range(chains):
-        stage = [ahead + 1 + chain + chains * each for each in range(stages)]
+        stage = [ahead + 1 + chain + chains * position for position in range(stages)]
         streams += pairwise([head[-1], *stage, operators - 1])
     copied = [ahead + 1 + stage for stage in range(stages) for _ in range(chains)]
     return Shape(tuple(sorted(streams)), (*head, *copied, ahead + 1 + stages))
@@ -110,7 +110,7 @@ def series_parallel(operators: int, random: np.random.Generator) -> Shape:
         added = 2 if count + 2 <= operators and random.random() < DIAMOND_SHARE else 1
         grown += [pair for new in range(count, count + added) for pair in ((source, new), (new, target))]
         count += added
-    order = {name: place for place, name in enumerate(nx.lexicographical_topological_sort(nx.DiGraph(grown)))}
+    order = {name: position for position, name in enumerate(nx.lexicographical_topological_sort(nx.DiGraph(grown)))}
     return _all_different([(order[source], order[target]) for source, target in grown], operators)
 
 
@@ -133,7 +133,7 @@ SHAPES: dict[str, tuple[ShapeMaker, int]] = {
     "series-parallel": (series_parallel, 3),
     "layered": (layered_shape, 3),
 }
-"""Makers of shapes by name, each with the least number of operators that it takes."""
+"""Makers of shapes by name, each with the minimum number of operators that it takes."""
 
 
 def _all_different(streams: list[tuple[int, int]], operators: int) -> Shape:

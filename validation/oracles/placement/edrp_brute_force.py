@@ -27,7 +27,7 @@ CHUNK = 200_000
 
 
 def brute_force(problem: EdrpProblem) -> tuple[float | None, tuple[Deployment, ...]]:
-    """Least objective over all feasible deployments, and every deployment that reaches it.
+    """The minimum objective over all feasible deployments, and every deployment that reaches it.
 
     Operators are added in topological order; partial deployments that break a limit or a capacity, or cost
     more than the best found, are dropped, because every metric only grows as operators are added.
@@ -52,7 +52,7 @@ def brute_force(problem: EdrpProblem) -> tuple[float | None, tuple[Deployment, .
     steps = [_step(problem, depth) for depth in range(len(problem.application.operators))]
     search = _Search(problem, steps)
     search.extend(search.root())
-    optima = [row for objective, row in search.found if objective <= search.best + TIE]
+    optima = [row for objective, row in search.candidates if objective <= search.best + TIE]
     if not optima:
         return None, ()
     deployments = tuple(search.deployment(row) for row in optima)
@@ -105,7 +105,7 @@ def _choices(problem: EdrpProblem, name: str) -> list[tuple[str, ...]]:
     operator = problem.application.by_name[name]
     pool = operator.candidates or tuple(problem.network.by_name)
     allowed = range(operator.min_replicas, operator.max_replicas + 1)
-    return [each for r in allowed for each in combinations_with_replacement(pool, r)]
+    return [choice for r in allowed for choice in combinations_with_replacement(pool, r)]
 
 
 def _capacity(problem: EdrpProblem) -> tuple[list[str], Floats]:
@@ -159,12 +159,12 @@ def _stream_tables(
     delay, cost, flight, used = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
     for a, source in enumerate(sources):
         for b, target in enumerate(targets):
-            found = [link[u, v] for u in source for v in target]
-            share = rate / len(found)
-            delay[a, b] = max(d for d, _, _ in found)
-            cost[a, b] = share * sum(c for _, c, _ in found)
-            flight[a, b] = share * sum(d for d, _, _ in found)
-            for _, _, bit in found:
+            links = [link[u, v] for u in source for v in target]
+            share = rate / len(links)
+            delay[a, b] = max(d for d, _, _ in links)
+            cost[a, b] = share * sum(c for _, c, _ in links)
+            flight[a, b] = share * sum(d for d, _, _ in links)
+            for _, _, bit in links:
                 used[a, b] |= bit
     return delay, cost, flight, used
 
@@ -179,7 +179,7 @@ class _Search:
         self.terms = {term.metric: term for term in problem.terms}
         self.losses = list(_parts(problem).values())
         self.best = math.inf
-        self.found: list[tuple[float, Ints]] = []
+        self.candidates: list[tuple[float, Ints]] = []
 
     def root(self) -> _Partial:
         zero = np.zeros(1)
@@ -204,7 +204,7 @@ class _Search:
             if depth + 1 == len(self.steps):
                 self.best = min(self.best, float(objective[order].min(initial=math.inf)))
                 order = order[objective[order] <= self.best + TIE]
-                self.found += list(zip(objective[order].tolist(), grown.choice[order], strict=True))
+                self.candidates += list(zip(objective[order].tolist(), grown.choice[order], strict=True))
             elif order.size:
                 self.extend(grown.take(order))
 

@@ -23,7 +23,7 @@ Choice = tuple[str, ...]
 
 
 def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | None, tuple[Deployment, ...]]:
-    """Least score over all feasible placements, and every placement that reaches it.
+    """The minimum objective over all feasible placements, and every placement that reaches it.
 
     Operators are placed one after the other, each on all multisets of nodes; partial placements that break a capacity
     or already score more than the best found are dropped, because every term only grows as operators are added.
@@ -51,7 +51,7 @@ def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | Non
     """
     search = _Search(problem)
     search.place(0, 0.0)
-    optima = tuple(Deployment(dict(found)) for score, found in search.found if score <= search.best + TIE)
+    optima = tuple(Deployment(dict(chosen)) for score, chosen in search.candidates if score <= search.best + TIE)
     return (search.best, optima) if optima else (None, ())
 
 
@@ -61,7 +61,7 @@ class _Search:
 
     problem: LatencyAwareProblem
     best: float = math.inf
-    found: list[tuple[float, dict[str, Choice]]] = field(default_factory=list)
+    candidates: list[tuple[float, dict[str, Choice]]] = field(default_factory=list)
     chosen: dict[str, Choice] = field(default_factory=dict)
     arrival: dict[str, float] = field(default_factory=dict)
 
@@ -73,7 +73,7 @@ class _Search:
         pairs = {(s.source, s.target): instances[s.source] * instances[s.target] for s in application.streams}
         rates = {pair: application.rate(*pair) for pair in pairs}
         weights, all_pairs, all_rates = self.problem.weights, sum(pairs.values()), sum(rates.values())
-        # What the score grows by when all pairs of a stream are apart (eq. 1, s_co and s_event).
+        # The increase of the objective when all pairs of a stream are apart (eq. 1, s_co and s_event).
         self.price = {pair: weights.colocation * count / all_pairs for pair, count in pairs.items()}
         if all_rates > 0:
             for pair, rate in rates.items():
@@ -86,7 +86,7 @@ class _Search:
         if depth == len(self.order):
             score = self._score(streams)
             self.best = min(self.best, score)
-            self.found.append((score, dict(self.chosen)))
+            self.candidates.append((score, dict(self.chosen)))
             return
         name = self.order[depth]
         for choice in self._choices(name):

@@ -20,19 +20,19 @@ NAME = "latency_aware_optima.json"
 
 @dataclass(frozen=True, slots=True)
 class ReferenceOptimum:
-    """A problem that `edrp.datasets.placement.latency_aware_test_bed` makes, its least score, and a placement that reaches it.
+    """A problem that `edrp.datasets.placement.latency_aware_test_bed` makes, its optimum, and a placement that reaches it.
 
     Attributes
     ----------
     problem : LatencyAwareProblem
     name : str
-        Of the topology: "T-R7" as in Table 1, or "seed 3" of `random_problem`.
+        Name of the topology: "T-R7" as in Table 1, or "seed 3" of `random_problem`.
     load : float
-        What all instances need together, as a share of the cluster's cores.
+        Need of all instances, as a share of the cluster's cores.
     operators : int
-        All instances, which is what Table 1 counts.
+        Number of instances, as Table 1 counts them.
     optimum : float
-        Proven least score (latency-aware placement, eq. 1) with the paper's weights.
+        Proven minimum of the objective (latency-aware placement, eq. 1) with the paper's weights.
     deployment : Deployment
     """
 
@@ -50,7 +50,7 @@ def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
 
     Examples
     --------
-    >>> known = {(each.name, each.load): each for each in latency_aware_optima()}
+    >>> known = {(optimum.name, optimum.load): optimum for optimum in latency_aware_optima()}
     >>> known["T-R7", 0.7].operators
     42
     """

@@ -1,6 +1,6 @@
 """Hill climbing for latency-aware placement in plain Python: every placement is evaluated from scratch.
 
-It says what the compiled search does, shares no code with it, and must take the very same steps.
+It shares no code with the compiled search, which must take the very same steps.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class PlainClimbing:
         self.delays = [[0.0 if u == v else network.delay(u, v) for v in self.nodes] for u in self.nodes]
 
     def rank(self, places: Places) -> Rank:
-        """Latency-aware placement, eq. 1, behind what is broken."""
+        """Violations and overload before the objective (latency-aware placement, eq. 1)."""
         weights = self.problem.weights
         violations, overload = self._strain(places)
         apart, edges, moved, tuples = 0.0, 0, 0.0, 0.0
@@ -103,32 +103,32 @@ class PlainClimbing:
 
     def _strain(self, places: Places) -> tuple[float, float]:
         violations, overload = 0, 0.0
-        largest = {r: max(need.get(r, 0.0) for need in self.needs) for need in self.needs for r in need}
+        max_need = {r: max(need.get(r, 0.0) for need in self.needs) for need in self.needs for r in need}
         for u in set(places):
             free = self.free[u]
             used: dict[str, float] = {}
-            for p, place in enumerate(places):
-                if place == u:
+            for p, node in enumerate(places):
+                if node == u:
                     for resource, amount in self.needs[self.owner[p]].items():
                         used[resource] = used.get(resource, 0.0) + amount
             for resource, amount in used.items() if free is not None else ():
                 usable = (free or {}).get(resource, 0.0)
                 if amount > usable * (1 + LIMIT_SLACK) + 1e-11:
                     violations += 1
-                    overload += (amount - usable * (1 + LIMIT_SLACK)) / (usable or 1e-3 * largest[resource])
+                    overload += (amount - usable * (1 + LIMIT_SLACK)) / (usable or 1e-3 * max_need[resource])
         return violations, overload
 
     def climb(self, places: Places) -> Iterator[Places]:
-        """The best change, while there is one that is better: move, swap, move all of a node; yields every placement."""
+        """Apply the best change (move, swap, move all of a node) while it is an improvement, and yield every placement."""
         while True:
-            best, found = self.rank(places), None
+            best, chosen = self.rank(places), None
             for candidate in self._neighbours(places):
                 rank = self.rank(candidate)
                 if _better(rank, best):
-                    best, found = rank, candidate
-            if found is None:
+                    best, chosen = rank, candidate
+            if chosen is None:
                 return
-            places = found
+            places = chosen
             yield places
 
     def _neighbours(self, places: Places) -> Iterator[Places]:
@@ -142,19 +142,19 @@ class PlainClimbing:
                 if self.owner[p] != self.owner[q] and u != v and self._may(p, v) and self._may(q, u):
                     yield [v if k == p else u if k == q else w for k, w in enumerate(places)]
         for u in range(len(self.nodes)):
-            here = [p for p, place in enumerate(places) if place == u]
+            here = [p for p, node in enumerate(places) if node == u]
             for v in range(len(self.nodes)):
                 if here and u != v and all(self._may(p, v) for p in here):
-                    yield [v if place == u else place for place in places]
+                    yield [v if node == u else node for node in places]
 
     def _may(self, instance: int, node: int) -> bool:
         return self.allowed[self.owner[instance]][node]
 
     def deployment(self, places: Places) -> Deployment:
-        """By name."""
+        """The placement by names."""
         named: dict[str, list[str]] = {name: [] for name in self.problem.application.by_name}
-        for name, place in zip(self.names, places, strict=True):
-            named[name].append(self.nodes[place])
+        for name, node in zip(self.names, places, strict=True):
+            named[name].append(self.nodes[node])
         return Deployment(named)
 
 

@@ -1,4 +1,4 @@
-"""What no placement of a topology can do better: the fewest nodes in use, and the least traffic between nodes."""
+"""Lower bounds for every placement of a topology: the number of nodes in use, and the traffic between nodes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from edrp.core.arrays import Floats
 from edrp.placement.compiled import Compiled
 
 SLACK = 1e-9
-"""Relative difference of resources that is rounding."""
+"""Relative difference of resources that counts as rounding."""
 
 
 def min_nodes(compiled: Compiled) -> int:
     """A lower bound on the nodes in use, for operators whose number of replicas is fixed.
 
-    The larger of two: of each resource, as many of the nodes that have most of it as add up to all that is needed; and
-    the number of replicas that need more than half of what any node has of some resource, as no two of them share one.
+    The larger of two: for each resource, the number of largest nodes whose capacities add up to the total need; and the
+    number of replicas that need more than half the capacity of the largest node, as no two of them share a node.
 
     Examples
     --------
@@ -32,21 +32,20 @@ def min_nodes(compiled: Compiled) -> int:
     2
     """
     replicas = compiled.max_replicas
-    fewest = 1
+    bound = 1
     for demand, capacity in zip(compiled.demand.T, compiled.capacity.T, strict=True):
         needed = float(replicas @ demand) * (1 - SLACK)
         largest_first = np.cumsum(np.sort(capacity)[::-1])
         alone = replicas[2 * demand > capacity.max() * (1 + SLACK)].sum()
-        fewest = max(fewest, int(np.searchsorted(largest_first, needed)) + 1, int(alone))
-    return fewest
+        bound = max(bound, int(np.searchsorted(largest_first, needed)) + 1, int(alone))
+    return bound
 
 
 def min_cut(compiled: Compiled) -> float:
     """A lower bound on the share of tuples that go from one node to another, for fixed numbers of replicas.
 
-    Of a stream, each replica of the sender shares its node with at most as many receivers as fit beside it on some
-    node, and the other way round; so that a share of the stream's pairs, at least, is between nodes. Where the bound is
-    met, nothing else can do better.
+    Each sender of a stream shares its node with at most as many receivers as fit next to it on some node, and each
+    receiver with at most as many senders; so that at least the rest of the stream's pairs are between nodes.
 
     Examples
     --------
@@ -68,19 +67,19 @@ def min_cut(compiled: Compiled) -> float:
         i, j = index[stream.source], index[stream.target]
         rate = application.rate(stream.source, stream.target)
         senders, receivers = int(compiled.max_replicas[i]), int(compiled.max_replicas[j])
-        most = min(senders * _beside(compiled, i, j), receivers * _beside(compiled, j, i))
-        cut += rate * (1 - min(1.0, most / (senders * receivers)))
+        together = min(senders * _max_next_to(compiled, i, j), receivers * _max_next_to(compiled, j, i))
+        cut += rate * (1 - min(1.0, together / (senders * receivers)))
         total += rate
     return cut / total if total else 0.0
 
 
-def _beside(compiled: Compiled, i: int, j: int) -> int:
-    """Most replicas of operator j that fit on a node beside one of operator i, itself among them where i is j."""
+def _max_next_to(compiled: Compiled, i: int, j: int) -> int:
+    """Maximum replicas of operator j that fit on a node next to one of operator i; where i is j, that one included."""
     nodes = compiled.candidate[i] & compiled.candidate[j]
     left: Floats = compiled.capacity[nodes] * (1 + SLACK) - compiled.demand[i] * (i != j)
     left = left[(left >= 0).all(axis=1)]
     needed = compiled.demand[j] > 0
-    most = int(compiled.max_replicas[j])
+    limit = int(compiled.max_replicas[j])
     if not left.size:
         return 0
-    return int(np.minimum(left[:, needed] / compiled.demand[j, needed], most).min(axis=1, initial=most).max())
+    return int(np.minimum(left[:, needed] / compiled.demand[j, needed], limit).min(axis=1, initial=limit).max())

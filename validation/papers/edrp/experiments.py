@@ -10,7 +10,7 @@ from edrp.datasets.placement.debs2015 import debs2015
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.network import Network
-from edrp.validation.simulation.placement.replay import Replay, Solver, Step, StepProgress, place_first, replay, solver
+from edrp.validation.simulation.placement.replay import Replay, ReplayStep, Solver, StepProgress, place_first, replay, solver
 
 WEIGHTINGS = {
     "Baseline": Weights(response_time=0.5, cost=0.5),
@@ -146,7 +146,7 @@ def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:
     return tuple(gaps)
 
 
-def in_neighbourhood(step: Step) -> bool:
+def in_neighbourhood(step: ReplayStep) -> bool:
     """Whether every operator gained at most one replica and lost at most one (EDRP, section 7.2: P(V; k; U_0))."""
     return all(len(action.added) <= 1 and len(action.removed) <= 1 for action in step.actions)
 

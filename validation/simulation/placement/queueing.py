@@ -38,8 +38,8 @@ def end_to_end_latencies(
 
     Sources bring tuples at random (Poisson), at their rates times `rate_share`. A tuple goes to a random instance of
     each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
-    served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is what an operator
-    needs over what it receives; tuples that come from or go to another supervisor cost more (see `throughput.py`)
+    served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is an operator's
+    need over its load; tuples that come from or go to another supervisor cost more (see `throughput.py`)
     and are on their way for the delay of the link.
 
     Parameters
@@ -49,13 +49,13 @@ def end_to_end_latencies(
     deployment
         Any placement of all operators.
     tuples
-        How many enter; the simulation ends when all are through.
+        Number of tuples that enter; the simulation ends when all have left.
     rate_share
-        Of the rates of the problem.
+        Factor on the rates of the sources.
     transfer
-        h.
+        Cost h of sending or receiving a tuple, relative to processing a mean one.
     seed
-        Of everything random.
+        Seed of the random number generator.
 
     Returns
     -------
@@ -71,9 +71,9 @@ def end_to_end_latencies(
     --------
     >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> problem = paper_problem("T-M3", 0.2)
-    >>> at_once = Deployment({operator.name: ["w1"] for operator in problem.application.operators})
+    >>> together = Deployment({operator.name: ["w1"] for operator in problem.application.operators})
     >>> apart = Deployment({operator.name: [f"w{3 + i}"] for i, operator in enumerate(problem.application.operators)})
-    >>> means = [end_to_end_latencies(problem, each, tuples=100, rate_share=0.1).mean() for each in (at_once, apart)]
+    >>> means = [end_to_end_latencies(problem, p, tuples=100, rate_share=0.1).mean() for p in (together, apart)]
     >>> bool(means[0] < means[1])
     True
     """
@@ -86,7 +86,7 @@ def end_to_end_latencies(
         share = operator.external_rate / max(sum(o.external_rate for o in problem.application.operators), 1e-300)
         rate = operator.external_rate * rate_share
         if rate > 0:
-            simulation.clock.process(simulation.bring(operator.name, rate, round(tuples * share)))
+            simulation.clock.process(simulation.arrive(operator.name, rate, round(tuples * share)))
     simulation.clock.run()
     return np.array(simulation.latencies)
 
@@ -116,15 +116,15 @@ class _Simulation:
             self.outflows[stream.source].append(Outflow(stream.target, ratio))
         self.latencies: list[float] = []
 
-    def bring(self, operator: str, rate: float, tuples: int) -> Iterator[Any]:
-        """New tuples at a source."""
+    def arrive(self, operator: str, rate: float, tuples: int) -> Iterator[Any]:
+        """Let tuples arrive at a source."""
         for _ in range(tuples):
             yield self.clock.timeout(self.random.exponential(1 / rate))
             self.clock.process(self.serve(operator, self._home(operator), self.clock.now, 0.0))
 
     def serve(self, operator: str, node: str, born: float, reading: float) -> Iterator[Any]:
-        """One tuple on a supervisor: it waits, is processed, and leaves as others."""
-        leaving = [(target, self._home(target)) for target in self._followers(operator)]
+        """Let a tuple wait on a supervisor, be processed, and be sent on."""
+        leaving = [(target, self._home(target)) for target in self._next_operators(operator)]
         sending = self.transfer * sum(home != node for _, home in leaving)
         with self.queues[node].request() as turn:
             yield turn
@@ -140,7 +140,7 @@ class _Simulation:
             yield self.clock.timeout(self.network.delay(node, home))
         yield from self.serve(target, home, born, self.transfer if home != node else 0.0)
 
-    def _followers(self, operator: str) -> Iterator[str]:
+    def _next_operators(self, operator: str) -> Iterator[str]:
         for outflow in self.outflows[operator]:
             whole = int(outflow.ratio)
             for _ in range(whole + int(self.random.random() < outflow.ratio - whole)):

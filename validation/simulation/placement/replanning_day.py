@@ -14,19 +14,19 @@ from edrp.replanning.replanner import Replanner, ReplanningPolicy
 from edrp.validation.simulation.placement.replanning_world import STEP, Moment
 
 Strategy = Callable[[LatencyAwareProblem, Deployment | None], Deployment | None]
-"""Given a problem as measured and what runs, what is to run; None where nothing is found and nothing ran."""
+"""Maps a problem as measured and the running deployment to the next one; None where none is found and none ran."""
 
 NEVER, BROKEN, EVERY, PAYING = "never", "only when broken", "at every step", "when it pays"
 
 
 @dataclass(frozen=True, slots=True)
-class Hour:
-    """What one step of the day came to.
+class DayStep:
+    """The result of one step of a day.
 
     Attributes
     ----------
-    score : of what runs after the decision, by true delays (latency-aware placement, eq. 1).
-    works : whether what runs has its resources; where it does not, the step counts as downtime.
+    score : objective of the deployment after the decision, by true delays (latency-aware placement, eq. 1).
+    works : whether that deployment has its resources; where it does not, the step counts as downtime.
     downtime : seconds of the reconfiguration.
     moved : instances that started elsewhere.
     """
@@ -41,7 +41,7 @@ class Hour:
 class DayOutcome:
     """A day under one strategy."""
 
-    steps: tuple[Hour, ...]
+    steps: tuple[DayStep, ...]
     downtime_worth: float
 
     @property
@@ -52,7 +52,7 @@ class DayOutcome:
 
     @property
     def score(self) -> float:
-        """Mean score of the steps in which what ran worked."""
+        """Mean score of the steps in which the deployment had its resources."""
         scores = [step.score for step in self.steps if step.works]
         return sum(scores) / len(scores) if scores else float("nan")
 
@@ -73,7 +73,7 @@ class DayOutcome:
 
     @property
     def broken(self) -> int:
-        """Steps in which what ran lacked a node or resources."""
+        """Steps in which the deployment lacked a node or resources."""
         return sum(not step.works for step in self.steps)
 
 
@@ -95,11 +95,11 @@ def run_day(
     Parameters
     ----------
     day
-        Step by step.
+        Steps of the day.
     strategy
-        Decides at each.
+        Decides at each step.
     policy
-        Says what downtime is and what it is worth; the same for all strategies.
+        Definition and worth of downtime; the same for all strategies.
     progress
         Called after every step with the number of steps done.
 
@@ -116,7 +116,7 @@ def run_day(
         after = strategy(moment.measured, running)
         if after is None:
             raise ValueError(f"no initial placement was found at hour {moment.hour:g}")
-        steps.append(_accounted(moment.true, running, after, known, policy))
+        steps.append(_step(moment.true, running, after, known, policy))
         running = after
         if progress:
             progress(number)
@@ -135,25 +135,25 @@ def _watching(policy: ReplanningPolicy, seed: int) -> Strategy:
 
 
 def _planned(problem: LatencyAwareProblem, running: Deployment | None, policy: ReplanningPolicy, seed: int) -> Deployment | None:
-    """What the method finds, whatever it costs to get there; what runs where it finds nothing."""
+    """The deployment that the method finds, whatever it costs to get there; the running one where it finds none."""
     here = running is not None and all(node in problem.network.by_name for name in running for node in running[name])
     start = problem.replace(current=running if here else None)
-    found = solve(start, policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
-    return found.deployment or running
+    solution = solve(start, policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
+    return solution.deployment or running
 
 
-def _accounted(
+def _step(
     problem: LatencyAwareProblem,
     before: Deployment | None,
     after: Deployment,
     known: dict[str, Node],
     policy: ReplanningPolicy,
-) -> Hour:
+) -> DayStep:
     change = reconfiguration(problem, before, known, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration)
     moved = 0 if before is None else sum(action.moved_replicas for action in before.actions_to(after))
     downtime = 0.0 if change is None else change.downtime(after)
     nodes = problem.network.by_name
     if any(node not in nodes for name in after for node in after[name]):
-        return Hour(0.0, False, downtime, moved)
-    found = problem.evaluate(after)
-    return Hour(found.objective, found.feasible, downtime, moved)
+        return DayStep(0.0, False, downtime, moved)
+    evaluation = problem.evaluate(after)
+    return DayStep(evaluation.objective, evaluation.feasible, downtime, moved)

@@ -27,7 +27,7 @@ STEP = 60.0 * MINUTES
 TOPOLOGY, PEAK = "T-R3", 0.6
 """Twelve operations, 22 instances; the share of the cluster's cores that they need in the busiest moment."""
 
-QUIET = 0.35
+MIN_LOAD = 0.35
 """Rates and needs in the quietest moment, as a share of those in the busiest."""
 
 WEIGHTS = ScoreWeights(latency=0.01)
@@ -87,22 +87,22 @@ def daily_curve(seed: int) -> Floats:
     hour = np.arange(0, 24 * 60 + 1, MINUTES) / 60
     shape = np.exp(-(((hour - 12) / 3.0) ** 2)) + 0.9 * np.exp(-(((hour - 19.5) / 2.0) ** 2))
     shape += 0.03 * np.random.default_rng(seed).standard_normal(hour.size)
-    return np.asarray(QUIET + (1 - QUIET) * (shape - shape.min()) / np.ptp(shape))
+    return np.asarray(MIN_LOAD + (1 - MIN_LOAD) * (shape - shape.min()) / np.ptp(shape))
 
 
 def loads(data: Path | None, seed: int) -> tuple[Floats, str]:
     """Loads of a day and where they come from: a real one where its data are given, else a generated one."""
     if data is None:
         return daily_curve(seed), "a generated day"
-    day = real_day(data, low=QUIET, high=1.0, minutes=MINUTES)
+    day = real_day(data, low=MIN_LOAD, high=1.0, minutes=MINUTES)
     return day.rates, day.origin
 
 
 def topology() -> LatencyAwareProblem:
     """The problem in its busiest moment, with state to move, prices of latency, and means around which all fluctuates."""
     problem = paper_problem(TOPOLOGY, PEAK)
-    least, most = np.log(STATE)
-    sizes = np.exp(np.random.default_rng(0).uniform(least, most, len(problem.application.operators)))
+    smallest, largest = np.log(STATE)
+    sizes = np.exp(np.random.default_rng(0).uniform(smallest, largest, len(problem.application.operators)))
     operators = [
         operator.replace(state_size=float(size), code_size=CODE)
         for operator, size in zip(problem.application.operators, sizes, strict=True)

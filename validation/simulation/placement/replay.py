@@ -21,19 +21,19 @@ StepProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What was decided at one step, and why.
+class ReplayStep:
+    """The decision at one step of a replay.
 
     Attributes
     ----------
     number : position in the replay.
-    rate : of the source, tuples/s.
-    problem : what was solved; its `current` is the deployment before.
+    rate : of the source, in tuples/s.
+    problem : the problem that was solved; its `current` is the deployment before.
     deployment : the deployment after.
     objective : EDRP, eq. 12.
-    metrics : by name.
-    actions : from the deployment before.
-    solved : whether there was an answer; without one the deployment stays.
+    metrics : values by name.
+    actions : changes from the deployment before.
+    solved : whether a deployment was found; otherwise the one before stays.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Step:
 class Replay:
     """All steps of a replay and what they add up to; `seconds` is the time that deciding took."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
     seconds: float
 
     def mean(self, metric: str) -> float:
@@ -72,7 +72,7 @@ class Replay:
         return sum(step.metrics["downtime"] for step in self.steps)
 
     @property
-    def reconfigurations(self) -> tuple[Step, ...]:
+    def reconfigurations(self) -> tuple[ReplayStep, ...]:
         """Steps at which something changed."""
         return tuple(step for step in self.steps if step.actions)
 
@@ -134,7 +134,7 @@ def solver(method: str, program: str = "compact") -> Solver:
 
 
 def in_words(action: Action, before: Deployment) -> str:
-    """What an action does, for people.
+    """Describe an action in words.
 
     Examples
     --------
@@ -157,13 +157,14 @@ def _names(nodes: tuple[str, ...]) -> str:
     return " and ".join(distinct)
 
 
-def _decided(number: int, rate: float, problem: EdrpProblem, solution: EdrpSolution) -> Step:
+def _decided(number: int, rate: float, problem: EdrpProblem, solution: EdrpSolution) -> ReplayStep:
     assert problem.current is not None
     if solution.deployment is None or solution.objective is None:
         return _kept(number, rate, problem, problem.current, solved=False)
-    return Step(number, rate, problem, solution.deployment, solution.objective, solution.metrics, solution.actions, solved=True)
+    deployment, objective = solution.deployment, solution.objective
+    return ReplayStep(number, rate, problem, deployment, objective, solution.metrics, solution.actions, solved=True)
 
 
-def _kept(number: int, rate: float, problem: EdrpProblem, deployment: Deployment, *, solved: bool) -> Step:
-    found = problem.evaluate(deployment)
-    return Step(number, rate, problem, deployment, found.objective, found.metrics, (), solved)
+def _kept(number: int, rate: float, problem: EdrpProblem, deployment: Deployment, *, solved: bool) -> ReplayStep:
+    evaluation = problem.evaluate(deployment)
+    return ReplayStep(number, rate, problem, deployment, evaluation.objective, evaluation.metrics, (), solved)

@@ -1,4 +1,4 @@
-"""How much a placement can carry: the supervisor that is full first decides.
+"""Throughput of a placement: the rate at which the first supervisor is full.
 
 A tuple that goes from one supervisor to another is serialised on one side and read on the other. That costs both `h`
 times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. With it, the order of
@@ -21,12 +21,12 @@ CPU = "cpu"
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """What a placement can carry and what it takes.
+class Throughput:
+    """The throughput of a placement, and the cores that it reserves.
 
     Attributes
     ----------
-    throughput : tuples/s that all sources together may bring before the first supervisor is full; infinite without any need.
+    throughput : tuples/s of all sources together at which the first supervisor is full; infinite where nothing needs cores.
     reserved : cores of all supervisors in use.
     bottleneck : name of that supervisor.
     """
@@ -36,10 +36,10 @@ class Carried:
     bottleneck: str
 
 
-def carried(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: float = TRANSFER) -> Carried:
+def carried(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: float = TRANSFER) -> Throughput:
     """Throughput of a placement, by the cores that it takes at the rates of the problem.
 
-    The needs of operators are read as what they take at those rates, so that needs grow with the sources' rate. Whether
+    The needs of operators are understood at those rates, so that they grow with the sources' rates. Whether
     the placement keeps the limits on utilisation plays no part: a supervisor is full when all its cores are.
 
     Parameters
@@ -74,7 +74,7 @@ def carried(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: f
     offered = {name: _cores(problem, name) for name in needed}
     full = {name: offered[name] / cores if cores > 0 else math.inf for name, cores in needed.items()}
     bottleneck = min(full, key=lambda name: full[name])
-    return Carried(sources * full[bottleneck], sum(offered.values()), bottleneck)
+    return Throughput(sources * full[bottleneck], sum(offered.values()), bottleneck)
 
 
 def cores_needed(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: float = TRANSFER) -> dict[str, float]:
