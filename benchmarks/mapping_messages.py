@@ -1,4 +1,4 @@
-"""The decentralised mapping heuristics beside the true optimum and the bound of the paper (bi-modal networks, Fig. 7).
+"""The decentralised mapping heuristics compared with the true optimum and the bound of the paper (bi-modal networks, Fig. 7).
 
     python benchmarks/mapping_messages.py               # 100 tasks on networks of 30, 60, 90 and 120 servers: a few minutes
     python benchmarks/mapping_messages.py --orders 20   # LeastCostMap besides under twenty orders of messages
@@ -6,7 +6,7 @@
 
 Ratios are means over the tasks that a heuristic maps; `found` is their share of all that can be mapped. The exponent is the slope
 of mean messages over servers, both as logarithms. Under other orders a message takes between nothing and the delay of its link,
-drawn anew.
+drawn again.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def mapped(instance: Instance, order: int) -> tuple[ProtocolResult, list[str]]:
 def best_objective(result: ProtocolResult) -> float:
     """Return the objective of the best map."""
     specification = result.specification
-    return objective(specification.rules.cost, result.facts[0], specification.most_links)
+    return objective(specification.rules.cost, result.facts[0], specification.max_links)
 
 
 @app.command()

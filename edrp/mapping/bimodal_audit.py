@@ -111,12 +111,12 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
             book(("bandwidth", *arc), span.start, span.end, rate)
     for what, events in booked.items():
         free = _whole(scenario, what)
-        held = most = 0.0
+        held = peak = 0.0
         for _, _, amount in sorted(events):  # at equal times what ends comes before what begins
             held += amount
-            most = max(most, held)
-        if most > free * (1 + 1e3 * SLACK):  # sums of many reservations round more than one
-            yield f"{what[0]} of {' → '.join(what[1:])}: {most:.9g} reserved of {free:.9g}"
+            peak = max(peak, held)
+        if peak > free * (1 + 1e3 * SLACK):  # sums of many reservations round more than one
+            yield f"{what[0]} of {' → '.join(what[1:])}: {peak:.9g} reserved of {free:.9g}"
 
 
 def _whole(scenario: Scenario, what: tuple[str, ...]) -> float:

@@ -35,7 +35,7 @@ class MapFacts(NamedTuple):
     load_balance: float
 
 
-def objective(cost: str, facts: MapFacts, most_links: int) -> float:
+def objective(cost: str, facts: MapFacts, max_links: int) -> float:
     """Return the number that is minimised.
 
     All but `load-balance` settle every comparison by this one number: what comes second counts less than one of what comes
@@ -52,7 +52,7 @@ def objective(cost: str, facts: MapFacts, most_links: int) -> float:
 
     Examples
     --------
-    >>> objective("public-hops", MapFacts(3.0, 4, 2, 3, 0.5), most_links=10)
+    >>> objective("public-hops", MapFacts(3.0, 4, 2, 3, 0.5), max_links=10)
     2.25
     """
     if cost == "additive":
@@ -61,16 +61,16 @@ def objective(cost: str, facts: MapFacts, most_links: int) -> float:
         return facts.load_balance
     if cost == "public-hops":
         return facts.public_hops + facts.load_balance / 2
-    return facts.public_hops * (most_links + 1) + facts.links + facts.load_balance / 2
+    return facts.public_hops * (max_links + 1) + facts.links + facts.load_balance / 2
 
 
-def key(cost: str, facts: MapFacts, most_links: int, components: int) -> tuple[float, float]:
+def key(cost: str, facts: MapFacts, max_links: int, components: int) -> tuple[float, float]:
     """Return the key that compares maps of equal prefix: exact, since the tolerance of `load-balance` is not transitive."""
-    first = objective(cost, facts, most_links)
+    first = objective(cost, facts, max_links)
     return (first, facts.public_hops - (components + 2.0) * facts.dedicated_hops) if cost == "load-balance" else (first, 0.0)
 
 
-def ranked(cost: str, candidates: Sequence[MapFacts], most_links: int) -> list[int]:
+def ranked(cost: str, candidates: Sequence[MapFacts], max_links: int) -> list[int]:
     """Positions of complete maps, best first; of equal maps the earlier one.
 
     For `load-balance`, maps whose load is within 0.1 of the least come first, those with more dedicated hops before others,
@@ -79,16 +79,16 @@ def ranked(cost: str, candidates: Sequence[MapFacts], most_links: int) -> list[i
     Examples
     --------
     >>> near, far = MapFacts(0, 5, 1, 5, 0.55), MapFacts(0, 9, 0, 2, 0.5)
-    >>> ranked("load-balance", [far, near], most_links=20), ranked("public-hops", [far, near], most_links=20)
+    >>> ranked("load-balance", [far, near], max_links=20), ranked("public-hops", [far, near], max_links=20)
     ([1, 0], [0, 1])
     """
     if cost != "load-balance":
-        return sorted(range(len(candidates)), key=lambda each: objective(cost, candidates[each], most_links))
-    least = min((facts.load_balance for facts in candidates), default=0.0)
+        return sorted(range(len(candidates)), key=lambda each: objective(cost, candidates[each], max_links))
+    min_load = min((facts.load_balance for facts in candidates), default=0.0)
 
     def order(position: int) -> tuple[float, ...]:
         facts = candidates[position]
-        if facts.load_balance <= least + SAME_LOAD + 1e-12:
+        if facts.load_balance <= min_load + SAME_LOAD + 1e-12:
             return (0, -facts.dedicated_hops, facts.public_hops, facts.load_balance)
         return (1, facts.load_balance)
 

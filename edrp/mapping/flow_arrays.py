@@ -73,7 +73,7 @@ def arc_numbers(network: NetworkArrays) -> dict[tuple[int, int], int]:
     return {arc: number for number, arc in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
 
 
-def most_links(price: Floats, max_links: int, forwarding_price: float) -> Ints:
+def route_limits(price: Floats, max_links: int, forwarding_price: float) -> Ints:
     """Links that a route of each flow may have: at most `max_links`, and no more than the price per byte pays for."""
     if not forwarding_price:
         return np.full(price.shape, max_links, np.int64)

@@ -249,10 +249,10 @@ class LinkAllocationProblem(Problem):
             if used > free * (1 + SLACK):
                 yield f"{what} of {' → '.join(servers)}: {used:.9g} used of {free:.9g}"
 
-    def _rate(self, what: str, place: list[str]) -> float:
+    def _rate(self, what: str, servers: list[str]) -> float:
         if what == "bandwidth":
-            return self.network.arcs[place[0], place[1]].bandwidth
-        return self.network.by_name[place[0]].uplink if what == "uplink" else _downlink(self.network, place[0])
+            return self.network.arcs[servers[0], servers[1]].bandwidth
+        return self.network.by_name[servers[0]].uplink if what == "uplink" else _downlink(self.network, servers[0])
 
     def solution(self, decision: tuple[FlowAllocation, ...] | None, fields: dict[str, Any]) -> LinkAllocationSolution:
         """The allocations."""
@@ -263,21 +263,21 @@ class LinkAllocationProblem(Problem):
         lost = tuple(
             f"keep: no route of flow {flow.name} with at most {max_links} link{'s' * (max_links > 1)} has {flow.rate:.6g} bytes/s"
             for flow in self.flows
-            for max_links in [self._most_links(flow)]
+            for max_links in [self._route_limit(flow)]
             if flow.route is not None and not self._routable(flow, max_links)
         )
         return lost or ("keep and bandwidth: each flow alone can keep a dedicated route, but not all of them together",)
 
-    def _most_links(self, flow: Flow) -> int:
+    def _route_limit(self, flow: Flow) -> int:
         """Links that a route of the flow may have, by number and price."""
         if not self.forwarding_price:
             return self.max_links
         return int(min(self.max_links, 1 + flow.price * (1 + SLACK) // self.forwarding_price))
 
-    def _routable(self, flow: Flow, most: int) -> bool:
+    def _routable(self, flow: Flow, max_links: int) -> bool:
         """Whether a route has room for the flow alone."""
         wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if link.bandwidth * (1 + SLACK) >= flow.rate])
-        return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=most)
+        return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=max_links)
 
 
 def _downlink(network: ServerNetwork, name: str) -> float:

@@ -73,7 +73,7 @@ class MappingArrays:
     public: bool
     public_cost: float
     cost: str
-    most_links: int
+    max_links: int
 
 
 def network_arrays(network: ServerNetwork) -> NetworkArrays:

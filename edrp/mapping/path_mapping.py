@@ -106,7 +106,7 @@ class MappingProblem(Problem):
         return self
 
     @property
-    def most_links(self) -> int:
+    def max_links(self) -> int:
         """Links that a map can use."""
         hops = len(self.task.components) + 1
         return hops + self.max_empty_hops * (hops if self.empty_hops == "per_edge" else 1)
@@ -136,7 +136,7 @@ class MappingProblem(Problem):
         metrics = {name: float(value) for name, value in facts._asdict().items()}
         metrics["empty_hops"] = float(sum(_passed(route) for route in walks))
         broken = (*self._broken_servers(decision), *self._broken_hops(walks), *self._broken_rates(decision))
-        return Evaluation(objective(self.cost, facts, self.most_links), metrics, broken)
+        return Evaluation(objective(self.cost, facts, self.max_links), metrics, broken)
 
     def _malformed(self, decision: PathMap) -> Iterator[str]:
         """List why a decision is not a map of this task."""
@@ -204,10 +204,10 @@ class MappingProblem(Problem):
             used = math.fsum(rates) if self.bandwidth == "cumulative" else max(rates)
             yield from _over(f"{what} of {' → '.join(servers)}", used, free)
 
-    def _free_rate(self, what: str, place: list[str]) -> float:
+    def _free_rate(self, what: str, servers: list[str]) -> float:
         if what == "bandwidth":
-            return self.network.arcs[place[0], place[1]].bandwidth
-        server = self.network.by_name[place[0]]
+            return self.network.arcs[servers[0], servers[1]].bandwidth
+        server = self.network.by_name[servers[0]]
         if what == "uplink":
             return server.uplink
         return math.inf if server.downlink is None else server.downlink
@@ -247,7 +247,7 @@ def mapping_arrays(problem: MappingProblem) -> MappingArrays:
         public=bool((network.uplink > 0).any()),
         public_cost=problem.public_cost,
         cost=problem.cost,
-        most_links=problem.most_links,
+        max_links=problem.max_links,
     )
 
 

@@ -79,8 +79,10 @@ def _reached(tables: MappingArrays, here: Bools, rate: float) -> Bools:
 
 def _no_server(tables: MappingArrays, hop: int) -> str:
     task, free = tables.task, tables.network.capacity
-    most = free[task.hosts[hop]].max() if task.hosts[hop].any() else 0.0
-    return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {most:.6g} free at most"
+    spare = free[task.hosts[hop]].max() if task.hosts[hop].any() else 0.0
+    return (
+        f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {spare:.6g} free at most"
+    )
 
 
 def _no_way(tables: MappingArrays, here: Bools, able: Bools, hop: int) -> str:

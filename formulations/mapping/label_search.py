@@ -131,11 +131,11 @@ def _host(
             priced += guide.priced.up[j, u] + guide.priced.down[j, v]
             if j == components and v == graph.delivery:
                 _propose(labels, (1, v, j, left, move), (cost, priced, 0.0))
-        most = min(graph.limit[v], room(graph, tracked, labels, i, v, checked))
+        limit = min(graph.limit[v], room(graph, tracked, labels, i, v, checked))
         need = 0.0
         for k in range(j, components):
             need += graph.needs[k]
-            if need > most or guide.plain.host[k, v] == np.inf:
+            if need > limit or guide.plain.host[k, v] == np.inf:
                 break
             priced += guide.priced.host[k, v]
             _propose(labels, (1, v, k + 1, left, move), (cost, priced, need))
@@ -153,19 +153,19 @@ def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: 
 
 
 @kernel
-def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, width: int, most: int) -> tuple[int, int]:
+def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, width: int, max_labels: int) -> tuple[int, int]:
     """Look at labels, least bound first.
 
     Parameters
     ----------
     graph, guide, tracked
-        See there.
+        The problem, the guide of the search and the tracked resources.
     labels
-        Those that there are; written.
+        The labels so far; changed in place.
     width
         0: exact, as far as tracked resources go; labels overlook all limits that are not tracked. Else a search for good
         maps: labels keep to every limit, none makes another needless, but of each place only so many are looked at.
-    most
+    max_labels
         Labels to look at before it comes back.
 
     Returns
@@ -174,7 +174,7 @@ def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, widt
         Why it came back (`FINISHED`, …), and the label in the case of `WHOLE`.
     """
     checked = width > 0
-    for _ in range(most):
+    for _ in range(max_labels):
         if labels.counters[HEAP] == 0:
             labels.values[BOUND] = labels.values[CUTOFF]
             return FINISHED, -1

@@ -135,12 +135,12 @@ class MapLabelSearch:
         if self.bound >= self.cutoff:
             self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + ROUNDING))
 
-    def _rounds(self, most: int | None) -> None:
+    def _rounds(self, max_labels: int | None) -> None:
         """Rounds until one proves the optimum, or looks at more labels than it may."""
         while self.open:
             self.rounds += 1
-            guide = build_guide(self.layers, self.plain, self.priced, self.resources, through=most != EASY)
-            if self._search(guide, build_tracked(self.layers, self.resources), 0, most) == PAUSED:
+            guide = build_guide(self.layers, self.plain, self.priced, self.resources, through=max_labels != EASY)
+            if self._search(guide, build_tracked(self.layers, self.resources), 0, max_labels) == PAUSED:
                 return
 
     def _track(self, moves: list[int]) -> None:
@@ -171,13 +171,13 @@ class MapLabelSearch:
                 guide = build_guide(self.layers, self.plain, self.priced, [], through=False)
                 self._search(guide, build_tracked(self.layers, []), width, None)
 
-    def _search(self, guide: Guide, tracked: Tracked, width: int, most: int | None) -> int:
+    def _search(self, guide: Guide, tracked: Tracked, width: int, max_labels: int | None) -> int:
         """Look at labels while time and memory last, and say why no more; with a width nothing is proven."""
         slots = self.resources if width == 0 else []
         weight = float(self.priced.weights.sum())
         labels = first_label(self.layers, slots, weight, (self.cutoff, self.bound, self.cost, self.tolerance))
         while True:
-            reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, most or CHUNK))
+            reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, max_labels or CHUNK))
             if labels.values[BEST] < self.cost:
                 self.offer(label_moves(labels, int(labels.counters[INCUMBENT])))
             if width == 0:
@@ -185,7 +185,7 @@ class MapLabelSearch:
             self.report(self.cost, self.bound)
             if reason == FULL and _size(labels) < memory_limit() / 3:
                 labels = grown(labels)
-            elif reason != PAUSED or (most is not None and labels.counters[POPPED] >= most) or self.remaining() <= 0:
+            elif reason != PAUSED or (max_labels is not None and labels.counters[POPPED] >= max_labels) or self.remaining() <= 0:
                 break
         if reason == WHOLE:
             self._track(label_moves(labels, label))

@@ -67,7 +67,7 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
         The problem; it has a map if limits are overlooked.
     known
         Cost of the best map known, infinite for none.
-    dearest
+    max_cost
         Upper bound on the cost of any map; a higher lower bound proves that there is none.
     remaining
         Seconds that are left.

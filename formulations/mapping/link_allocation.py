@@ -21,7 +21,7 @@ from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
-from edrp.mapping.flow_arrays import FlowArrays, arc_numbers, flow_arrays, most_links
+from edrp.mapping.flow_arrays import FlowArrays, arc_numbers, flow_arrays, route_limits
 from edrp.mapping.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
 
@@ -142,15 +142,15 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
     pairs = len(problem.flows) * network.bandwidth.size
     what = f"{len(problem.flows)} flows on {network.bandwidth.size} arcs"
     refuse_beyond_memory(float(pairs) * BYTES_PER_PAIR, what, "use the method 'greedy-reallocation', which needs no program")
-    most = most_links(flows.price, problem.max_links, problem.forwarding_price)
-    flow, arc = np.nonzero(usable(network, flows, most))
+    limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
+    flow, arc = np.nonzero(usable(network, flows, limits))
     built = Program()
     dedicated = built.add_columns(
         "dedicated", len(problem.flows), lower=(flows.links > 0) & problem.keep, upper=1.0, integer=True
     )
     public = built.add_columns("public", len(problem.flows), upper=1.0)
     arcs = built.add_columns("arc", flow.size, upper=1.0, integer=True)
-    _add_route_rows(built, network, flows, flow, arc, most)
+    _add_route_rows(built, network, flows, flow, arc, limits)
     _add_rate_rows(built, network, flows, flow, arc)
     value, forwarding = flows.price * flows.rate, problem.forwarding_price * flows.rate
     objective = Linear.of(dedicated, -value - forwarding, constant=float(value.sum()))
@@ -160,8 +160,8 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
     return LinkAllocationFormulation(problem, program, built, objective, perf_counter() - started, network, flows, flow, arc)
 
 
-def usable(network: NetworkArrays, flows: FlowArrays, most: Ints) -> Bools:
-    """Which arcs lie on a route of each flow with at most `most` (F,) links and enough bandwidth; shape (F, arcs).
+def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
+    """Which arcs lie on a route of each flow with at most `limits` (F,) links and enough bandwidth; shape (F, arcs).
 
     By distances first; then arcs are dropped that only lead into a dead end and back.
     """
@@ -171,7 +171,7 @@ def usable(network: NetworkArrays, flows: FlowArrays, most: Ints) -> Bools:
     ends, of_end = np.unique(flows.target, return_inverse=True)
     here = shortest_path(links, unweighted=True, indices=starts)[of_start]
     there = shortest_path(links.T, unweighted=True, indices=ends)[of_end]
-    pairs: Bools = here[:, source] + 1 + there[:, target] <= most[:, None]
+    pairs: Bools = here[:, source] + 1 + there[:, target] <= limits[:, None]
     pairs &= network.bandwidth * (1 + SLACK) >= flows.rate[:, None]
     pairs &= (target != flows.source[:, None]) & (source != flows.target[:, None])
     reverse = _reverse(network)
@@ -198,7 +198,7 @@ def _by_server(pairs: Bools, ends: Ints32, servers: int) -> Ints:
     return np.bincount(flow * servers + ends[arc], minlength=len(pairs) * servers).reshape(len(pairs), servers)
 
 
-def _add_route_rows(program: Program, network: NetworkArrays, flows: FlowArrays, flow: Ints, arc: Ints, most: Ints) -> None:
+def _add_route_rows(program: Program, network: NetworkArrays, flows: FlowArrays, flow: Ints, arc: Ints, limits: Ints) -> None:
     """Rows `route`: what leads to a server leads on; `links`: no more than a flow may have; `network`: one of the two."""
     servers, count = len(network.names), flows.rate.size
     ordinal = np.arange(count)
@@ -209,7 +209,7 @@ def _add_route_rows(program: Program, network: NetworkArrays, flows: FlowArrays,
     columns = np.concatenate([arcs, arcs, dedicated, dedicated])
     signs = np.repeat([1.0, -1.0, -1.0, 1.0], [arcs.size, arcs.size, count, count])
     program.add_rows("route", keys.size, [(rows, columns, signs)], lower=0.0, upper=0.0)
-    program.add_rows("links", count, [(flow, arcs, 1.0), (ordinal, dedicated, -most)], upper=0.0)
+    program.add_rows("links", count, [(flow, arcs, 1.0), (ordinal, dedicated, -limits)], upper=0.0)
     program.add_rows("network", count, [(ordinal, dedicated, 1.0), (ordinal, program["public"], 1.0)], upper=1.0)
 
 

@@ -33,14 +33,14 @@ def fill_hosted(
 @kernel
 def least_two(down: np.ndarray, hosted: np.ndarray) -> tuple[float, int, float]:
     """Least price of what follows a public hop, the server that has it, and the least of the others."""
-    least, place, second = np.inf, -1, np.inf
+    best, best_server, second = np.inf, -1, np.inf
     for v in range(hosted.size):
         price = down[v] + hosted[v]
-        if price < least:
-            least, place, second = price, v, least
+        if price < best:
+            best, best_server, second = price, v, best
         elif price < second:
             second = price
-    return least, place, second
+    return best, best_server, second
 
 
 @kernel
@@ -72,13 +72,13 @@ def cost_to_go(graph: Graph, prices: UsePrices, togo: ToGo, resource: int, free:
         for t in range(budgets):
             if uplink >= servers:
                 hosted[t, uplink - servers] = freely[t, uplink - servers]
-            least, place, second = least_two(prices.down[j], hosted[t])
+            best, best_server, second = least_two(prices.down[j], hosted[t])
             for u in range(servers):
-                public = second if u == place else least
+                public = second if u == best_server else best
                 togo.leaving[j, t, u] = min(prices.up[j, u] + public, linked[t if budgets > 1 else kept - 1, u])
             if 0 <= uplink < servers:
-                least, place, second = least_two(prices.down[j], freely[t])
-                public = prices.up[j, uplink] + (second if uplink == place else least)
+                best, best_server, second = least_two(prices.down[j], freely[t])
+                public = prices.up[j, uplink] + (second if uplink == best_server else best)
                 togo.leaving[j, t, uplink] = min(togo.leaving[j, t, uplink], public)
         if j == hops - 1 and resource < 0:
             togo.leaving[j, :, graph.delivery] = 0.0

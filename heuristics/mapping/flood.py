@@ -75,7 +75,7 @@ class FloodResult(Sequence[FoundMap]):
     capped: bool
     facts: list[MapFacts]
     cost: str
-    most_links: int
+    max_links: int
     steps: NDArray[Any]
     ends: Ints
 
@@ -98,7 +98,7 @@ class FloodResult(Sequence[FoundMap]):
     @cached_property
     def ranking(self) -> list[int]:
         """Places in `facts`, best first."""
-        return ranked(self.cost, self.facts, self.most_links)
+        return ranked(self.cost, self.facts, self.max_links)
 
     def unrolled(self, position_in_facts: int) -> FoundMap:
         """The map of a place in `facts`, followed from its last step back to its first."""
@@ -194,7 +194,7 @@ class Flood:
             **{**fields, "cost": COSTS.index(checked.cost), "pruning": PRUNINGS.index(checked.pruning)},
             public=public,
             jitter=float(jitter),
-            most_links=0,
+            max_links=0,
             timed=False,
             seed=0,
         )
@@ -219,7 +219,7 @@ class Flood:
         """
         hops, rules, network = len(task.bandwidths), self._rules, self.network
         rules = rules._replace(
-            most_links=hops + rules.max_empty_hops * (1 if rules.total_hops else hops),
+            max_links=hops + rules.max_empty_hops * (1 if rules.total_hops else hops),
             timed=rules.jitter > 0 or delays_differ(network, public=rules.public),
             seed=seed,
         )
@@ -230,9 +230,9 @@ class Flood:
             memory = roomy(memory, hops)
             advance(arrays, described, rules, memory, CHUNK)
         self._memory = memory
-        return self._result(memory, rules.most_links)
+        return self._result(memory, rules.max_links)
 
-    def _result(self, memory: FloodMemory, most_links: int) -> FloodResult:
+    def _result(self, memory: FloodMemory, max_links: int) -> FloodResult:
         """Copies of what led to complete maps; the memory is for the next task."""
         counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
         marked = np.zeros(counts[MAPS], np.bool_)
@@ -252,7 +252,7 @@ class Flood:
             capped=bool(counts[CAPPED]),
             facts=[MapFacts(*values) for values in zip(*(column.tolist() for column in columns), strict=True)],
             cost=self.cost,
-            most_links=most_links,
+            max_links=max_links,
             steps=steps,
             ends=last,
         )

@@ -200,10 +200,10 @@ def passes(rules: FloodRules, memory: FloodMemory, extended: Any, components: in
     elif rules.cost == PUBLIC_HOPS:
         first = extended["public"] + load / 2
     else:
-        first = extended["public"] * (rules.most_links + 1) + extended["links"] + load / 2
-    least = memory.table[extended["node"], extended["prefix"], extended["empty"] if rules.split_by_hops else 0]
-    if first < least[0] or (first == least[0] and second < least[1]):
-        least[0], least[1] = first, second
+        first = extended["public"] * (rules.max_links + 1) + extended["links"] + load / 2
+    best = memory.table[extended["node"], extended["prefix"], extended["empty"] if rules.split_by_hops else 0]
+    if first < best[0] or (first == best[0] and second < best[1]):
+        best[0], best[1] = first, second
         return True
     if rules.pruning == COST_PRUNING:
         return False

@@ -90,7 +90,7 @@ class FloodRules(NamedTuple):
     public: bool
     public_cost: float
     cost: int
-    most_links: int
+    max_links: int
     pruning: int
     split_by_hops: bool
     cooling: float

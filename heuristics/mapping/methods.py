@@ -122,7 +122,7 @@ class ProcessMap(MappingProtocol):
 
     def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
         """Complete maps by their objective alone, of which nothing is given up for other virtues."""
-        values = [objective(result.cost, facts, result.most_links) for facts in result.facts]
+        values = [objective(result.cost, facts, result.max_links) for facts in result.facts]
         return (result.unrolled(position) for position in sorted(range(len(values)), key=values.__getitem__))
 
     def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:

@@ -8,7 +8,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation_kernel import FreeArcs, improve_routes
 from edrp.heuristics.notes import listed
-from edrp.mapping.flow_arrays import FlowArrays, flow_arrays, most_links, route_names
+from edrp.mapping.flow_arrays import FlowArrays, flow_arrays, route_limits, route_names
 from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
 
@@ -68,7 +68,7 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
             flows.source,
             flows.target,
             flows.rate,
-            most_links(flows.price, max_links, forwarding_price),
+            route_limits(flows.price, max_links, forwarding_price),
             flows.links,
             flows.arcs,
         )
@@ -119,11 +119,11 @@ class GreedyReallocation(Method):
 
 def hold_what_fits(network: NetworkArrays, flows: FlowArrays, problem: LinkAllocationProblem) -> None:
     """Take what flows hold off the bandwidth that is free, by falling priority; routes that break a limit are given up."""
-    most = most_links(flows.price, problem.max_links, problem.forwarding_price)
+    limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
     rounding = SLACK * network.bandwidth
     for flow in np.argsort(-flows.price * flows.rate, kind="stable"):
         needed = np.bincount(flows.route(flow), minlength=network.bandwidth.size) * flows.rate[flow]
-        if flows.links[flow] > most[flow] or (needed > network.bandwidth + rounding)[flows.route(flow)].any():
+        if flows.links[flow] > limits[flow] or (needed > network.bandwidth + rounding)[flows.route(flow)].any():
             flows.links[flow] = 0
         else:
             network.bandwidth -= needed

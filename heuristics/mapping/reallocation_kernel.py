@@ -24,7 +24,7 @@ class FreeArcs(NamedTuple):
 class RouteProbe(NamedTuple):
     """Room for a search among n servers.
 
-    `out` and `into` (n,) are at least the most that one arc out of or into each server has free. `seen` (n,) holds the
+    `out` and `into` (n,) are at least the max_links that one arc out of or into each server has free. `seen` (n,) holds the
     number of the last search that came by, `depth` and `by` (n,) at which distance and over which arc it came first, and
     `queue` (n,) in which order.
     """
@@ -44,14 +44,14 @@ def improve_routes(
     source: np.ndarray,
     destination: np.ndarray,
     rate: np.ndarray,
-    most: np.ndarray,
+    max_links: np.ndarray,
     links: np.ndarray,
     route: np.ndarray,
 ) -> int:
     """Give flows the direct link or a shorter route where there is room; the number of flows that changed.
 
     `order` has the flows that may change, server by server and by falling priority; the other arrays are those of all flows:
-    `rate` and `most` links that a route may have; `links` and `route`, what they hold, are changed, as are the free arcs.
+    `rate` and `max_links` links that a route may have; `links` and `route`, what they hold, are changed, as are the free arcs.
     """
     servers = arcs.first.size - 1
     probe = RouteProbe(
@@ -72,7 +72,7 @@ def improve_routes(
         for direct in (True, False):
             for position in range(begin, end):
                 flow = order[position]
-                limit = 1 if direct else most[flow] if links[flow] == 0 else min(most[flow], links[flow] - 1)
+                limit = 1 if direct else max_links[flow] if links[flow] == 0 else min(max_links[flow], links[flow] - 1)
                 if limit == 0:
                     continue
                 searches += 1

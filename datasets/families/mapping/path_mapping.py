@@ -160,8 +160,8 @@ def _tight_world(components: int, random: np.random.Generator) -> tuple[list[Fie
         # The first hosts every service: a service that nobody has would be a mistake, not a problem.
         services = None if index == 0 or random.random() < ANY_SHARE else hosted
         nodes.append({"name": f"n{index}", "capacity": float(capacity[index]), "services": services})
-    most = servers * (servers - 1) // 2
-    pairs = preferential_links(servers, min(most, int(random.integers(servers - 1, 2 * servers))), random)
+    max_pairs = servers * (servers - 1) // 2
+    pairs = preferential_links(servers, min(max_pairs, int(random.integers(servers - 1, 2 * servers))), random)
     one_way = bool(random.random() < ONE_WAY_SHARE)
     arcs = [*pairs, *((v, u) for u, v in pairs if one_way and random.random() < 1 - ONE_WAY_SHARE)]
     links = [

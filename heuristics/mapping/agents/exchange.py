@@ -210,8 +210,8 @@ class Exchange:
         if message.receiver == PORTAL:
             answers = log.portal.receive(message)
         else:
-            most = log.specification.rules.most_messages
-            allowance = UNLIMITED if most is None else most - log.messages["map"]
+            max_messages = log.specification.rules.most_messages
+            allowance = UNLIMITED if max_messages is None else max_messages - log.messages["map"]
             answers = self.agents[message.receiver].receive(message, allowance)
         for answer in answers:
             self._send(log, answer)
@@ -227,9 +227,9 @@ class Exchange:
         log = self._logs[task]
         specification = log.specification
         facts = [complete.facts for complete in log.complete]
-        order = ranked(specification.rules.cost, facts, specification.most_links)
+        order = ranked(specification.rules.cost, facts, specification.max_links)
         accepted = log.portal.accepted
-        most = specification.rules.most_messages
+        max_messages = specification.rules.most_messages
         return ProtocolResult(
             specification=specification,
             decision=accepted.path_map if accepted else None,
@@ -241,7 +241,7 @@ class Exchange:
             ended=log.ended,
             short=log.portal.short,
             engagements=log.engagements,
-            capped=most is not None and log.messages["map"] >= most,
+            capped=max_messages is not None and log.messages["map"] >= max_messages,
         )
 
     def reservations(self) -> dict[str, Mapping[int, Reservation]]:

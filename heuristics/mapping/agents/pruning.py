@@ -57,7 +57,7 @@ class LeastCost(Enumeration):
     def passes(self, extended: PartialMap, number: int, more: int) -> bool:
         """Whether the map is better; then it is what later ones must beat."""
         rules = self.specification.rules
-        new_key = key(rules.cost, extended.facts, self.specification.most_links, len(self.specification.task.components))
+        new_key = key(rules.cost, extended.facts, self.specification.max_links, len(self.specification.task.components))
         place = extended.prefix, extended.empty_hops if rules.split_by_hops else 0
         if not new_key < self.table.get(place, NOTHING_SEEN):
             return False

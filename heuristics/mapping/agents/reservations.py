@@ -138,7 +138,7 @@ class Probing:
 
     def select(self, message: Select, specification: Specification, complete: Sequence[PartialMap]) -> list[Message]:
         """At the delivery: rank the maps and probe the best one."""
-        order = ranked(specification.rules.cost, [candidate.facts for candidate in complete], specification.most_links)
+        order = ranked(specification.rules.cost, [candidate.facts for candidate in complete], specification.max_links)
         self._left[message.task] = [complete[position] for position in order]
         self._short[message.task] = []
         return self._try_next(message.task, specification)

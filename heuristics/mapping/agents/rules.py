@@ -104,7 +104,7 @@ class Specification:
     seed: int = 0
 
     @cached_property
-    def most_links(self) -> int:
+    def max_links(self) -> int:
         """Links that a map can use."""
         hops = len(self.task.components) + 1
         return hops + self.rules.max_empty_hops * (1 if self.rules.total_hops else hops)

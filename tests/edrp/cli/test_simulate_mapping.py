@@ -31,7 +31,7 @@ def solution(scenario):
 
 @pytest.fixture
 def passed(monkeypatch):
-    """What was to be simulated; nothing is."""
+    """The scenario and the method that would be simulated; nothing is."""
     noted = []
 
     def refused(scenario, method, *, seed, **parameters):
@@ -79,7 +79,7 @@ def test_everything_is_written_and_can_be_read_again(run, scenario, solution, tm
     assert (out / "timeline.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_timeline_agrees_with_the_accounts(scenario, solution):
+def test_a_timeline_agrees_with_the_metrics(scenario, solution):
     line = timeline(scenario, solution.run)
     before = line.time <= scenario.tasks[-1].arrival
     # Samples every 10 s against exact times of tasks that last about 800 s.
@@ -113,7 +113,7 @@ def test_options_reach_the_scenario_and_the_method(arguments, fields, method, pa
     assert passed == [(bimodal_scenario(seed=3, **{**SMALL, **fields}), f"{method}-mapping", 3, parameters)]
 
 
-def test_links_make_a_tree_unless_said(run, passed):
+def test_links_make_a_tree_by_default(run, passed):
     assert run("simulate", "bimodal", "--servers", 30, "--tasks", 1).code == 2
     assert [scenario for scenario, *_ in passed] == [bimodal_scenario(servers=30, links=29, tasks=1, seed=1)]
 

@@ -1,4 +1,4 @@
-"""What Algs. 1-3 of bi-modal networks leave open or get wrong, each by a case in which the printed algorithm fails.
+"""Points that Algs. 1-3 of bi-modal networks leave open or get wrong, each by a case in which the printed algorithm fails.
 
 The printed agents here have one fault each, and everything else repaired.
 """
@@ -106,7 +106,7 @@ DETOUR = {"sv": {"delay": 1}, "sw": {"delay": 9}, "wv": {"delay": 9}, "vt": {"de
 
 
 def test_a_server_that_is_engaged_again_still_knows_what_it_has_sent() -> None:
-    """A dearer map comes to v by w when v has long acknowledged the first one."""
+    """A costlier map comes to v by w when v has long acknowledged the first one."""
     arcs = {arc: {**described, "cost": 1} for arc, described in DETOUR.items()}
     small = problem({"s": {}, "v": {}, "w": {}, "t": {"capacity": 1}}, arcs)
     _, messages = traced(small)
@@ -125,7 +125,7 @@ def test_the_end_is_detected_once_though_a_server_is_engaged_twice() -> None:
 
 
 class Trusting(MapAgent):
-    """Whoever gets a map without the specification is taken to have it."""
+    """A server that gets a map without the specification is assumed to have it."""
 
     def _receive_map(self, message: Map, allowance: int) -> list[Message]:
         if message.specification is not None:
@@ -136,16 +136,16 @@ class Trusting(MapAgent):
 def test_a_map_that_overtakes_the_specification_makes_the_receiver_ask() -> None:
     """Two maps go from s to t at a time; in some orders the one without the specification comes first."""
     small = problem({"s": {"capacity": 1}, "t": {"capacity": 2}}, {"st": {}}, components=2)
-    asked = []
+    requests = []
     for seed in range(10):
         result = run_protocol(small, jitter=1.0, seed=seed, ask_delay=0.1)
         assert len(result.terminated) == 1
-        assert sorted(found.nodes for found in result.maps) == [("s", "t"), ("t", "t")]
+        assert sorted(decision.nodes for decision in result.maps) == [("s", "t"), ("t", "t")]
         if result.messages["ask"]:
-            asked.append(seed)
+            requests.append(seed)
             with pytest.raises(KeyError):
                 run_protocol(small, jitter=1.0, seed=seed, agent=Trusting)
-    assert 0 < len(asked) < 10
+    assert 0 < len(requests) < 10
 
 
 def build_agent(name: str, neighbours: str, hosts: str = "st", **server: Any) -> MapAgent:
@@ -268,7 +268,7 @@ def test_complete_maps_are_not_extended() -> None:
 
 
 def test_a_table_per_number_of_empty_hops_finds_what_one_table_loses() -> None:
-    """The cheap way to v comes first and has used up its hops there; what could go on from v is dearer and comes later."""
+    """The cheap way to v comes first and has used up its hops there; what could go on from v is costlier and comes later."""
     arcs = {"sa": {"cost": 1}, "av": {"cost": 1}, "sv": {"cost": 9, "delay": 9}, "vt": {}}
     small = problem({"s": {}, "a": {}, "v": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=1)
     assert run_protocol(small).decision is None
@@ -277,7 +277,7 @@ def test_a_table_per_number_of_empty_hops_finds_what_one_table_loses() -> None:
 
 
 def test_what_one_table_finds_depends_on_the_order_of_arrival() -> None:
-    """The same network, where the dear way is the fast one."""
+    """The same network, where the costly way is the fast one."""
     arcs = {"sa": {"cost": 1, "delay": 9}, "av": {"cost": 1}, "sv": {"cost": 9}, "vt": {}}
     small = problem({"s": {}, "a": {}, "v": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=1)
     assert run_protocol(small).decision.routes == (("s", "v", "t"), ("t",))

@@ -105,12 +105,12 @@ def test_each_cost_is_one_number(cost, expected):
 def test_fewer_public_hops_always_win_whatever_the_links():
     """A map with one public hop more is worse than one over as many links as there may be."""
     problem = public_mapping(cost="public-hops-links")
-    longest, shortest = problem.most_links, 0
+    longest, shortest = problem.max_links, 0
     assert longest == 9
     from edrp.mapping.costs import MapFacts, objective
 
-    over_links = objective("public-hops-links", MapFacts(0.0, longest, 0, 3, 1.0), problem.most_links)
-    over_air = objective("public-hops-links", MapFacts(0.0, shortest, 1, 0, 0.0), problem.most_links)
+    over_links = objective("public-hops-links", MapFacts(0.0, longest, 0, 3, 1.0), problem.max_links)
+    over_air = objective("public-hops-links", MapFacts(0.0, shortest, 1, 0, 0.0), problem.max_links)
     assert over_links < over_air
 
 

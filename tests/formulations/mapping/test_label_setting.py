@@ -35,7 +35,7 @@ def solved(problem: MappingProblem, **options: Any) -> Answer:
 
 
 def diamond(**fields: Any) -> MappingProblem:
-    """From a to d, cheap over b, dear over c; every server has room for one of two components."""
+    """From a to d, cheap over b, costly over c; every server has room for one of two components."""
     links = [("a", "b", 1), ("b", "d", 1), ("a", "c", 5), ("c", "d", 5)]
     network = {
         "nodes": [{"name": name, "capacity": 1} for name in "abcd"],
@@ -96,7 +96,7 @@ def tenths(problem: MappingProblem) -> MappingProblem:
 
 @pytest.mark.parametrize("cost", ["load-balance", "public-hops", "public-hops-links"])
 def test_brute_force_of_other_costs_is_what_the_evaluator_says_and_no_map_is_better(cost: str) -> None:
-    """Beside maps of least cost, which are feasible ones."""
+    """The evaluator agrees that maps of least cost are feasible, and no other map is better."""
     compared = 0
     for seed in range(20):
         problem = random_mapping_problem(seed, most_servers=5, most_components=4, cost=cost, public=True)  # type: ignore[arg-type]
@@ -217,7 +217,7 @@ def test_rows_of_ones_own_and_maps_as_starting_points() -> None:
     assert (solution.objective, solution.nodes) == (10.0, ("a", "c"))
 
 
-def test_loops_beside_a_walk_are_left_out_when_it_is_read() -> None:
+def test_loops_apart_from_a_walk_are_left_out_when_it_is_read() -> None:
     """Solvers may leave loops of links that cost nothing."""
     formulation = formulate_mapping(diamond())
     map_of_two = PathMap(nodes=("a", "b"), routes=(("a",), ("a", "b"), ("b", "d")))

@@ -55,7 +55,7 @@ def routes(decision: tuple[FlowAllocation, ...]) -> list[str | None]:
 
 
 def delivered(problem: LinkAllocationProblem, decision: tuple[FlowAllocation, ...]) -> list[float]:
-    """Of each flow, in the order of the document."""
+    """Return the delivered share of each flow, in the order of the document."""
     by_flow = {allocation.flow: allocation for allocation in decision}
     shares = [by_flow[flow.name] for flow in problem.flows]
     return [
@@ -97,7 +97,7 @@ def test_every_backend_finds_the_same_optimum(backend: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_flow_ends_worse_than_it_began(seed: int) -> None:
-    """What the greedy rule decides keeps to all limits, as long as what is held now does; every flow gets what it got."""
+    """The greedy decision keeps to all limits as long as the current one does; no flow loses what it has."""
     problem = random_link_allocation_problem(seed, servers=(3, 6), flows=(2, 9))
     before, answer = problem.current, greedy(problem)
     if not problem.evaluate(before).feasible:
@@ -112,7 +112,7 @@ def test_no_flow_ends_worse_than_it_began(seed: int) -> None:
 
 def test_priority_is_price_times_rate() -> None:
     """The direct link goes to the flow that pays most per second; the next takes two links."""
-    flows = [flow("slow", "ac", rate=2.0, price=1.5), flow("fast", "ac", rate=5.0, price=1.0), flow("dear", "ac", 3.0, 1.4)]
+    flows = [flow("slow", "ac", rate=2.0, price=1.5), flow("fast", "ac", rate=5.0, price=1.0), flow("valuable", "ac", 3.0, 1.4)]
     assert routes(greedy(square(flows)).decision) == ["abc", "ac", "abc"]
     assert routes(greedy(square(flows, max_links=1)).decision) == [None, "ac", None]
     # Forwarding is paid by the price: 1.45 are enough for one server between for the first flow only.
@@ -120,15 +120,15 @@ def test_priority_is_price_times_rate() -> None:
 
 
 def test_a_route_is_released_only_for_a_shorter_one() -> None:
-    """The printed rule shares out all links anew: the dear flow would take a-b, and the other one find no way any more."""
-    flows = [flow("held", "ac", route="abc"), flow("dear", "ab", price=9.0)]
+    """The printed rule shares out all links again: the valuable flow would take a-b, and the other one find no way any more."""
+    flows = [flow("held", "ac", route="abc"), flow("valuable", "ab", price=9.0)]
     assert routes(greedy(square(flows, links=SQUARE[:2])).decision) == ["abc", None]
     # Once it moves to the direct link, what it held is free for others, those of the next servers too.
     assert routes(greedy(square(flows)).decision) == ["ac", "ab"]
     assert routes(greedy(square([flows[0], flow("next", "bc")])).decision) == ["ac", "bc"]
 
 
-def test_what_breaks_a_limit_now_is_given_up_first() -> None:
+def test_what_breaks_a_limit_now_is_released_first() -> None:
     """A link that lost bandwidth keeps the flow of highest priority; the other one finds two links."""
     lost = [flow("first", "ac", route="ac"), flow("second", "ac", price=2.0, route="ac")]
     assert routes(greedy(square(lost)).decision) == ["abc", "ac"]
@@ -153,7 +153,7 @@ def test_values_by_hand() -> None:
     assert greedy(widened).objective == pytest.approx(0.5 * (5 - 0.5))
     assert routes(solved(widened).allocations) == ["abc", "ac"]
     assert solved(widened).objective == pytest.approx(0.0)
-    public = square([flow("cheap", "ab"), flow("dear", "ac", price=3.0)], uplink=5.0, links=[])
+    public = square([flow("cheap", "ab"), flow("valuable", "ac", price=3.0)], uplink=5.0, links=[])
     assert [allocation.public_rate for allocation in solved(public).allocations] == pytest.approx([1.0, 4.0])
     assert [allocation.public_rate for allocation in greedy(public).decision] == pytest.approx([2.5, 2.5])
     metrics = solved(public).metrics
@@ -177,7 +177,7 @@ def test_decisions_are_points_of_the_program() -> None:
     assert solve_formulation(formulation, start=known).metrics["dedicated_flows"] == 0
 
 
-def test_cycles_beside_a_route_are_not_read_back() -> None:
+def test_cycles_apart_from_a_route_are_not_read_back() -> None:
     """Rows of the program allow them; they are neither part of the decision nor of what it costs."""
     links = [("a", "b"), ("b", "c"), ("c", "d"), ("b", "d"), ("b", "e")]
     problem = square([flow("f", "ae", price=9.0)], links=links, forwarding_price=1.0)
@@ -336,7 +336,7 @@ def test_routes_need_room_in_the_table() -> None:
 
 
 def test_flows_on_a_platform_could_have_better_links() -> None:
-    """The same seed gives the same flows, within all limits; sharing links anew gets more of their data through."""
+    """The same seed gives the same flows, within all limits; re-allocating links gets more of their data through."""
     problem = bimodal_flows(60, seed=5)
     assert problem == bimodal_flows(60, seed=5)
     before, answer, best = problem.evaluate(problem.current), greedy(problem), solved(problem)

@@ -1,4 +1,4 @@
-"""The mapping protocol of agents: beside the compiled flood, over orders of delivery, and with tasks that race for resources."""
+"""The mapping protocol of agents: against the compiled flood, over orders of delivery, and with tasks that race."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def problems(seed: int) -> list[MappingProblem]:
 @pytest.mark.parametrize("pruning", PRUNINGS, ids=NAMES)
 def test_agents_and_compiled_flood_find_the_same_maps_with_the_same_messages(pruning: dict[str, Any], jitter: float) -> None:
     """Every map in the same order with the same facts, and as many messages, on random problems of every kind."""
-    found = 0
+    mapped = 0
     for seed in range(12):
         for problem in problems(seed):
             result = run_protocol(problem, jitter=jitter, seed=seed, **pruning)
             tables = mapping_arrays(problem)
             flood = Flood(tables.network, Rules.of(problem, **pruning), jitter=jitter).run(tables.task, seed)
-            maps = tuple(path_map(tables.network, found.nodes, found.routes, found.public) for found in flood)
+            maps = tuple(path_map(tables.network, decision.nodes, decision.routes, decision.public) for decision in flood)
             assert result.maps == maps
-            assert result.facts == tuple(found.facts for found in flood)
+            assert result.facts == tuple(decision.facts for decision in flood)
             assert {kind: result.messages[kind] for kind in flood.messages} == flood.messages
-            found += len(maps) > 0
-    assert found > 15
+            mapped += len(maps) > 0
+    assert mapped > 15
 
 
 @pytest.mark.parametrize("pruning", PRUNINGS, ids=NAMES)
@@ -140,7 +140,7 @@ def finished(exchange: Exchange) -> tuple[ProtocolResult, ...]:
     return exchange.results
 
 
-def test_the_audit_sees_what_is_not_given_back() -> None:
+def test_the_audit_sees_what_is_not_released() -> None:
     exchange = raced(Leaking, tasks=3, bandwidth=4.0, needs=(0.5,))
     finished(exchange)
     assert [fault for fault in audit(exchange) if fault.startswith("task 2: holds 0.5 of capacity of t")]
@@ -184,7 +184,7 @@ def test_a_task_that_comes_later_is_mapped_on_what_is_left() -> None:
     exchange.submit(a_task(bandwidth=4.0, needs=()))
     later = exchange.submit(a_task(bandwidth=4.0, needs=()), at=1.0)
     exchange.run()
-    assert [found.routes for found in exchange.result(later).maps] == [(("s", "b", "t"),)]
+    assert [decision.routes for decision in exchange.result(later).maps] == [(("s", "b", "t"),)]
     assert exchange.result(later).messages["rollback"] == 0
 
 
@@ -198,11 +198,11 @@ def test_a_task_that_ends_gives_back_all_that_it_held() -> None:
     assert exchange.result(early).messages["release"] == 3
 
 
-def test_a_task_that_is_given_up_while_it_is_mapped_holds_nothing_in_the_end() -> None:
+def test_a_task_that_is_abandoned_while_it_is_mapped_holds_nothing_in_the_end() -> None:
     exchange = Exchange(TWO_WAYS, jitter=1.0)
-    given_up = exchange.submit(a_task(), until=0.5)
+    abandoned = exchange.submit(a_task(), until=0.5)
     exchange.run()
-    assert exchange.result(given_up).decided > (0.5,)
+    assert exchange.result(abandoned).decided > (0.5,)
     assert list(audit(exchange)) == []
     assert held_by_tasks(exchange) == {}
 
@@ -211,7 +211,7 @@ def test_without_pruning_the_best_map_of_all_is_found() -> None:
     """By hand: the two components cannot share a, b or t; all pairs in the order of the ways are maps."""
     small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.5, 1.5)), max_empty_hops=1)
     result = run_protocol(small, pruning="none")
-    assert {found.nodes for found in result.maps} == {(x, y) for x in "abt" for y in "abt" if x != y}
+    assert {decision.nodes for decision in result.maps} == {(x, y) for x in "abt" for y in "abt" if x != y}
     assert result.decision == min(result.maps, key=lambda found: small.evaluate(found).objective)
 
 
@@ -224,10 +224,10 @@ def test_no_more_maps_are_sent_than_allowed(limit: int) -> None:
 
 
 def test_a_random_neighbour_gets_each_map() -> None:
-    """Of two ways out of s, either is drawn by some seed; with two neighbours both are taken."""
+    """Either of the two ways out of s is drawn by some seed; with two neighbours both are taken."""
     small = MappingProblem(network=TWO_WAYS, task=a_task())
     single = [run_protocol(small, pruning="random", most_messages=200, seed=seed) for seed in range(10)]
-    assert {found.nodes[0] for result in single for found in result.maps} == {"a", "b", "t"}
+    assert {decision.nodes[0] for result in single for decision in result.maps} == {"a", "b", "t"}
     assert all(result.messages["map"] <= 200 for result in single)
     both = run_protocol(small, pruning="random", neighbours=2, most_messages=200)
     assert both.maps[:1] == run_protocol(small).maps[:1]
@@ -241,17 +241,17 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first.terminated != other.terminated
 
 
-def test_a_server_is_told_the_specification_once_by_each_neighbour() -> None:
+def test_a_server_gets_the_specification_once_by_each_neighbour() -> None:
     small = mapping_problem(10, 4, 0)
     exchange = Exchange(small.network, Rules.of(small))
     task = exchange.submit(small.task)
-    told = []
+    informed = []
     while exchange.busy:
         message = exchange.step()
         if isinstance(message, Map) and message.specification:
-            told.append((message.sender, message.receiver))
-    assert len(told) == len(set(told)) == exchange.result(task).messages["spec"]
-    assert exchange.result(task).messages["forget"] == len(told)
+            informed.append((message.sender, message.receiver))
+    assert len(informed) == len(set(informed)) == exchange.result(task).messages["spec"]
+    assert exchange.result(task).messages["forget"] == len(informed)
 
 
 def refused(call: Any) -> str:

@@ -89,7 +89,7 @@ def test_the_enumeration_proves_what_brute_force_finds(cost: CostName) -> None:
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_answers_are_feasible_and_never_better_than_the_enumeration(name: str) -> None:
     """Small networks in all readings of the limits; where the enumeration proves that there is no map, none is found."""
-    found = proven = 0
+    mapped = proven = 0
     for seed in range(24):
         readings = {"empty_hops": ("per_edge", "total")[seed % 2], "bandwidth": ("cumulative", "per_edge")[seed // 2 % 2]}
         problem = mapping_problem(6, components=3, seed=seed, max_empty_hops=1, **readings)
@@ -97,11 +97,11 @@ def test_answers_are_feasible_and_never_better_than_the_enumeration(name: str) -
         assert best.status in ("optimal", "infeasible")
         proven += best.status == "optimal"
         if answer.status == "feasible":
-            found += 1
+            mapped += 1
             assert best.objective <= answer.objective + 1e-9
         else:
             assert answer.notes == ("no map of the whole task reached its delivery",)
-    assert 0.3 * proven <= found <= proven < 24
+    assert 0.3 * proven <= mapped <= proven < 24
 
 
 def test_least_cost_maps_are_near_the_best_known() -> None:
@@ -149,8 +149,8 @@ def test_the_same_seed_gives_the_same_messages_and_another_one_others(rules: dic
     assert len({(result.messages["spec"], tuple(result.facts)) for result in results.values()}) > 1
 
 
-def test_a_flood_serves_one_task_after_another_and_reads_what_is_free_anew() -> None:
-    """What one task leaves behind in the arrays does not touch the next, larger or smaller."""
+def test_a_flood_serves_one_task_after_another_and_reads_what_is_free_again() -> None:
+    """Arrays that one task leaves behind do not affect the next, larger or smaller."""
     problems = [mapping_problem(20, components=count, seed=3) for count in (6, 2, 4)]
     tables = [mapping_arrays(problem) for problem in problems]
     flood = build_flood(tables[0])
@@ -216,7 +216,7 @@ def test_a_link_that_is_used_twice_needs_the_bandwidth_of_both_hops() -> None:
         )
 
 
-def test_cheaper_maps_that_have_used_up_their_empty_hops_hide_dearer_ones_unless_split() -> None:
+def test_cheaper_maps_that_have_used_up_their_empty_hops_hide_costlier_ones_unless_split() -> None:
     """To v over a is cheap and fast, but passes a server more, and v has to be passed too."""
     nodes = [*(server(name, 0) for name in "sav"), server("w", 1)]
     links = [link("sa", delay=0.1), link("av", delay=0.1), link("sv", 5, delay=1.0), link("vw", delay=0.1)]

@@ -102,7 +102,7 @@ def _worth(problem: MappingProblem, route: tuple[str, ...], public: bool) -> flo
     if problem.cost == "additive":
         return problem.public_cost if public else math.fsum(problem.network.arcs[arc].cost for arc in pairwise(route))
     if problem.cost == "public-hops-links":
-        return float(public * (problem.most_links + 1) + links)
+        return float(public * (problem.max_links + 1) + links)
     return float(public) if problem.cost == "public-hops" else 0.0
 
 

@@ -141,7 +141,7 @@ class Admissions:
             public=self._public,
             public_cost=0.0,
             cost=self._cost,
-            most_links=hops + self._max_empty_hops * (1 if total else hops),
+            max_links=hops + self._max_empty_hops * (1 if total else hops),
         )
 
     def _hops(self, best: FoundMap, task: TaskArrays) -> Hops:

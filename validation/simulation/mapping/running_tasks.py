@@ -200,7 +200,7 @@ class Running:
             self._return_waiting(~public)
 
     def _return_waiting(self, dedicated: Bools) -> None:
-        """What waits before a hop that has moved to a dedicated route is taken back by the source.
+        """Data that waits before a hop that has moved to a dedicated route is taken back by the source.
 
         There it comes as late as behind all that is still to be sent, which is where it would be: such a route passes no
         more than the rate.

@@ -151,7 +151,7 @@ def test_all_data_arrives_and_no_stream_outruns_its_source(networks, cost):
     assert (metrics["reallocations"] > 0) == (networks != "public") or networks == "dedicated"
 
 
-def test_links_are_allocated_anew_at_multiples_of_the_interval_and_lower_deviation():
+def test_links_are_reallocated_at_multiples_of_the_interval_and_lower_deviation():
     """Nothing is overbooked after any of hundreds of moves: see the accounts in `make_run`."""
     world = small(tasks=150, seed=6)
     run, metrics = make_run(world)
@@ -161,7 +161,7 @@ def test_links_are_allocated_anew_at_multiples_of_the_interval_and_lower_deviati
 
 
 def test_buffers_raise_throughput():
-    """What a hop cannot pass at once, it passes later: with a second of buffer hardly anything is lost."""
+    """Data that a hop cannot pass at once, it passes later: with a second of buffer hardly anything is lost."""
     world = small(networks="public", seed=2)
     elongation = [make_run(world.replace(buffer=seconds))[1]["elongation"] for seconds in (0.0, 0.2, 2.0)]
     assert elongation[0] > elongation[1] > elongation[2]
@@ -183,9 +183,9 @@ def test_what_waits_before_a_hop_that_moves_to_a_link_is_delivered_too():
 
 def test_what_is_drawn_for_a_task_depends_on_no_other():
     alone = scenario(task(20.0, 1500.0), variation=1.0)
-    beside = scenario(task(0.0, 3.0), task(20.0, 1500.0), task(333.3, 70.0), variation=1.0)
+    together = scenario(task(0.0, 3.0), task(20.0, 1500.0), task(333.3, 70.0), variation=1.0)
     first = simulate(alone, "public-hops", 4).tasks[0]
-    other = simulate(beside.replace(tasks=beside.tasks[1:]), "public-hops", 4).tasks[0]
+    other = simulate(together.replace(tasks=together.tasks[1:]), "public-hops", 4).tasks[0]
     assert first.finish == pytest.approx(other.finish, abs=1e-6)
     assert first.finish != pytest.approx(simulate(alone, "public-hops", 5).tasks[0].finish, abs=1e-3)
 
