@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative, Positive, duplicates
-from edrp.placement.network import LinkedNodes, LinkEnds, NamedNode
+from edrp.core.linked_nodes import LinkedNodes, LinkEnds, NamedNode
 
 
 class Server(NamedNode):

@@ -16,16 +16,11 @@ from scipy.sparse.csgraph import shortest_path
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.linked_nodes import LinkedNodes, LinkEnds, NamedNode
 from edrp.core.memory import refuse_beyond_memory
 
 BYTES_PER_LINK = 1200
 """Measured: a `Link` with its entry in the table by ends."""
-
-
-class NamedNode(Document):
-    """A node as far as links know it."""
-
-    name: Name = Field(description="unique in the network")
 
 
 class Node(NamedNode):
@@ -46,13 +41,6 @@ class Node(NamedNode):
     store_bandwidth: Positive | None = Field(
         None, description="rate to and from the data store; null: the store's", json_schema_extra={"unit": "bytes/s"}
     )
-
-
-class LinkEnds(Document):
-    """Where a link goes."""
-
-    source: Name = Field(description="node that sends")
-    target: Name = Field(description="node that receives")
 
 
 class LinkClass(Document):
@@ -82,42 +70,6 @@ class Store(Document):
         description="rate to and from a node's own disk (Storm's swapping area); null: no limit",
         json_schema_extra={"unit": "bytes/s"},
     )
-
-
-class LinkedNodes(Document):
-    """What every network has: nodes with names, and links between them.
-
-    Subclasses say what a node and a link are like.
-    """
-
-    nodes: tuple[NamedNode, ...]
-    links: tuple[LinkEnds, ...]
-    symmetric: bool = Field(True, description="every link serves both directions")
-
-    @model_validator(mode="after")
-    def _check_links(self) -> Self:
-        faults = Faults("network")
-        names = [node.name for node in self.nodes]
-        faults.add_repeated_names("nodes", names)
-        known = set(names)
-        seen: dict[tuple[str, str], int] = {}
-        for index, link in enumerate(self.links):
-            for end in ("source", "target"):
-                if getattr(link, end) not in known:
-                    faults.add(("links", index, end), getattr(link, end), "is no node of this network")
-            if link.source == link.target:
-                faults.add(
-                    ("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it"
-                )
-            pair = (link.source, link.target)
-            for key in (pair, pair[::-1]) if self.symmetric else (pair,):
-                if key in seen:
-                    hint = "; with symmetric: true a link serves both directions" if self.symmetric else ""
-                    faults.add(("links", index), "→".join(pair), f"repeats links[{seen[key]}]{hint}")
-                    break
-            seen[pair] = index
-        faults.raise_if_any()
-        return self
 
 
 class Network(LinkedNodes):

@@ -11,7 +11,7 @@ from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.heuristics.mapping.flood import Flood, FoundMap
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
-from edrp.mapping.mapping_arrays import MappingArrays, NetworkArrays, TaskArrays, network_arrays, path_map
+from edrp.mapping.mapping_arrays import MappingArrays, TaskArrays, network_arrays, path_map
 from edrp.mapping.path_tasks import PathMap
 from edrp.mapping.server_network import ServerNetwork
 from edrp.mapping.shortage import shortage
@@ -165,8 +165,3 @@ def usable(scenario: BimodalScenario) -> ServerNetwork:
     changes = {"downlink": None} if scenario.networks != "dedicated" else {"downlink": None, "uplink": 0.0}
     nodes = tuple(server.replace(**changes) for server in scenario.network.nodes)
     return scenario.network.replace(nodes=nodes, **({"links": ()} if scenario.networks == "public" else {}))
-
-
-def names_of(network: NetworkArrays, arcs: list[int]) -> tuple[str, ...]:
-    """The servers along a route of arcs."""
-    return (network.names[network.source[arcs[0]]], *(network.names[network.target[arc]] for arc in arcs))

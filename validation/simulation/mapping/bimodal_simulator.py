@@ -18,7 +18,8 @@ from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.mapping.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
-from edrp.validation.simulation.mapping.admission import Admissions, names_of
+from edrp.mapping.flow_arrays import route_names
+from edrp.validation.simulation.mapping.admission import Admissions
 from edrp.validation.simulation.mapping.running_tasks import Running
 
 
@@ -203,8 +204,8 @@ class _SimulatedRun:
         if not moved:
             return
         for row, hop in np.argwhere(self._moved(links, arcs)).tolist():
-            now = running.arcs[row, hop, : running.links[row, hop]].tolist()
-            route = self._routes.setdefault(names_of(network, now), len(self._routes))
+            servers = route_names(network, running.arcs[row, hop, : running.links[row, hop]]) or ()
+            route = self._routes.setdefault(servers, len(self._routes))
             self._changes.append((self._now, int(running.task[row]), hop, route))
             if not links[row, hop]:
                 network.uplink[running.source[row, hop]] += running.rate[row, hop]
