@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -129,6 +130,12 @@ def answer_of(formulation: Formulation, result: ProgramResult) -> Answer:
         build_seconds=formulation.build_seconds,
         notes=notes,
     )
+
+
+def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:
+    """The feasible decision with the lowest objective, the first of equals; None where none is feasible."""
+    rated = [(evaluation.objective, d) for d in decisions if (evaluation := problem.evaluate(d)).feasible]
+    return min(rated, key=lambda pair: pair[0])[1] if rated else None
 
 
 def _best_bound(*bounds: float | None) -> float | None:

@@ -12,7 +12,7 @@ from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
 from edrp.core.solution import Answer
 from edrp.formulations.builders import formulate
-from edrp.formulations.formulation import Formulation, answer_of
+from edrp.formulations.formulation import Formulation, answer_of, best_feasible
 
 TIE_SLACK = 1e-9
 """By how much a later stage of tie-breaking may worsen the value of an earlier one."""
@@ -99,10 +99,8 @@ def _progress(options: Options) -> Progress | None:
 
 def _start(formulation: Formulation, options: Options) -> Any:
     """The best of the start asked for and what is current, if any is feasible."""
-    problem = formulation.problem
-    known = [each for each in (options.start, formulation.current) if each is not None]
-    rated = [(evaluation.objective, each) for each in known if (evaluation := problem.evaluate(each)).feasible]
-    return min(rated, key=lambda pair: pair[0])[1] if rated else None
+    known = (options.start, formulation.current)
+    return best_feasible(formulation.problem, [decision for decision in known if decision is not None])
 
 
 HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS")

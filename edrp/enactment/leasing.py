@@ -178,13 +178,13 @@ class LeasingProblem(Problem):
     def unserved(self, operator: str, instances: tuple[int, ...]) -> tuple[float, ...]:
         """Items left at the end of each period when so many instances run in it."""
         described, rate = self.application.by_name[operator], self.application.load(operator)
-        left, found = self.queues.get(operator, 0.0), []
+        left, leftovers = self.queues.get(operator, 0.0), []
         for factor, count in zip(self.forecast, instances, strict=True):
             arriving = left + factor * rate * self.period
             left = arriving - count * self.period / described.occupied
             left = left if left > ROUNDING * arriving else 0.0
-            found.append(left)
-        return tuple(found)
+            leftovers.append(left)
+        return tuple(leftovers)
 
     def evaluate(self, decision: tuple[PlannedHost, ...]) -> Evaluation:
         """Evaluate leases and what runs on them.
@@ -261,7 +261,7 @@ class LeasingProblem(Problem):
     def clashes(self) -> tuple[str, ...]:
         """The limits that leave no room for the instances that the forecast needs, in the first period where that shows."""
         for period, fewest in enumerate(self.minimum_instances):
-            found = hosting_clashes(self.application, self.host_types, fewest)
-            if not found[0].startswith("limits of the host types"):
-                return tuple(f"period {period}: {clash}" for clash in found)
+            clashes = hosting_clashes(self.application, self.host_types, fewest)
+            if not clashes[0].startswith("limits of the host types"):
+                return tuple(f"period {period}: {clash}" for clash in clashes)
         return ("limits of the host types: in some period the instances that the forecast needs find no arrangement",)

@@ -95,5 +95,5 @@ def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:
     """
     used = need > 0
     ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
-    found: Ints = np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
-    return found
+    count: Ints = np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
+    return count

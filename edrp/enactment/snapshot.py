@@ -72,9 +72,9 @@ class EnactmentProblem(Problem):
     ... )
     >>> problem.minimum_instances
     {'filter': 3}
-    >>> found = problem.evaluate((Host(name="a", type="small", instances={"filter": 2}),
+    >>> evaluation = problem.evaluate((Host(name="a", type="small", instances={"filter": 2}),
     ...                           Host(name="b", type="small", instances={"filter": 1})))
-    >>> found.objective, found.metrics["free_memory"]
+    >>> evaluation.objective, found.metrics["free_memory"]
     (2.875, 0.25)
     """
 
@@ -212,24 +212,24 @@ def hosting_clashes(
     >>> hosting_clashes(application, (), {"f": 3})
     ('max_instances of f is 2, but its load needs 3 instances',)
     """
-    found = [
+    clashes = [
         f"max_instances of {operator.name} is {operator.max_instances}, but its load needs {instances[operator.name]} instances"
         for operator in application.operators
         if operator.max_instances is not None and instances[operator.name] > operator.max_instances
     ]
-    if found:
-        return tuple(found)
+    if clashes:
+        return tuple(clashes)
     needed: dict[str, float] = {}
     for operator in application.operators:
         for name, amount in named_resources(operator.resources).items():
             needed[name] = needed.get(name, 0.0) + instances[operator.name] * amount
     offered = {name: math.fsum(_offered_in_all(host_type, name) for host_type in host_types) for name in needed}
-    found = [
+    clashes = [
         f"{name}: the instances that the load needs take {amount:.6g}, all hosts within their limits offer {offered[name]:.6g}"
         for name, amount in needed.items()
         if amount > offered[name] * (1 + ROUNDING)
     ]
-    return tuple(found) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
+    return tuple(clashes) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
 
 
 def _offered_in_all(host_type: HostType, resource: str) -> float:

@@ -203,8 +203,8 @@ class TentativeState:
             case Migrate(operator, source, target):
                 if source == target:
                     return "source and target are the same host"
-                found = self._known(source, operator) or self._known(target)
-                return found or self._leave_refusal(operator, source, last=False) or self._room_refusal(operator, target)
+                refusal = self._known(source, operator) or self._known(target)
+                return refusal or self._leave_refusal(operator, source, last=False) or self._room_refusal(operator, target)
 
     def _known(self, host: str, operator: str | None = None) -> str:
         if host not in self._hosts:

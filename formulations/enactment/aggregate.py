@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -24,18 +23,19 @@ PATIENCE = 0.5
 ways take minutes to be proven best, and the bound found until then is as good."""
 
 
-def sharpened(arrays: EnactmentArrays, found: Compositions, allowance: float = 0.0) -> Compositions:
+def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: float = 0.0) -> Compositions:
     """Sharpen the bounds of compositions and perhaps find a better packing; compositions that cannot be optimal are left out.
 
     With a weight on free resources it is worth filling hosts, and what fills them best in aggregate nearly always fits.
     """
     if arrays.filling == 0:
-        return found
-    bounds, types, contents, objective = found.bounds.copy(), found.types, found.contents, found.objective
+        return compositions
+    bounds, objective = compositions.bounds.copy(), compositions.objective
+    types, contents = compositions.types, compositions.contents
     for index in range(min(SHARPENED, len(bounds))):
         if bounds[index] >= objective + allowance:
             break
-        hosts = found.counts[index]
+        hosts = compositions.counts[index]
         bound, counts = best_counts(arrays, hosts)
         bounds[index] = max(bounds[index], bound)
         if counts is None:
@@ -49,7 +49,7 @@ def sharpened(arrays: EnactmentArrays, found: Compositions, allowance: float = 0
     if math.isfinite(objective):
         useful &= bounds <= objective + allowance + NEAR * max(1.0, abs(objective))
     order = np.flatnonzero(useful)[np.argsort(bounds[useful], kind="stable")]
-    return replace(found, counts=found.counts[order], bounds=bounds[order], types=types, contents=contents, objective=objective)
+    return Compositions(compositions.counts[order], bounds[order], types, contents, objective)
 
 
 def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | None]:

@@ -81,8 +81,8 @@ def area_bound(problem: EnactmentProblem) -> float:
     >>> area_bound(problem)
     2.875
     """
-    found = compositions(enactment_arrays(problem))
-    return float(found.bounds[0]) if found.bounds.size else math.inf
+    bounded = compositions(enactment_arrays(problem))
+    return float(bounded.bounds[0]) if bounded.bounds.size else math.inf
 
 
 def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Compositions:
@@ -154,14 +154,14 @@ def _first_packing(arrays: EnactmentArrays) -> tuple[list[int] | None, Contents 
     worth = (sizes.capacity / np.where(total > 0, total, 1.0)).sum(axis=1)
     by_price = sorted(range(len(sizes.types)), key=lambda k: (arrays.price[k] / worth[k] if worth[k] else math.inf, k))
     for first in by_price:
-        found = pack_openly(sizes, arrays.min_counts.tolist(), [first, *(k for k in by_price if k != first)])
-        if found is None or (arrays.min_counts > arrays.max_counts).any():
+        packed = pack_openly(sizes, arrays.min_counts.tolist(), [first, *(k for k in by_price if k != first)])
+        if packed is None or (arrays.min_counts > arrays.max_counts).any():
             continue
-        contents = fill(arrays, *found)
-        hosts = np.bincount(found[0], minlength=len(sizes.types))
+        contents = fill(arrays, *packed)
+        hosts = np.bincount(packed[0], minlength=len(sizes.types))
         objective = composition_objective(arrays, hosts, contents.sum(axis=0))
         if objective < best[2]:
-            best = found[0], contents, objective  # type: ignore[assignment]
+            best = packed[0], contents, objective  # type: ignore[assignment]
     return best
 
 

@@ -27,7 +27,7 @@ from edrp.formulations.enactment.leasing_area import (
 )
 from edrp.formulations.enactment.leasing_arrays import LeasingArrays, enough_hosts, leasing_arrays
 from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
-from edrp.formulations.formulation import Formulation
+from edrp.formulations.formulation import Formulation, best_feasible
 
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
@@ -90,8 +90,7 @@ class LeasingFormulation(Formulation):
             packed = packed_plan(self.problem, self.arrays, ranked)
             if packed is not None:
                 plans.append(planned_hosts(self.problem, self.arrays, *packed))
-        rated = [(found.objective, index) for index, plan in enumerate(plans) if (found := self.problem.evaluate(plan)).feasible]
-        return plans[min(rated)[1]] if rated else None
+        return best_feasible(self.problem, plans)
 
     def decode(self, values: Floats) -> tuple[PlannedHost, ...]:
         """Hosts that are leased, their units, and what runs on them in each period."""

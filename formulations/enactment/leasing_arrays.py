@@ -58,10 +58,10 @@ class LeasingArrays:
 
     def unserved(self, counts: Floats | Ints) -> Floats:
         """Items left at the end of each period, for numbers of instances of the same shape (T, O)."""
-        left, found = np.zeros(len(self.served)), np.zeros(self.arriving.shape)
+        left, unserved = np.zeros(len(self.served)), np.zeros(self.arriving.shape)
         for period, (arriving, count) in enumerate(zip(self.arriving, counts, strict=True)):
-            left = found[period] = np.maximum(0.0, left + arriving - count * self.served)
-        return found
+            left = unserved[period] = np.maximum(0.0, left + arriving - count * self.served)
+        return unserved
 
 
 def leasing_arrays(problem: LeasingProblem) -> LeasingArrays:
@@ -101,7 +101,7 @@ def enough_hosts(arrays: LeasingArrays) -> Ints:
     """
     unlimited = replace(arrays.sizes, limit=np.full(arrays.unit.size, math.inf))
     known: dict[tuple[int, bytes], int] = {}
-    found = np.zeros(arrays.paid.shape, np.int64)
+    hosts = np.zeros(arrays.paid.shape, np.int64)
     for kind in range(arrays.unit.size):
         for period, useful in enumerate(arrays.max_counts):
             counts = np.where(unlimited.room[kind] > 0, useful, 0)
@@ -109,5 +109,5 @@ def enough_hosts(arrays: LeasingArrays) -> Ints:
             if key not in known:
                 packed = pack_openly(unlimited, counts.tolist(), [kind])
                 known[key] = 0 if packed is None else len(packed[0])
-            found[kind, period] = known[key]
-    return np.minimum(found, arrays.sizes.limit[:, None]).astype(np.int64)
+            hosts[kind, period] = known[key]
+    return np.minimum(hosts, arrays.sizes.limit[:, None]).astype(np.int64)

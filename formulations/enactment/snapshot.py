@@ -21,7 +21,7 @@ from edrp.formulations.enactment.aggregate import late_items, sharpened
 from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective, compositions
 from edrp.formulations.enactment.packing import Contents
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
-from edrp.formulations.formulation import Formulation
+from edrp.formulations.formulation import Formulation, best_feasible
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class EnactmentFormulation(Formulation):
     ----------
     arrays
         The problem as arrays.
-    found
+    compositions
         Compositions that have a column, with the packing that a solver starts from.
     slots
         Shape (S,): type of each host that may be leased.
@@ -56,25 +56,22 @@ class EnactmentFormulation(Formulation):
     """
 
     arrays: EnactmentArrays
-    found: Compositions
+    compositions: Compositions
     slots: Ints
 
     @property
     def current(self) -> tuple[Host, ...] | None:
-        """The better of what runs now and of the packing found on the way, as far as they are feasible."""
+        """The better of the running hosts and of the packing found on the way, as far as they are feasible."""
         problem: EnactmentProblem = self.problem
         known = [problem.current] if problem.current else []
-        if self.found.types is not None and self.found.contents is not None:
-            known.append(_hosts(self.arrays, self.found.types, self.found.contents))
-        rated = [
-            (found.objective, index) for index, decision in enumerate(known) if (found := problem.evaluate(decision)).feasible
-        ]
-        return known[min(rated)[1]] if rated else None
+        if self.compositions.types is not None and self.compositions.contents is not None:
+            known.append(_hosts(self.arrays, self.compositions.types, self.compositions.contents))
+        return best_feasible(problem, known)
 
     def decode(self, values: Floats) -> tuple[Host, ...]:
         """Hosts that are leased, and what runs on them."""
         program = self.program
-        hosts = self.found.counts[int(values[program["composition"]].argmax())]
+        hosts = self.compositions.counts[int(values[program["composition"]].argmax())]
         contents = np.rint(values[program["instances"]]).astype(np.int64)
         slots = [slot for kind, count in enumerate(hosts) for slot in np.flatnonzero(self.slots == kind)[:count]]
         return _hosts(self.arrays, self.slots[slots].tolist(), contents[slots])
@@ -84,13 +81,13 @@ class EnactmentFormulation(Formulation):
         sizes, program = self.arrays.sizes, self.program
         kinds = np.array([sizes.type_names.index(host.type) for host in decision], np.int64)
         hosts = np.bincount(kinds, minlength=len(sizes.types))
-        chosen = np.flatnonzero((self.found.counts == hosts).all(axis=1))
+        chosen = np.flatnonzero((self.compositions.counts == hosts).all(axis=1))
         if not chosen.size:
             return None
         contents = np.array([[host.instances.get(name, 0) for name in sizes.operator_names] for host in decision], np.int64)
         contents = contents.reshape(len(decision), len(sizes.operators))
         start = np.full(program.columns, np.nan)
-        start[program["composition"]] = np.arange(self.found.counts.shape[0]) == chosen[0]
+        start[program["composition"]] = np.arange(self.compositions.counts.shape[0]) == chosen[0]
         start[program["instances"]] = 0.0
         for kind in range(len(sizes.types)):
             mine = contents[kinds == kind]
@@ -100,11 +97,12 @@ class EnactmentFormulation(Formulation):
     @property
     def bound(self) -> float | None:
         """The least bound of all compositions."""
-        return float(self.found.bounds.min()) if self.found.bounds.size and self.found.contents is not None else None
+        known = self.compositions
+        return float(known.bounds.min()) if known.bounds.size and known.contents is not None else None
 
     def objective_of(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
-        hosts = self.found.counts[int(values[self.program["composition"]].argmax())]
+        hosts = self.compositions.counts[int(values[self.program["composition"]].argmax())]
         return composition_objective(self.arrays, hosts, np.rint(values[self.program["count"]]))
 
 
@@ -130,22 +128,22 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     """
     started = perf_counter()
     arrays = enactment_arrays(problem)
-    found = sharpened(arrays, compositions(arrays, allowance), allowance)
+    useful = sharpened(arrays, compositions(arrays, allowance), allowance)
     built = Program()
-    most = found.counts.max(axis=0, initial=0)
+    most = useful.counts.max(axis=0, initial=0)
     slots = np.repeat(np.arange(len(most)), most)
     place = np.concatenate([np.arange(count) for count in most])
-    open_slot = found.counts[:, slots] > place  # (C, S): whether a composition leases the host
-    _add_columns(built, arrays, found, slots)
+    open_slot = useful.counts[:, slots] > place  # (C, S): whether a composition leases the host
+    _add_columns(built, arrays, useful, slots)
     _add_choice_row(built)
     _add_count_rows(built, arrays)
     _add_capacity_rows(built, arrays, slots, open_slot)
-    objective = Linear.of(built["composition"], found.counts @ arrays.price)
+    objective = Linear.of(built["composition"], useful.counts @ arrays.price)
     objective += late_items(built, arrays)
-    objective += _free_shares(built, arrays, found)
-    _add_bound_row(built, objective, found)
+    objective += _free_shares(built, arrays, useful)
+    _add_bound_row(built, objective, useful)
     built.minimise(objective)
-    return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, arrays, found, slots)
+    return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, arrays, useful, slots)
 
 
 def _hosts(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:
@@ -161,10 +159,10 @@ def _hosts(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) ->
     )
 
 
-def _add_columns(program: Program, arrays: EnactmentArrays, found: Compositions, slots: Ints) -> None:
+def _add_columns(program: Program, arrays: EnactmentArrays, compositions: Compositions, slots: Ints) -> None:
     """Columns `composition` (C,), `instances` (S, O) and `count` (O,), the instances on all hosts."""
     sizes = arrays.sizes
-    program.add_columns("composition", len(found.counts), upper=1.0, integer=True)
+    program.add_columns("composition", len(compositions.counts), upper=1.0, integer=True)
     room = np.minimum(sizes.room[slots], arrays.max_counts)
     program.add_columns("instances", room.shape, upper=room, integer=True)
     program.add_columns("count", len(sizes.operators), upper=room.sum(axis=0), integer=True)
@@ -205,13 +203,13 @@ def _add_capacity_rows(program: Program, arrays: EnactmentArrays, slots: Ints, o
     )
 
 
-def _free_shares(program: Program, arrays: EnactmentArrays, found: Compositions) -> Linear:
+def _free_shares(program: Program, arrays: EnactmentArrays, compositions: Compositions) -> Linear:
     """Weighted free shares (eq. 1): columns `used` (C, R) hold what each composition uses, in shares of what it offers.
 
     Rows `used`: the shares of the chosen one add up to the needs of all instances; rows `offered`: others use nothing.
     """
     sizes, composition, count = arrays.sizes, program["composition"], program["count"]
-    offered = found.counts @ sizes.capacity
+    offered = compositions.counts @ sizes.capacity
     if arrays.filling == 0 or not offered.any():
         return Linear.zero()
     used = program.add_columns("used", offered.shape, upper=offered > 0)
@@ -230,9 +228,9 @@ def _free_shares(program: Program, arrays: EnactmentArrays, found: Compositions)
     return (Linear.of(composition, share) - Linear.of(used)) * arrays.filling
 
 
-def _add_bound_row(program: Program, objective: Linear, found: Compositions) -> None:
+def _add_bound_row(program: Program, objective: Linear, compositions: Compositions) -> None:
     """Row `bound`: the objective is at least what is known of the composition from its resources in aggregate."""
-    if np.isfinite(found.bounds).all() and found.bounds.size:
-        scale = max(1.0, float(np.abs(found.bounds).max()))
-        known = Linear.of(program["composition"], found.bounds - NEAR / 2 * scale)
+    if np.isfinite(compositions.bounds).all() and compositions.bounds.size:
+        scale = max(1.0, float(np.abs(compositions.bounds).max()))
+        known = Linear.of(program["composition"], compositions.bounds - NEAR / 2 * scale)
         program.add_row("bound", objective - known, lower=0.0)

@@ -122,8 +122,8 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
     Examples
     --------
     >>> beat = np.array([2.0, 2, 8, 8] * 8)[:-2]
-    >>> found = paths(beat, 2, 60.0, PathSettings())
-    >>> (found.levels.T @ found.weights / found.weights.sum()).round(1).tolist()
+    >>> predicted = paths(beat, 2, 60.0, PathSettings())
+    >>> (predicted.levels.T @ predicted.weights / predicted.weights.sum()).round(1).tolist()
     [2.0, 7.0, 7.7]
     """
     now, seen = loads[-1], len(loads)

@@ -143,13 +143,13 @@ class PredictivePolicy:
         p = self._parameters
         history = self._learned(state)
         seen = outlook(state, history, np.array([estimate.occupied for estimate in self._estimates]), p.utilisation, p.drain_time)
-        found = paths(seen.loads, self._rounds(seen, state.interval), state.interval, self._settings)
-        tentative = self._with_hosts(TentativeState(state), seen, found)
+        load_paths = paths(seen.loads, self._rounds(seen, state.interval), state.interval, self._settings)
+        tentative = self._with_hosts(TentativeState(state), seen, load_paths)
         ready = [name for name in tentative.hosts if name in state.hosts and state.hosts[name].ready]
         starting = [name for name in tentative.hosts if name not in ready]
-        self._fill(tentative, seen, found, ready, ready)
+        self._fill(tentative, seen, load_paths, ready, ready)
         if starting:
-            self._fill(tentative, seen, found, starting, [*ready, *starting])
+            self._fill(tentative, seen, load_paths, starting, [*ready, *starting])
         return _covered(tentative, seen).actions
 
     def _learned(self, state: EnactmentState) -> DemandHistory:
@@ -173,14 +173,14 @@ class PredictivePolicy:
         unit = round(seen.host_type.billing_time / interval)
         return int(np.clip(unit, MIN_ROUNDS, max(MIN_ROUNDS, self._parameters.look_ahead / interval)))
 
-    def _with_hosts(self, tentative: TentativeState, seen: Outlook, found: LoadPaths) -> TentativeState:
+    def _with_hosts(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths) -> TentativeState:
         """Lease hosts, or give back those whose paid time ends before the next round."""
         p, state = self._parameters, tentative.state
         left = {name: tentative.paid_until(name) - state.time for name in tentative.hosts}
         ending = [name for name in tentative.hosts if p.leaving_time <= left[name] < state.interval + p.leaving_time]
         held = [name for name in tentative.hosts if name not in ending] + ending
         fewest = max(1, len(held) - len(ending))
-        number = self._number(tentative, seen, found, held, fewest)
+        number = self._number(tentative, seen, load_paths, held, fewest)
         busy = dict(zip(state.operators, np.maximum(seen.busy, 1e-9), strict=True))
         for name in reversed(held[number:]):
             tentative = vacated(tentative, name, busy, 1.0 / p.utilisation) or tentative
@@ -188,12 +188,12 @@ class PredictivePolicy:
             tentative.lease(seen.host_type.name)
         return tentative
 
-    def _number(self, tentative: TentativeState, seen: Outlook, found: LoadPaths, held: list[str], fewest: int) -> int:
+    def _number(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths, held: list[str], fewest: int) -> int:
         """Choose the number of hosts: the first of those held, and new ones after them."""
         p, interval = self._parameters, tentative.state.interval
         kind = seen.host_type
-        ahead = found.levels.shape[1] - 1
-        top = float(found.levels.max())
+        ahead = load_paths.levels.shape[1] - 1
+        top = float(load_paths.levels.max())
         types = [tentative.type(name) for name in held] + [kind] * _available(tentative, kind, int(np.ceil(1.5 * top)) + 2)
         if not types:
             return 0
@@ -209,16 +209,16 @@ class PredictivePolicy:
             surprise_share=p.surprise_share,
             utilisation=min(p.utilisation, 1.0 - 1e-6),
         )
-        money = expected_costs(found, support, prices, len(held), seen.backlog, costs)
+        money = expected_costs(load_paths, support, prices, len(held), seen.backlog, costs)
         saved = np.concatenate([[0.0], prices.cumsum()]) * ahead
         money += p.margin * np.maximum(saved[len(held)] - saved, 0.0)
         return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(held)
 
-    def _fill(self, tentative: TentativeState, seen: Outlook, found: LoadPaths, hosts: list[str], within: list[str]) -> None:
+    def _fill(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths, hosts: list[str], within: list[str]) -> None:
         """Place instances on some hosts so that those within which they are counted have what the load may need."""
-        multiples = np.maximum(found.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
+        multiples = np.maximum(load_paths.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
         multiples = np.append(multiples, TAIL)
-        weights = np.append(found.weights / found.weights.sum(), self._parameters.tail / TAIL**2)
+        weights = np.append(load_paths.weights / load_paths.weights.sum(), self._parameters.tail / TAIL**2)
         wanted = targets(seen.flow, seen.room(tentative, within), multiples, weights)
         fill(tentative, dict(zip(tentative.state.operators, np.maximum(wanted, 1.0), strict=True)), hosts)
 

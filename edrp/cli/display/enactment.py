@@ -1,4 +1,4 @@
-"""Leased hosts and what runs on them as tables."""
+"""Tables of leased hosts and of the instances on them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterato
     rows = []
     for host in solution.hosts[:SHOWN_HOSTS]:
         paid = sorted(problem.paid(host))
-        used = sum(any(each.values()) for each in host.instances)
+        used = sum(any(counts.values()) for counts in host.instances)
         spans = ", ".join(f"{problem.period * a:g}–{problem.period * (b + 1):g}" for a, b in _runs(paid))
         rows.append((host.name, host.type, spans, str(host.units), f"{problem.price(host):.6g}", f"{used} of {len(paid)}"))
     yield table(
@@ -69,7 +69,8 @@ def run_parts(problem: EnactmentScenario, solution: EnactmentScenarioSolution) -
         for level, bound in zip(LEVELS, problem.compliance_levels, strict=True)
     ]
     yield table(("level", "duration up to", "items in time", "total cost"), levels, right=("items in time", "total cost"))
-    yield table(("operator", *_COUNTS, "in time"), [_items(each.model_dump()) for each in solution.run.operators], right=_COUNTS)
+    rows = [_items(record.model_dump()) for record in solution.run.operators]
+    yield table(("operator", *_COUNTS, "in time"), rows, right=_COUNTS)
     yield _metrics({name: value for name, value in metrics.items() if not name.endswith(("_compliance", "_total"))})
 
 
@@ -91,7 +92,7 @@ def _inside(instances: Mapping[str, int]) -> str:
 def _used(host: Host, problem: EnactmentProblem) -> str:
     used = used_resources(host.instances, problem.application)
     capacity = problem.types[host.type].capacity
-    return ", ".join(f"{name} {100 * used.get(name, 0) / most:.0f} %" for name, most in capacity.items() if most)
+    return ", ".join(f"{name} {100 * used.get(name, 0) / amount:.0f} %" for name, amount in capacity.items() if amount)
 
 
 def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:

@@ -192,5 +192,7 @@ def test_full_hosts_of_the_factory_are_proven_at_once() -> None:
     """Four hosts whose memory is full to 95 % before they are filled: the best counts in aggregate are packed and so proven."""
     problem = manufacturing_snapshot(7.9, queues={"monitor-temperature": 200.0})
     formulation = formulate_enactment(problem)
-    assert formulation.problem.evaluate(formulation.current).objective == pytest.approx(formulation.found.bounds[0], rel=1e-8)
+    assert formulation.problem.evaluate(formulation.current).objective == pytest.approx(
+        formulation.compositions.bounds[0], rel=1e-8
+    )
     assert solve_formulation(formulation, start=formulation.current).status == "optimal"

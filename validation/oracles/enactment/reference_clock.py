@@ -1,4 +1,4 @@
-"""What every part of the SimPy reference uses: a clock, the scenario, the random numbers, the log."""
+"""The clock of the SimPy reference, with the scenario, the random numbers and the log of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ReferenceClock:
     Parameters
     ----------
     scenario, seed
-        What is simulated.
+        Scenario that is simulated, and the seed of its random numbers.
     log
         Where every event is noted; None for nowhere.
 

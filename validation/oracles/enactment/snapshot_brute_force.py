@@ -103,7 +103,7 @@ def _with_another_host(
 ) -> dict[State, tuple[Content, ...]]:
     types = [host_type.name for host_type in problem.host_types]
     most = [math.inf if operator.max_instances is None else operator.max_instances for operator in problem.application.operators]
-    found: dict[State, tuple[Content, ...]] = {}
+    following: dict[State, tuple[Content, ...]] = {}
     for (hosts, counts), decision in layer.items():
         for kind, more in contents:
             index = types.index(kind)
@@ -114,9 +114,9 @@ def _with_another_host(
             state = leased, tuple(a + b for a, b in zip(counts, more, strict=True))
             if any(count > allowed for count, allowed in zip(state[1], most, strict=True)):
                 continue
-            if state not in found and _price(problem, state) < best:
-                found[state] = (*decision, (kind, more))
-    return found
+            if state not in following and _price(problem, state) < best:
+                following[state] = (*decision, (kind, more))
+    return following
 
 
 def _price(problem: EnactmentProblem, state: State) -> float:

@@ -66,7 +66,7 @@ class Work(NamedTuple):
 
 
 class Happenings(NamedTuple):
-    """What happens to an operator within a round, in the order of time; at equal times it happens before items are begun.
+    """Events of an operator within a round, in the order of time; at equal times they come before items are begun.
 
     Attributes
     ----------

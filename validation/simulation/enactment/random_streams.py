@@ -82,12 +82,12 @@ class RandomStreams:
             return ()
         random = self._stream(STALLS)
         names = list(self._scenario.application.by_name)
-        found = []
+        stalls = []
         time = float(random.exponential(self._scenario.stall_interval))
         while time < self._scenario.duration:
-            found.append(Stall(time, time + self._scenario.stall_duration, names[int(random.integers(len(names)))]))
+            stalls.append(Stall(time, time + self._scenario.stall_duration, names[int(random.integers(len(names)))]))
             time += float(random.exponential(self._scenario.stall_interval))
-        return tuple(found)
+        return tuple(stalls)
 
     def arrivals(self, operator: ContainerOperator) -> Arrivals:
         """Arrivals at an operator from outside."""
@@ -153,10 +153,10 @@ class PoissonArrivals(Arrivals):
     def _make(self, until: float) -> Floats:
         # In units of items expected, the process has rate 1.
         goal = float(np.interp(until, self._times, self._expected))
-        found = [np.empty(0)]
+        times = [np.empty(0)]
         while self._reached < goal:
             gaps = self._random.standard_exponential(int(goal - self._reached) + 16)
             # Summed one by one, so that the times do not depend on how many are made at a time.
-            found.append(np.cumsum(np.concatenate(([self._reached], gaps)))[1:])
-            self._reached = float(found[-1][-1])
-        return np.interp(np.concatenate(found), self._expected, self._times)
+            times.append(np.cumsum(np.concatenate(([self._reached], gaps)))[1:])
+            self._reached = float(times[-1][-1])
+        return np.interp(np.concatenate(times), self._expected, self._times)

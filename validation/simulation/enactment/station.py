@@ -173,12 +173,12 @@ class Station:
     def _fresh(self, inflows: list[Floats], end: float) -> Floats:
         """Items that arrive in the round, in order."""
         if self._external is None:
-            found = inflows
+            flows = inflows
         else:
             outside = self._external.before(end)
             self.brought += outside.size
-            found = [outside, *inflows]
-        fresh = found[0] if len(found) == 1 else np.sort(np.concatenate([*found, np.empty(0)]))
+            flows = [outside, *inflows]
+        fresh = flows[0] if len(flows) == 1 else np.sort(np.concatenate([*flows, np.empty(0)]))
         self.arrived += fresh.size
         return fresh
 

@@ -44,8 +44,8 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
     >>> from edrp.enactment.run import LeaseRecord
     >>> lease = LeaseRecord(host="a", type="docker-host", start=30.0, ready=75.0, end=None, units=1)
     >>> run = EnactmentRun(leases=(lease,), instances=(), operators=())
-    >>> found = timeline(manufacturing_scenario("two-level", duration=60.0), run)
-    >>> found.time.tolist(), found.hosts.tolist(), found.machines.tolist()
+    >>> line = timeline(manufacturing_scenario("two-level", duration=60.0), run)
+    >>> line.time.tolist(), line.hosts.tolist(), line.machines.tolist()
     ([0.0, 15.0, 30.0, 45.0, 60.0], [0, 0, 1, 1, 1], [2.0, 2.0, 2.0, 2.0, 2.0])
     """
     time = np.arange(0.0, scenario.duration + 1e-6, scenario.monitoring_interval)
