@@ -1,11 +1,11 @@
-"""The predictive policy beside threshold, billing-time and static policies and the clairvoyant bound; run after `make test`.
+"""The predictive policy compared with threshold, billing-time and static policies and the clairvoyant bound.
 
     python benchmarks/enactment_policies.py run rows.csv                      # 4 patterns, 3 units, seeds 101-130: ten minutes
     python benchmarks/enactment_policies.py run rows.csv --pattern stepwise   # in parts; rows that are there are kept
     python benchmarks/enactment_policies.py show rows.csv                     # tables and claims
     python benchmarks/enactment_policies.py robustness                        # other services, arrivals, occupancies, estimates
 
-A seed draws both a random walk and what happens in the run. Seeds below 100 were used to choose the parameters' defaults, those
+A seed draws both a random walk and the events of the run. Seeds below 100 were used to choose the parameters' defaults, those
 from 101 on were not. Items that still wait when a run ends are late in no metric; `left` counts them.
 """
 
@@ -66,7 +66,7 @@ def _policy(name: str, scenario: EnactmentScenario, **parameters: Any) -> Any:
 
 
 def _measured(name: str, scenarios: list[EnactmentScenario], seed: int, **parameters: Any) -> list[dict[str, float]]:
-    """Under scenarios that differ in units only; policies that do not look at the unit run once."""
+    """Metrics under scenarios that differ in units only; policies that do not look at the unit run once."""
     if name == "bound":
         bounds = [_bound(scenario.model_dump_json()) for scenario in scenarios]
         return [{"total": bound.total, "cost": bound.lease_cost} for bound in bounds]
@@ -115,7 +115,7 @@ def run(
     pattern: Annotated[list[str] | None, typer.Option()] = None,
     policy: Annotated[list[str] | None, typer.Option()] = None,
 ) -> None:
-    """Simulate what is missing in a file of rows."""
+    """Simulate the runs that a file of rows lacks."""
     done = {(row["pattern"], row["seed"], row["policy"]) for row in _read(rows)}
     new = not done
     with rows.open("a", newline="") as lines:
@@ -135,21 +135,21 @@ def run(
 @app.command()
 def show(rows: Path) -> None:
     """Print mean totals and compliance by cell, and in how many runs the claims hold."""
-    found: dict[tuple[str, float], dict[str, dict[int, Row]]] = {}
+    cells: dict[tuple[str, float], dict[str, dict[int, Row]]] = {}
     for row in _read(rows):
-        found.setdefault((row["pattern"], row["unit"]), {}).setdefault(row["policy"], {})[row["seed"]] = row
+        cells.setdefault((row["pattern"], row["unit"]), {}).setdefault(row["policy"], {})[row["seed"]] = row
     table = Table(
         "pattern",
         "BTU s",
         *NAMES,
         "claim holds",
         "saved of btu",
-        "beside static",
+        "against static",
         box=SIMPLE_HEAD,
         title="near total (leases) near %/relaxed %",
     )
-    holding, savings, beside = [], [], []
-    for (pattern, unit), cell in found.items():
+    holding, savings, against_static = [], [], []
+    for (pattern, unit), cell in cells.items():
         pairs = [(cell["predictive"][seed], cell["btu"][seed]) for seed in cell["predictive"] if seed in cell["btu"]]
         holds = [all(_at_least(ours, btu)) for ours, btu in pairs]
         saved = 1 - fmean(ours["total"] for ours, _ in pairs) / fmean(btu["total"] for _, btu in pairs)
@@ -158,7 +158,7 @@ def show(rows: Path) -> None:
         )
         holding += holds
         savings.append(saved)
-        beside.append(static - 1)
+        against_static.append(static - 1)
         table.add_row(
             pattern,
             f"{unit:g}",
@@ -170,8 +170,9 @@ def show(rows: Path) -> None:
     console.print(table)
     console.print(f"total at most btu's, near and relaxed compliance at least as high: {sum(holding)} of {len(holding)} runs")
     console.print(f"mean saving against btu: {fmean(savings):.1%}")
-    near, below = sum(difference <= 0.1 for difference in beside), sum(difference < 0 for difference in beside)
-    console.print(f"cells within 10 % of static peak: {near}, below it: {below} of {len(beside)}")
+    near = sum(difference <= 0.1 for difference in against_static)
+    below = sum(difference < 0 for difference in against_static)
+    console.print(f"cells within 10 % of static peak: {near}, below it: {below} of {len(against_static)}")
 
 
 def _at_least(ours: Row, btu: Row) -> tuple[bool, bool, bool]:
@@ -195,18 +196,18 @@ def robustness(seeds: int = 2, pattern: Annotated[list[str] | None, typer.Option
         for setting, fields, parameters in SETTINGS:
             cells = []
             for policy in ("btu", "static-peak", "predictive"):
-                given = parameters if policy == "predictive" else {}
-                found = []
+                changed = parameters if policy == "predictive" else {}
+                rows = []
                 for seed in range(1, seeds + 1):
-                    found += _measured(policy, [manufacturing_scenario(name, seed=seed, **fields)], seed, **given)
-                cells.append(f"{fmean(row['total'] for row in found):.1f} {fmean(row['near'] for row in found):.1%}")
+                    rows += _measured(policy, [manufacturing_scenario(name, seed=seed, **fields)], seed, **changed)
+                cells.append(f"{fmean(row['total'] for row in rows):.1f} {fmean(row['near'] for row in rows):.1%}")
             table.add_row(name, setting, *cells)
     console.print(table)
 
 
 SETTINGS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("as fitted", {}, {}),
-    ("nobody measures busy instances", {}, {"estimate": "queue"}),
+    ("busy instances are not measured", {}, {"estimate": "queue"}),
     ("exponential service", {"service": "exponential"}, {}),
     ("Poisson arrivals", {"arrivals": "poisson"}, {}),
     ("occupancy 0.5", {"application": manufacturing_application(occupancy=0.5)}, {}),

@@ -145,6 +145,13 @@ def fits(operator: ContainerOperator, host_type: HostType) -> bool:
     return all(amount <= capacity.get(name, 0.0) * (1 + AMOUNT_SLACK) for name, amount in needs)
 
 
+def largest_share(operator: ContainerOperator, host_type: HostType) -> float:
+    """Largest share of a resource of an empty host that an instance takes."""
+    capacity = host_type.capacity
+    needs = named_resources(operator.resources).items()
+    return max((amount / capacity[name] for name, amount in needs if capacity.get(name)), default=0.0)
+
+
 def check_hosting(application: ContainerApplication, host_types: tuple[HostType, ...], faults: Faults) -> None:
     """Add the faults of host types that share a name, candidates that do not exist, and operators that no host type can run."""
     names = [host_type.name for host_type in host_types]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edrp.core.document import named_resources
-from edrp.enactment.containers import ContainerOperator, HostType
+from edrp.enactment.containers import ContainerOperator, HostType, largest_share
 from edrp.enactment.state import has_room
 
 
@@ -110,7 +110,7 @@ def hosts_needed(instances: Mapping[str, int], operators: Mapping[str, Container
     """
     capacity = host_type.capacity
     free: list[dict[str, float]] = []
-    for name in sorted(instances, key=lambda operator: -_largest_share(operators[operator], capacity)):
+    for name in sorted(instances, key=lambda operator: -largest_share(operators[operator], host_type)):
         operator = operators[name]
         first = 0  # hosts before had no room for an equal instance
         for _ in range(instances[name]):
@@ -167,8 +167,3 @@ def plan_leases(
             known[key] = hosts_needed(counts, operators, host_type)
         needed.append(known[key])
     return cheapest_leases(needed, max(1, math.floor(host_type.billing_time / period + 1e-9)), host_type.price, paid)
-
-
-def _largest_share(operator: ContainerOperator, capacity: Mapping[str, float]) -> float:
-    needs = named_resources(operator.resources).items()
-    return max((amount / capacity[name] for name, amount in needs if amount and capacity.get(name)), default=0.0)

@@ -70,6 +70,13 @@ class TentativeState:
             for operator, count in self.on(name).items():
                 self._instances[operator] += count
 
+    def copy(self) -> TentativeState:
+        """An independent copy with the same actions done."""
+        copy = TentativeState(self.state)
+        for action in self._done:
+            copy.apply(action)
+        return copy
+
     @property
     def actions(self) -> tuple[Action, ...]:
         """The actions so far, in order."""

@@ -167,9 +167,7 @@ def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], eno
     enough
         Instances per busy one that an operator keeps when others of it stop.
     """
-    plan = TentativeState(tentative.state)
-    for action in tentative.actions:
-        plan.apply(action)
+    plan = tentative.copy()
     hosts = [target for target in plan.hosts if target != host and target in plan.state.hosts and plan.state.hosts[target].ready]
     while here := plan.on(host):
         able = [operator for operator in here if plan.may_shrink(operator)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edrp.core.document import named_resources
 from edrp.enactment import Migrate, TentativeState
+from edrp.enactment.containers import largest_share
 from edrp.heuristics.enactment.host_selection import best_host, usable
 from edrp.heuristics.enactment.operator_selection import Utilities
 
@@ -88,7 +88,7 @@ def released(
     cached_factor
         CF of Alg. 2.
     """
-    plan = _copy(tentative)
+    plan = tentative.copy()
     _scale_down(plan, host, utilities, share)
     targets = [target for target in usable(plan, starting=False) if target != host]
     for name in _by_size(plan, host):
@@ -98,13 +98,6 @@ def released(
         plan.migrate(name, host, target)
     plan.release(host)
     return plan
-
-
-def _copy(tentative: TentativeState) -> TentativeState:
-    copy = TentativeState(tentative.state)
-    for action in tentative.actions:
-        copy.apply(action)
-    return copy
 
 
 def _scale_down(tentative: TentativeState, host: str, utilities: Utilities, share: float) -> None:
@@ -124,12 +117,6 @@ def _scale_down(tentative: TentativeState, host: str, utilities: Utilities, shar
 
 def _by_size(tentative: TentativeState, host: str) -> Sequence[str]:
     """Instances on a host, those that take the largest part of it first: they are the hardest to place."""
-    capacity = tentative.type(host).capacity
-    operators = tentative.state.operators
-
-    def size(name: str) -> float:
-        needs = named_resources(operators[name].operator.resources).items()
-        return max((amount / capacity[resource] for resource, amount in needs if capacity.get(resource)), default=0.0)
-
-    here = tentative.on(host)
-    return [name for name in sorted(here, key=size, reverse=True) for _ in range(here[name])]
+    host_type, operators, here = tentative.type(host), tentative.state.operators, tentative.on(host)
+    names = sorted(here, key=lambda name: largest_share(operators[name].operator, host_type), reverse=True)
+    return [name for name in names for _ in range(here[name])]

@@ -48,7 +48,7 @@ def test_smoothing_averages_over_its_window_and_no_more(counts):
 
 
 def test_half_an_hour_takes_the_timetable_out():
-    """What is left of whole hours: means of departures by minute of the hour, relative to their mean."""
+    """Remaining peaks at whole hours: means of departures by minute of the hour, relative to their mean."""
 
     def ripple(smoothing):
         by_day = np.reshape(departure_machines("2013-07-08", smoothing=smoothing), (7, 24, 12))[:, 7:21] - 1

@@ -267,7 +267,7 @@ def test_instances_that_are_needed_migrate_to_hosts_that_are_up() -> None:
 
 
 def test_at_most_a_fifth_of_an_operator_goes_with_a_host() -> None:
-    """Of 12 idle instances two go, of the 2 of another one; the others migrate, the larger first."""
+    """Two of 12 idle instances are removed, and one of the 2 of another operator; the others migrate, the larger first."""
     roomy = HostType(name="roomy", resources={"cpu": 40, "memory": 80}, price=1.0, billing_time=600.0)
     work = {"idle": OperatorState(operator("idle")), "fat": OperatorState(operator("fat", 5, 10))}
     away, kept = host("away", {"idle": 4, "fat": 2}, type=roomy, paid_until=600.0), host("kept", {"idle": 8}, type=roomy)

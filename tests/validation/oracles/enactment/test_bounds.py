@@ -1,4 +1,4 @@
-"""What no policy undercuts: by hand, in order, and below what policies pay in simulation."""
+"""The clairvoyant bound: by hand, in order, and below the costs of policies in simulation."""
 
 import math
 

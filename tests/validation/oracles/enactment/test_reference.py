@@ -84,7 +84,7 @@ def world(seed):
 
 
 def observed(policy):
-    """What it saw, without the instance-seconds, which are summed in another order."""
+    """The states that it saw, without the instance-seconds, which are summed in another order."""
     return [
         (
             state.time,

@@ -1,4 +1,4 @@
-"""First-fit decreasing and host selection for snapshots of enactment: by hand, beside brute force, and where limits bind."""
+"""First-fit decreasing and host selection for snapshots of enactment: by hand, against brute force, and where limits bind."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_where_nothing_can_fit_nothing_is_held_and_a_note_says_what_is_left(meth
 
 
 def test_first_fit_decreasing_places_the_largest_first_on_the_first_host_with_room() -> None:
-    """Shares of a host: 5/8, 1/2, 1/4; beside `big` there is room for one of each, beside two of `half` for none."""
+    """Shares of a host: 5/8, 1/2, 1/4; with `big` there is room for one of each, with two of `half` for none."""
     operators = (needing(2, "quarter", 1, 1), needing(3, "half", 2, 2), needing(1, "big", 1, 5))
     answer = solved(FIRST_FIT, make_problem(*operators, weights=NO_FILLING))
     assert contents(answer) == [
@@ -99,7 +99,7 @@ def test_host_types_are_leased_by_price_per_instance_within_their_limits_and_can
 
 
 def test_room_that_is_paid_for_is_filled_and_only_where_free_resources_count() -> None:
-    """One instance is needed, three more fit beside it; none may be added where the operator has its most."""
+    """One instance is needed, three more fit on its host; none may be added at the operator's maximum."""
     filled = solved(FIRST_FIT, make_problem(needing(1)))
     assert (contents(filled), filled.objective) == ([("small", {"a": 4})], 1.0)
     assert contents(solved(FIRST_FIT, make_problem(needing(1)), extra=False)) == [("small", {"a": 1})]
