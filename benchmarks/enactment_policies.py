@@ -190,7 +190,7 @@ def _summary(rows: dict[int, Row]) -> str:
 
 @app.command()
 def robustness(seeds: int = 2, pattern: Annotated[list[str] | None, typer.Option()] = None) -> None:
-    """Print totals where services, arrivals, occupancies or what is monitored differ; seeds from 1 on."""
+    """Print totals where services, arrivals, occupancies or monitoring differ; seeds from 1 on."""
     table = Table("pattern", "setting", "btu", "static-peak", "predictive", box=SIMPLE_HEAD, title="near total, near %")
     for name in pattern or ("stepwise", "random-walk-1"):
         for setting, fields, parameters in SETTINGS:

@@ -1,4 +1,4 @@
-"""Snapshots of enactment, sampled from simulated runs: optimum proven, in what time, and how far policies are from it.
+"""Snapshots of enactment, sampled from simulated runs: proven optima, their times, and the distance of policies from them.
 
     python benchmarks/enactment_snapshots.py                 # 200 states of five policies on four patterns: a minute
     python benchmarks/enactment_snapshots.py --billing 3600  # under another billing time unit (BTU)
@@ -69,7 +69,7 @@ class Measured:
 
 
 def snapshot(scenario: EnactmentScenario, state: EnactmentState) -> EnactmentProblem:
-    """The problem of the moment: rates of the load at this time, and what waits."""
+    """The snapshot problem of a state: rates of the load at this time, and the waiting items."""
     step = min(int(state.time / scenario.load_step), len(scenario.load) - 1)
     hosts = [
         Host(name=name, type=host.type.name, instances=dict(Counter(host.instances) - Counter(host.leaving)))

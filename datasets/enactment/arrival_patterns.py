@@ -14,7 +14,7 @@ from edrp.core.wording import suggestion
 
 Machines = list[float]
 MachinesMaker = Callable[[int, int], Machines]
-"""Makes the number of machines in each of so many steps, from a seed; the steps of a shorter load begin a longer one."""
+"""Makes the number of machines in each of a number of steps, from a seed; a shorter load is the beginning of a longer one."""
 
 MIN_MACHINES, MAX_MACHINES = 1, 8
 """Range of the number of machines in the paper's random walks."""

@@ -73,7 +73,7 @@ def departure_machines(first_day: str | date = FIRST_DAY, days: int = 7, *, smoo
         raise InvalidInstanceError(faults)
     window = np.ones(round(smoothing / STEP))
     steps_of_day = round(DAY / STEP)
-    # Smoothed over the whole year: days begin with what went before.
+    # Smoothed over the whole year, so that the first window reaches back into the day before.
     chosen = np.convolve(_departures(), window, "same")[start * steps_of_day : (start + days) * steps_of_day]
     share = (chosen - chosen.min()) / (chosen.max() - chosen.min())
     machines: list[float] = rounded(MIN_MACHINES + (MAX_MACHINES - MIN_MACHINES) * share)

@@ -115,7 +115,7 @@ def manufacturing_application(machines: float = 1.0, *, occupancy: float = OCCUP
 
 
 def manufacturing_host(billing_time: float = PRICED_TIME) -> HostType:
-    """The host that the paper leases, paid by billing time units (BTU) of so many seconds.
+    """The host that the paper leases, paid by billing time units (BTU) of the given length in seconds.
 
     Raises
     ------

@@ -60,7 +60,7 @@ def simulate_enactment(
     btu: Annotated[
         float | None, typer.Option("--btu", callback=finite, help=f"Billing time unit (BTU) in seconds. Default: {UNIT:g}.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random walks and of all that is random in the run.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random walks and of the run.")] = 1,
     duration: Annotated[
         float | None,
         typer.Option(

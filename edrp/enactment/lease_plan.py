@@ -26,7 +26,7 @@ class LeasePlan:
     leased
         Hosts in each period.
     prolonged
-        For each host that is paid already: whether it is prolonged when what is paid ends.
+        For each host that is paid already: whether it is prolonged when its paid time ends.
     cost
         Money for all units bought.
     """
@@ -40,7 +40,7 @@ class LeasePlan:
 def cheapest_leases(
     needed: Sequence[int], unit_periods: int, price: float = 1.0, paid: Sequence[int] = (), *, prorate: bool = False
 ) -> LeasePlan:
-    """The cheapest units that cover what is needed, each bought as late as possible.
+    """Plan the cheapest units that cover the needed hosts, each bought as late as possible.
 
     In the first period that lacks a host some unit must be bought that covers it. The one that begins there covers all
     that an earlier one would still cover, and never costs more: so the plan is optimal, in one pass.

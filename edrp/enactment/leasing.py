@@ -36,7 +36,7 @@ class PaidHost(Document):
 
 
 class PlannedHost(Document):
-    """One host over the horizon: the units bought, and what runs on it in each period."""
+    """One host over the horizon: the units bought, and its instances in each period."""
 
     name: Name = Field(description="of a paid host, or another one for a new lease")
     type: Name = Field(description="host type")
@@ -62,7 +62,7 @@ class LeasingSolution(Solution):
     metrics: dict[Name, float] = Field(
         description="every metric as re-evaluated", json_schema_extra={"unit": "lease_cost money, the others 1"}
     )
-    hosts: tuple[PlannedHost, ...] | None = Field(description="hosts in use, with what is bought and what runs")
+    hosts: tuple[PlannedHost, ...] | None = Field(description="hosts in use, with the units bought and the instances")
 
     @property
     def decision(self) -> tuple[PlannedHost, ...] | None:
@@ -97,8 +97,8 @@ class LeasingProblem(Problem):
     """
 
     kind: Literal["leasing"] = Field("leasing", description="says what the document is")
-    application: ContainerApplication = Field(description="what runs; external rates are those of forecast 1")
-    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="what can be leased")
+    application: ContainerApplication = Field(description="application; external rates are those of forecast 1")
+    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
     period: Positive = Field(description="length of a period", json_schema_extra={"unit": "s"})
     forecast: Annotated[tuple[NonNegative, ...], Field(min_length=1, max_length=MAX_PERIODS)] = Field(
         description="load in each period, as a multiple of the external rates", json_schema_extra={"unit": "1"}
@@ -176,7 +176,7 @@ class LeasingProblem(Problem):
         return self.types[host.type].price * math.fsum(max(0.0, 1 - share) for share in beyond)
 
     def unserved(self, operator: str, instances: tuple[int, ...]) -> tuple[float, ...]:
-        """Items left at the end of each period when so many instances run in it."""
+        """Items left at the end of each period, by the numbers of instances that run in the periods."""
         described, rate = self.application.by_name[operator], self.application.load(operator)
         left, leftovers = self.queues.get(operator, 0.0), []
         for factor, count in zip(self.forecast, instances, strict=True):
@@ -187,7 +187,7 @@ class LeasingProblem(Problem):
         return tuple(leftovers)
 
     def evaluate(self, decision: tuple[PlannedHost, ...]) -> Evaluation:
-        """Evaluate leases and what runs on them.
+        """Evaluate leases and the instances on them.
 
         Returns
         -------

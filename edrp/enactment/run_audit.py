@@ -59,7 +59,7 @@ def _hosting_faults(
 
 
 def _changes(run: EnactmentRun, duration: float) -> Iterator[tuple[float, list[tuple[InstanceRecord, int]]]]:
-    """Instances that come and go, by time; what happens at one time happens at once."""
+    """Instances that come and go, by time; those of one time are one group."""
     at: dict[float, list[tuple[InstanceRecord, int]]] = {}
     for instance in run.instances:
         at.setdefault(instance.placed, []).append((instance, 1))

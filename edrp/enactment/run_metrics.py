@@ -50,7 +50,7 @@ def run_metrics(run: EnactmentRun, types: dict[str, HostType], duration: float, 
 
 
 def emitted(departures: int, selectivity: float) -> int:
-    """Items that so many departures have sent on each outgoing stream.
+    """Number of items that a number of departures has sent on each outgoing stream.
 
     >>> emitted(149, 0.02), emitted(150, 0.02), emitted(3, 1 / 3)
     (2, 3, 1)

@@ -60,8 +60,8 @@ class EnactmentScenario(Problem):
     """
 
     kind: Literal["enactment-scenario"] = Field("enactment-scenario", description="says what the document is")
-    application: ContainerApplication = Field(description="what runs; external rates are those of load 1")
-    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="what can be leased")
+    application: ContainerApplication = Field(description="application; external rates are those of load 1")
+    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
     load: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
         description="load in each step, as a multiple of the external rates", json_schema_extra={"unit": "1"}
     )
@@ -157,7 +157,7 @@ class EnactmentScenario(Problem):
         return Evaluation(objective, metrics, tuple(run_faults(decision, self.application, types, end)))
 
     def bill(self, run: EnactmentRun) -> EnactmentRun:
-        """The run as the host types of this scenario bill it; what happened in it stays as it is.
+        """Bill a run by the host types of this scenario; only the units paid change.
 
         Useful for policies that do not look at the billing time unit (BTU), such as the threshold policy: they do the same
         under every unit, so that one run gives the costs of all.

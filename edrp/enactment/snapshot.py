@@ -24,7 +24,7 @@ from edrp.enactment.containers import (
 )
 
 ROUNDING = 1e-9
-"""Excess of a load over what is served, in instances or relative to the items, that counts as rounding."""
+"""Excess of a load over the items served, in instances or relative to the items, that counts as rounding."""
 
 
 class EnactmentWeights(Document):
@@ -44,7 +44,7 @@ class EnactmentSolution(Solution):
     metrics: dict[Name, float] = Field(
         description="every metric as re-evaluated", json_schema_extra={"unit": "host_cost money, the others 1"}
     )
-    hosts: tuple[Host, ...] | None = Field(description="hosts leased, and what runs on each")
+    hosts: tuple[Host, ...] | None = Field(description="leased hosts with their instances")
 
     @property
     def decision(self) -> tuple[Host, ...] | None:
@@ -55,7 +55,7 @@ class EnactmentSolution(Solution):
 class EnactmentProblem(Problem):
     """Choose the number of instances of each operator and their leased hosts, at the rates of one moment.
 
-    An operator needs the instances that serve its load; what is queued and cannot be served within the horizon is
+    An operator needs the instances that serve its load; queued items that cannot be served within the horizon are
     expected to be late. With a weight on free resources, it pays to fill room that is paid for, as in the paper.
 
     Raises
@@ -79,12 +79,10 @@ class EnactmentProblem(Problem):
     """
 
     kind: Literal["enactment"] = Field("enactment", description="says what the document is")
-    application: ContainerApplication = Field(description="what runs; external rates are those of the moment")
-    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="what can be leased")
+    application: ContainerApplication = Field(description="application; external rates are those of the moment")
+    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
     queues: dict[Name, NonNegative] = Field({}, description="items that wait, by operator", json_schema_extra={"unit": "1"})
-    horizon: Positive = Field(
-        60.0, description="time within which what is queued must be served", json_schema_extra={"unit": "s"}
-    )
+    horizon: Positive = Field(60.0, description="time within which queued items must be served", json_schema_extra={"unit": "s"})
     utilisation: Probability | None = Field(
         1.0,
         description="share of its time that an instance may be occupied by the load; null: the load asks for none",
@@ -92,7 +90,9 @@ class EnactmentProblem(Problem):
     )
     penalty: NonNegative = Field(1e-4, description="P, for each item that is late", json_schema_extra={"unit": "money"})
     weights: EnactmentWeights = Field(EnactmentWeights(), description="of the terms of the objective")
-    current: tuple[Host, ...] = Field((), description="what runs now, where methods may start; it plays no part in the objective")
+    current: tuple[Host, ...] = Field(
+        (), description="running hosts, from which methods may start; they play no part in the objective"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -120,19 +120,19 @@ class EnactmentProblem(Problem):
         }
 
     def expected_violations(self, operator: str, instances: float) -> float:
-        """Items that so many instances leave unserved at the end of the horizon."""
+        """Items that a number of instances leaves unserved at the end of the horizon."""
         described: ContainerOperator = self.application.by_name[operator]
         arriving = self.queues.get(operator, 0.0) + self.application.load(operator) * self.horizon
         left = arriving - instances * self.horizon / described.occupied
         return left if left > ROUNDING * arriving else 0.0
 
     def evaluate(self, decision: tuple[Host, ...]) -> Evaluation:
-        """Evaluate hosts and what runs on them (cost-efficient enactment, eq. 1).
+        """Evaluate hosts and their instances (cost-efficient enactment, eq. 1).
 
         Returns
         -------
         Evaluation
-            Metrics: `host_cost` (money per billing time unit of each host), `free_<resource>` (share of what is leased),
+            Metrics: `host_cost` (money per billing time unit of each host), `free_<resource>` (share of the leased resources),
             `violations` (items), `hosts` and `instances`.
         """
         counts: Counter[str] = Counter()
@@ -206,7 +206,7 @@ def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> It
 def hosting_clashes(
     application: ContainerApplication, host_types: tuple[HostType, ...], instances: dict[str, int]
 ) -> tuple[str, ...]:
-    """The limits that leave no room for so many instances of each operator, in words.
+    """The limits that leave no room for these numbers of instances, in words.
 
     >>> application = ContainerApplication(operators=[{"name": "f", "processing_duration": 1.0, "max_instances": 2}])
     >>> hosting_clashes(application, (), {"f": 3})

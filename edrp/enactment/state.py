@@ -65,7 +65,7 @@ class HostState:
     paid_until
         Seconds: end of the billing time unit (BTU) that is paid.
     instances
-        By operator: all that hold resources, whether they run, start or are about to leave.
+        By operator: all instances that hold resources, whether they run, start or are about to leave.
     leaving
         By operator: those of them that stop once their successor elsewhere is up.
     images
@@ -137,7 +137,7 @@ class EnactmentState:
 
 
 def has_room(operator: ContainerOperator, host_type: HostType, free: dict[str, float]) -> bool:
-    """Whether an instance fits into what is free on a host of the type."""
+    """Whether an instance fits into the free resources of a host of the type."""
     if operator.candidates is not None and host_type.name not in operator.candidates:
         return False
     capacity = host_type.capacity

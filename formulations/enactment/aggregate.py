@@ -26,7 +26,7 @@ ways take minutes to be proven best, and the bound found until then is as good."
 def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: float = 0.0) -> Compositions:
     """Sharpen the bounds of compositions and perhaps find a better packing; compositions that cannot be optimal are left out.
 
-    With a weight on free resources it is worth filling hosts, and what fills them best in aggregate nearly always fits.
+    With a weight on free resources it pays to fill hosts, and the best filling in aggregate nearly always fits.
     """
     if arrays.filling == 0:
         return compositions

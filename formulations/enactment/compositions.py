@@ -109,14 +109,14 @@ def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Composition
 
 
 def composition_objective(arrays: EnactmentArrays, hosts: Ints, counts: Ints) -> float:
-    """Objective (eq. 1) of so many hosts of each type (K,) and instances of each operator (O,)."""
+    """Objective (eq. 1) of numbers of hosts of each type (K,) and of instances of each operator (O,)."""
     offered = hosts @ arrays.sizes.capacity
     free = 1.0 - np.divide(counts @ arrays.sizes.needs, offered, out=np.ones_like(offered), where=offered > 0)
     return float(arrays.price @ hosts + arrays.filling * free.sum() + arrays.late * arrays.violations(counts).sum())
 
 
 def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
-    """No decision with so many hosts of each type (K,) has a smaller objective; infinite where the load does not fit."""
+    """Lower bound on the objective with these numbers of hosts of each type (K,); infinite where the load does not fit."""
     sizes = arrays.sizes
     offered = hosts @ sizes.capacity
     room = hosts @ sizes.room
@@ -166,7 +166,7 @@ def _first_packing(arrays: EnactmentArrays) -> tuple[list[int] | None, Contents 
 
 
 def _worst_case(arrays: EnactmentArrays) -> float:
-    """No optimum is worse, where there is one: the fewest instances, each on a host of its own."""
+    """Upper bound on the optimum, if there is one: the fewest instances, each on its own host."""
     priciest = arrays.price.max() * arrays.min_counts.sum()
     return float(
         priciest + arrays.filling * len(arrays.sizes.resources) + arrays.late * arrays.violations(arrays.min_counts).sum()

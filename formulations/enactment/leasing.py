@@ -1,7 +1,7 @@
 """Leasing over several periods as a program, exact: "leases".
 
-Units bought in each period say how many hosts there are. Hosts of a type are equal and instances move for nothing between
-periods, so that in each period it only counts whether what must run fits into so many hosts: instances by host and period.
+The units bought determine the number of hosts in each period. Hosts of a type are equal and instances move between periods
+free of charge, so that each period only asks whether its instances fit into that many hosts: instances by host and period.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class LeasingFormulation(Formulation):
         return best_feasible(self.problem, plans)
 
     def decode(self, values: Floats) -> tuple[PlannedHost, ...]:
-        """Hosts that are leased, their units, and what runs on them in each period."""
+        """Leased hosts, their units, and their instances in each period."""
         bought = np.rint(values[self.program["bought"]]).astype(np.int64)
         return planned_hosts(self.problem, self.arrays, bought, self._held(values))
 
@@ -114,7 +114,7 @@ class LeasingFormulation(Formulation):
         return start
 
     def objective_of(self, values: Floats, decision: Sequence[PlannedHost]) -> float:
-        """Price of the units, and penalties by the counts of the program, without a solver's tolerance on what is left."""
+        """Price of the units, and penalties by the counts of the program, without a solver's tolerance on the items left."""
         bought, counts = (np.rint(values[self.program[name]]) for name in ("bought", "count"))
         late = self.arrays.late * self.arrays.unserved(counts).sum()
         return float((self.arrays.charge * bought).sum() + late)

@@ -48,7 +48,7 @@ def add_lease_columns(program: Program, arrays: LeasingArrays, *, whole: bool) -
 
 
 def add_area_rows(program: Program, arrays: LeasingArrays) -> None:
-    """Rows `area`: all instances of a period use no more of a resource than all hosts offer; rows `whole`: so many hosts.
+    """Rows `area`: all instances of a period use no more of a resource than all hosts offer; rows `whole`: whole hosts.
 
     The second rounds up the hosts that the fewest instances need by the scarcest resource, were all of the largest type.
     """
@@ -80,7 +80,7 @@ def add_unserved_rows(program: Program, arrays: LeasingArrays) -> None:
 
 
 def lease_objective(program: Program, arrays: LeasingArrays) -> Linear:
-    """Price of all units, and penalty of what is left unserved in each period."""
+    """Price of all units, and penalty of the items left unserved in each period."""
     return Linear.of(program["bought"], arrays.charge) + Linear.of(program["unserved"], arrays.late)
 
 

@@ -86,7 +86,7 @@ def leasing_arrays(problem: LeasingProblem) -> LeasingArrays:
     arrays = LeasingArrays(sizes, unit, charge, paid, fewest, fewest, allowed, arriving, served, problem.penalty)
     if problem.penalty == 0:
         return arrays
-    # With the fewest instances most is left; what clears that in one period is enough.
+    # The fewest instances leave the most items; the instances that clear those in one period are enough.
     left = arrays.unserved(fewest)
     before = np.vstack([np.zeros(served.size), left[:-1]])
     enough = np.minimum(np.ceil((before + arriving) / served), allowed)
@@ -96,8 +96,8 @@ def leasing_arrays(problem: LeasingProblem) -> LeasingArrays:
 def enough_hosts(arrays: LeasingArrays) -> Ints:
     """Number of hosts of each type that always suffices for the instances on the type, shape (K, T).
 
-    As many as best fit needs for the most instances that can be of use: whatever runs on hosts of the type, it fits into
-    these, since it is a part of that packing.
+    It is the number that best fit needs for the most instances that can be of use: any instances on hosts of the type are a
+    part of that packing.
     """
     unlimited = replace(arrays.sizes, limit=np.full(arrays.unit.size, math.inf))
     known: dict[tuple[int, bytes], int] = {}

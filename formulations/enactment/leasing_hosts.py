@@ -1,4 +1,4 @@
-"""Hosts with their units and instances, from units bought in each period and what hosts of each type hold, and back."""
+"""Hosts with their units and instances, from units bought in each period and contents of hosts of each type, and back."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from edrp.formulations.enactment.leasing_arrays import LeasingArrays
 from edrp.formulations.enactment.packing import Contents, pack_openly
 
 Arrangement = list[list[Contents]]
-"""By host type, then by period: what the hosts hold."""
+"""Contents of the hosts, by host type, then by period."""
 
 
 def planned_hosts(problem: LeasingProblem, arrays: LeasingArrays, bought: Ints, held: Arrangement) -> tuple[PlannedHost, ...]:
-    """Hosts that are leased, for units bought (K, T) and what hosts hold, the fullest first in each period.
+    """Leased hosts, from units bought (K, T) and the contents of hosts, the fullest first in each period.
 
     A unit prolongs a host whose last one ends where it begins, else it begins another lease.
     """
@@ -45,7 +45,7 @@ def planned_hosts(problem: LeasingProblem, arrays: LeasingArrays, bought: Ints, 
 def units_and_contents(
     problem: LeasingProblem, arrays: LeasingArrays, decision: Sequence[PlannedHost]
 ) -> tuple[Ints, Arrangement]:
-    """The way back: units bought in each period (K, T), and what the hosts that are not empty hold."""
+    """The inverse: units bought in each period (K, T), and the contents of the hosts that are not empty."""
     kinds, periods = arrays.paid.shape
     bought = np.zeros((kinds, periods), np.int64)
     held: list[list[list[list[int]]]] = [[[] for _ in range(periods)] for _ in range(kinds)]
@@ -99,7 +99,7 @@ def _chained(leased: list[PaidHost], bought: Ints, length: int, names: Iterator[
 
 @dataclass(slots=True)
 class _Chain:
-    """A host under way: the first period after what is paid before, the period in which what is paid now ends, and units."""
+    """A host while units are chained: its first unpaid period, the period in which its paid time ends, and its units."""
 
     name: str
     first: int

@@ -37,7 +37,7 @@ def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> t
     Returns
     -------
     tuple
-        Types of the hosts, and what they hold; None where limits forbid another host.
+        Types of the hosts, and their contents; None where limits forbid another host.
     """
     left, types = sizes.limit.copy(), list[int]()
     contents, free = _empty(sizes, types)
@@ -175,12 +175,12 @@ def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
 
 
 def _excess(free: Floats, offered: Floats) -> Floats:
-    """By how much hosts are overfull: sum over the resources, in shares of what a host offers."""
+    """Excess of hosts: sum over the resources, in shares of the capacity."""
     return np.maximum(-free / offered, 0.0).sum(axis=-1)
 
 
 def _changes(host: int, free: Floats, needs: Floats, offered: Floats) -> Floats:
-    """Excess of `host` and of each other host after each swap, shape (hosts, what leaves, what comes)."""
+    """Excess of `host` and of each other host after each swap, shape (hosts, operator that leaves, operator that comes)."""
     more = needs[None, :, :] - needs[:, None, :]
     here = _excess(free[host] - more, offered[host])
     return here[None] + _excess(free[:, None, None, :] + more[None], offered[:, None, None, :])

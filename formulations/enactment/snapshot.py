@@ -1,8 +1,8 @@
 """The snapshot problem of enactment as a program, exact for all of eq. 1: "hosts".
 
-A binary column for each composition (hosts of each type) that may be optimal makes the ratios of eq. 1 linear: what is
-used is split among the compositions, so that each divides by what its own hosts offer. Which of several equal hosts is which
-is left open: solvers find that symmetry themselves, and rows that break it made the slowest proofs twice as slow (HiGHS).
+A binary column for each composition (hosts of each type) that may be optimal makes the ratios of eq. 1 linear:
+used resources are split among the compositions, so that each divides by the capacity of its own hosts. Equal hosts are not
+distinguished: solvers find that symmetry themselves, and rows that break it made the slowest proofs twice as slow (HiGHS).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class EnactmentFormulation(Formulation):
         return best_feasible(problem, known)
 
     def decode(self, values: Floats) -> tuple[Host, ...]:
-        """Hosts that are leased, and what runs on them."""
+        """Leased hosts with their instances."""
         program = self.program
         hosts = self.compositions.counts[int(values[program["composition"]].argmax())]
         contents = np.rint(values[program["instances"]]).astype(np.int64)
@@ -204,7 +204,7 @@ def _add_capacity_rows(program: Program, arrays: EnactmentArrays, slots: Ints, o
 
 
 def _free_shares(program: Program, arrays: EnactmentArrays, compositions: Compositions) -> Linear:
-    """Weighted free shares (eq. 1): columns `used` (C, R) hold what each composition uses, in shares of what it offers.
+    """Weighted free shares (eq. 1): columns `used` (C, R) hold the use of each composition, in shares of its capacity.
 
     Rows `used`: the shares of the chosen one add up to the needs of all instances; rows `offered`: others use nothing.
     """
@@ -229,7 +229,7 @@ def _free_shares(program: Program, arrays: EnactmentArrays, compositions: Compos
 
 
 def _add_bound_row(program: Program, objective: Linear, compositions: Compositions) -> None:
-    """Row `bound`: the objective is at least what is known of the composition from its resources in aggregate."""
+    """Row `bound`: the objective is at least the bound of the composition by its resources in aggregate."""
     if np.isfinite(compositions.bounds).all() and compositions.bounds.size:
         scale = max(1.0, float(np.abs(compositions.bounds).max()))
         known = Linear.of(program["composition"], compositions.bounds - NEAR / 2 * scale)

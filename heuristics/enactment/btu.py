@@ -1,4 +1,4 @@
-"""The policy of the paper, which uses hosts to the end of what is paid (cost-efficient enactment, Algs. 1 to 3)."""
+"""The policy of the paper, which uses hosts to the end of their paid time (cost-efficient enactment, Algs. 1 to 3)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class BtuParameters:
         Largest share that is removed with a host; one instance may be removed in any case.
     place_on_starting
         Whether a host that is still starting may take new instances. The paper assesses "currently running hosts", so that
-        every instance that finds no room leases a host of its own until the first of these is up. Migrations always go to
-        hosts that are up: others would outlast what is paid.
+        every instance that finds no room leases its own host until the first of these is up. Migrations always go to
+        hosts that are up: others would take longer than the paid time.
     ask_once
         Whether a host that cannot be released at the first attempt is kept for the next unit, as in Fig. 5; False tries again in
         every round of the window.
@@ -112,7 +112,7 @@ class BtuPolicy:
         self._ends = LeaseEnds(parameters.window, parameters.window_rounds, ask_once=parameters.ask_once)
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
-        """Scale up what is late, then decide on hosts whose paid time ends."""
+        """Scale up operators that are late, then decide on hosts whose paid time ends."""
         tentative = TentativeState(state)
         for name, operator in state.operators.items():
             for _ in range(self._missing(operator)):

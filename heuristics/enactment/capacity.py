@@ -29,8 +29,8 @@ class CapacityEstimate(Protocol):
 class BusyEstimate:
     """Occupied instance-seconds per item begun, with forgetting, from a prior that weighs a few items.
 
-    The service level objective is the prior: nobody declares which share of it occupies an instance, and more than all of it
-    cannot be. With w items seen (forgotten ones weigh less), of which B instance-seconds are known, the estimate is
+    The service level objective is the prior: the share of it that occupies an instance is not declared, and cannot exceed
+    1. With w items seen (forgotten ones weigh less), of which B instance-seconds are known, the estimate is
     (B + prior_items * objective) / (w + prior_items).
 
     Parameters

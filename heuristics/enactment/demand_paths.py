@@ -77,7 +77,7 @@ class LoadPaths:
 
     Attributes
     ----------
-    levels : (paths, rounds + 1): load after so many rounds; column 0 is now.
+    levels : (paths, rounds + 1): load after each number of rounds; column 0 is now.
     weights : (paths,).
     known : (paths,): rounds of each path that count.
     """
@@ -142,9 +142,9 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
 
 
 def _distances(loads: Floats, recall: float) -> Floats:
-    """Root of the mean squared difference between the past of now and that of every earlier round, recent rounds first.
+    """Root of the mean squared difference between the present past and that of every earlier round, weighted to recent rounds.
 
-    Where a past is shorter than that of now, what it lacks counts as unlike as the rest of it.
+    Where a past is shorter than the present one, the missing part counts as unlike as the rest.
     """
     seen = len(loads)
     total, weight = np.zeros(seen - 1), np.zeros(seen - 1)

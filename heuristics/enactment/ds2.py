@@ -136,7 +136,7 @@ def target_rates(state: EnactmentState) -> dict[str, float]:
         open_streams[target] += 1
     rates = {name: max(0.0, items) / state.interval for name, items in outside.items()}
     ready = [name for name, count in open_streams.items() if not count]
-    for name in ready:  # grows while it is walked: operators follow once all that feeds them is known
+    for name in ready:  # grows during the loop: an operator is added once all operators that feed it are known
         for source, target in state.streams:
             if source == name:
                 rates[target] += state.operators[name].operator.selectivity * rates[name]

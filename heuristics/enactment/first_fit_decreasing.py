@@ -52,7 +52,7 @@ class FirstFitDecreasing(SnapshotRule):
     parameters = FirstFitDecreasingParameters
 
     def packed(self, problem: EnactmentProblem, parameters: FirstFitDecreasingParameters) -> Packing | str:
-        """Pack the fewest instances, then what pays."""
+        """Pack the fewest instances, then more where that pays."""
         sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
         terms = SnapshotTerms(problem, sizes)
         packing = fewest_packed(sizes, terms.min_counts)

@@ -57,7 +57,7 @@ def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], ca
     Parameters
     ----------
     tentative
-        Hosts and what runs on them.
+        Hosts and their instances.
     operator
         Operator of which an instance is to be placed.
     hosts
@@ -84,7 +84,7 @@ def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], ca
 
 
 def usable(tentative: TentativeState, *, starting: bool) -> tuple[str, ...]:
-    """Hosts on which instances can be placed: all that are not given back, or of these only the ones that are up."""
+    """Hosts on which instances can be placed: all that are not being given back, or only those of them that are up."""
     hosts = tentative.state.hosts
     return tuple(host for host in tentative.hosts if starting or (host in hosts and hosts[host].ready))
 

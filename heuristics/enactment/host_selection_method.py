@@ -1,4 +1,4 @@
-"""The paper's host selection for the snapshot problem: what runs now is changed instance by instance (Alg. 2, Fig. 5)."""
+"""The paper's host selection for the snapshot problem: the running instances are changed one by one (Alg. 2, Fig. 5)."""
 
 from __future__ import annotations
 

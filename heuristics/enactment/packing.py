@@ -51,7 +51,7 @@ class PricedSizes(Sizes):
         operator
             Its index.
         leased : shape (types,)
-            Hosts of each type that there are; None is returned where no further one helps.
+            Hosts of each type that are leased; None is returned where no further one helps.
         """
         able = np.flatnonzero((self.room[:, operator] > 0) & (leased < self.max_hosts))
         if not able.size:
@@ -104,7 +104,7 @@ class Packing:
 
     @property
     def free(self) -> Floats:
-        """Shape (hosts, resources): what is left; negative where more is used than there is."""
+        """Shape (hosts, resources): free resources; negative where a host is overfull."""
         return self.capacity - self.counts @ self.sizes.needs
 
     @property
@@ -145,7 +145,7 @@ class Packing:
         return twin
 
     def drop(self, host: int) -> None:
-        """Give a host back with all that runs on it."""
+        """Give a host back with all its instances."""
         del self.hosts[host]
         self.type, self.counts = np.delete(self.type, host), np.delete(self.counts, host, axis=0)
 

@@ -57,7 +57,7 @@ class PredictiveParameters:
     memory : s of the past that the policy remembers.
     likeness : distance between two pasts, as a share of the highest load, at which they are somewhat alike (weight 0.6).
     recall : weight that the past keeps per round back when two pasts are compared.
-    doubt : weight of what does not follow from a like past, where one round after a like past weighs 1.
+    doubt : weight of paths that do not follow a similar past, where one path after a similar past weighs 1.
     return_time : s, mean time after which the load is taken to return to its peak.
     tail : weight of a surge to a multiple m of the load for which nothing speaks, times m².
     """
@@ -100,12 +100,12 @@ class PredictiveParameters:
 class PredictivePolicy:
     """Predicts load and capacity, and holds the number of hosts whose cost, late items included, is expected to be least.
 
-    Each round it learns how long an item occupies an instance and what comes from outside (`capacity`, `forecast`), compares what
-    every number of hosts would cost on paths like those that the load took after moments like this one (`predictive_hosts`), and
-    fills all paid room with instances: instances cost nothing, so that those which are not needed stand by. Hosts are given back
-    only at the end of their paid time. Where the load is more than the hosts bear, it lets the items wait of those operators that
-    need the most room per item (`predictive_targets`): few items are late then, but those for long, and what leaves the
-    application leaves it later.
+    Each round it learns how long an item occupies an instance and what comes from outside (`capacity`, `demand_paths`), compares
+    the cost of every number of hosts on paths like those that the load took after similar moments (`predictive_hosts`), and
+    fills all paid room with instances: they cost nothing, so that instances which are not needed stand by. Hosts are given back
+    only at the end of their paid time. Where the load is more than the hosts bear, it lets items wait at the operators that
+    need the most room per item (`predictive_targets`): then few items are late, but those for long, and items leave the
+    application later.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class PredictivePolicy:
         return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(held)
 
     def _fill(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths, hosts: list[str], within: list[str]) -> None:
-        """Place instances on some hosts so that those within which they are counted have what the load may need."""
+        """Place instances on some hosts so that all hosts in `within` together have the instances that the load may need."""
         multiples = np.maximum(load_paths.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
         multiples = np.append(multiples, TAIL)
         weights = np.append(load_paths.weights / load_paths.weights.sum(), self._parameters.tail / TAIL**2)

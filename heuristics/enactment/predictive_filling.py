@@ -29,7 +29,7 @@ def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) ->
     busy
         (operators,): instances that the load occupies.
     room
-        (choices, resources): hosts that there are.
+        (choices, resources): room on the hosts of each choice, in hosts.
     largest
         Multiple that is enough.
 
@@ -58,7 +58,7 @@ def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) ->
 
 
 def fill(tentative: TentativeState, wanted: Mapping[str, float], hosts: list[str]) -> None:
-    """Place instances on these hosts, always of the operator that lacks the largest share of what it should have, while any fit.
+    """Place instances on these hosts while any fit, always of the operator that lacks the largest share of its target.
 
     Where nothing fits for it, instances give way whose operators lack less without them.
 
@@ -154,7 +154,7 @@ def _left(tentative: TentativeState, host: str) -> float:
 
 
 def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], enough: float) -> TentativeState | None:
-    """The tentative state with a host emptied and given back, or None where other hosts cannot take what must go on.
+    """The tentative state with a host emptied and given back, or None where others cannot take the instances that must keep running.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     paths
         The load, in the unit of `support`.
     support
-        (hosts + 1,): largest load that the first so many hosts bear.
+        (hosts + 1,): largest load that the first n hosts bear, by n.
     prices
         (hosts,): money per round of each host.
     serving
@@ -63,7 +63,7 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     Examples
     --------
     A load of one host that doubles after three of ten rounds. To hold the second host costs 1. To wait for the need costs six
-    tenths of that, and late items until the host serves and what has waited is done.
+    tenths of that, and late items until the host serves and the waiting items are done.
 
     >>> path = LoadPaths(np.array([[1.0] * 4 + [2.0] * 7]), np.ones(1), np.array([10]))
     >>> costs = Costs(rounds=10, lag=2, late=0.5, overload_share=1.0, surprise_share=1.0, utilisation=0.95)

@@ -59,7 +59,7 @@ class Outlook:
         )
 
     def room(self, tentative: TentativeState, hosts: list[str]) -> Floats:
-        """(resources,): what whole instances are expected to use of some hosts."""
+        """(resources,): room that whole instances are expected to use on some hosts."""
         sizes = [self.size(tentative.type(name)) for name in hosts]
         total: Floats = np.sum(sizes, axis=0) if sizes else np.zeros(self.flow.need.shape[1])
         return total * (1.0 - self.left_over)
@@ -119,7 +119,7 @@ def _shares(state: EnactmentState, host_type: HostType) -> Floats:
 
 
 def _left_over(busy: Floats, need: Floats) -> float:
-    """Share of a host that whole instances leave over, as if every operator had hosts of its own."""
+    """Share of a host that whole instances leave over, as if every operator had its own hosts."""
     largest = need.max(axis=1, initial=0.0)
     taking = largest > 1e-12
     size = np.minimum(largest[taking], 1.0)

@@ -49,7 +49,7 @@ class OperatorFlow:
     ----------
     outside : (operators,) items per second from outside.
     step : (operators, operators) items that the second gets for every item of the first.
-    draining : (operators,) items per second by which queues shall shrink.
+    draining : (operators,) items per second by which queues are to shrink.
     occupied : (operators,) seconds per item, above 0.
     order : (operators,) topological.
     need : (operators, resources) share of a host that an instance takes.
@@ -71,8 +71,8 @@ class OperatorFlow:
 def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats) -> Floats:
     """Instances of each operator with which the fewest items are expected to be late.
 
-    Where the hosts do not bear a multiple of the load, some operators are given up: those that free the most room for every item
-    that is late for it. An operator that is given up sends on no more than its instances serve, so that those behind it need
+    Where the hosts do not bear a multiple of the load, some operators are sacrificed: those that free the most room for every
+    item that is late for it. A sacrificed operator sends on no more than its instances serve, so that those downstream need
     less. The targets are those of the multiple that lets the fewest items be late now, then the fewest in expectation.
 
     Parameters
@@ -90,8 +90,8 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
 
     Examples
     --------
-    Reading takes 4 instances and writing what was read takes 2; looking takes 2. On room for 6, reading is given up: half of what
-    it would send on needs only 1 instance to be written, and looking is not late.
+    Reading takes 4 instances and writing what was read takes 2; looking takes 2. On room for 6, reading is sacrificed: half of
+    the items that it would send on need only 1 instance to be written, and looking is not late.
 
     >>> flow = OperatorFlow(
     ...     outside=np.array([4.0, 0.0, 8.0]), step=np.array([[0.0, 1, 0], [0, 0, 0], [0, 0, 0]]), draining=np.zeros(3),
@@ -127,11 +127,11 @@ def _targets(load: FlowArrays, need: Floats, room: Floats, ladder: Floats, level
     best_now, best_cost = np.inf, np.inf
     counts, rates, held = np.empty(operators), np.empty(operators), np.empty(operators)
     lost = np.empty(operators, np.int64)
-    nobody = np.zeros(operators, np.bool_)
-    _size(load, 1.0, nobody, min_instances, counts, rates)
+    none_sacrificed = np.zeros(operators, np.bool_)
+    _size(load, 1.0, none_sacrificed, min_instances, counts, rates)
     total = rates.sum()
     for multiple in ladder:
-        number = _give_up(load, need, room, multiple, rates, lost, held, counts)
+        number = _sacrifice(load, need, room, multiple, rates, lost, held, counts)
         if number < 0:
             continue
         after = beyond[np.searchsorted(levels, multiple * (1 + 1e-9))]
@@ -148,59 +148,59 @@ def _targets(load: FlowArrays, need: Floats, room: Floats, ladder: Floats, level
 
 
 @kernel
-def _give_up(
+def _sacrifice(
     load: FlowArrays, need: Floats, room: Floats, multiple: float, rates: Floats, lost: Ints, held: Floats, counts: Floats
 ) -> int:
-    """Choose operators to give up until the others bear a multiple of the load: how many they are, -1 where nothing helps.
+    """Choose operators to sacrifice until the others bear a multiple of the load; returns their number, -1 where nothing helps.
 
-    They go to `lost`; what they hold once the others have what they need, to `held`; all instances, to `counts`.
+    They are written to `lost`, the instances that they keep when the others have enough to `held`, and all instances to `counts`.
     """
     occupied, max_instances, utilisation = load.occupied, load.max_instances, load.utilisation
     operators = len(occupied)
-    given_up = np.zeros(operators, np.bool_)
+    sacrificed = np.zeros(operators, np.bool_)
     inflow = np.empty(operators)
     held[:] = load.min_instances
     number = 0
-    _size(load, multiple, given_up, held, counts, inflow)
+    _size(load, multiple, sacrificed, held, counts, inflow)
     over = _excess(counts, need, room)
     while over > 1e-9:
         pick, pick_value = -1, 0.0
         for x in range(operators):
-            if given_up[x]:
+            if sacrificed[x]:
                 continue
-            given_up[x] = True
-            _size(load, multiple, given_up, held, counts, inflow)
-            given_up[x] = False
+            sacrificed[x] = True
+            _size(load, multiple, sacrificed, held, counts, inflow)
+            sacrificed[x] = False
             value = (over - max(_excess(counts, need, room), 0.0)) / max(rates[x], 1e-12)
             if value > pick_value + 1e-12:
                 pick, pick_value = x, value
         if pick < 0:
             return -1
-        given_up[pick] = True
+        sacrificed[pick] = True
         lost[number] = pick
         number += 1
-        _size(load, multiple, given_up, held, counts, inflow)
+        _size(load, multiple, sacrificed, held, counts, inflow)
         over = _excess(counts, need, room)
     for x in lost[:number][::-1]:
         while held[x] < max_instances[x] and held[x] * utilisation < multiple * rates[x] * occupied[x]:
             held[x] += 1.0
-            _size(load, multiple, given_up, held, counts, inflow)
+            _size(load, multiple, sacrificed, held, counts, inflow)
             if _excess(counts, need, room) > 1e-9:
                 held[x] -= 1.0
                 break
-    _size(load, multiple, given_up, held, counts, inflow)
+    _size(load, multiple, sacrificed, held, counts, inflow)
     return number
 
 
 @kernel
-def _size(load: FlowArrays, multiple: float, given_up: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
-    """Instances for a multiple of the load, where those given up have what they hold and send on no more than that serves."""
+def _size(load: FlowArrays, multiple: float, sacrificed: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
+    """Instances for a multiple of the load; sacrificed operators have `held` instances and send on no more than these serve."""
     outside, first, target, factor, draining, occupied, order, min_instances, max_instances, utilisation = load
     for x in range(len(outside)):
         inflow[x] = outside[x] * multiple
     for x in order:
         sent = inflow[x] + draining[x]
-        if given_up[x]:
+        if sacrificed[x]:
             counts[x] = held[x]
             sent = min(sent, held[x] / occupied[x])
         else:

@@ -19,7 +19,7 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
     Parameters
     ----------
     tentative
-        Hosts and what runs on them.
+        Hosts and their instances.
     window
         Share of a billing time unit (BTU): its last part.
     rounds
@@ -37,7 +37,7 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
 class LeaseEnds:
     """Decides on every host whose paid time ends: released where it can be emptied, otherwise prolonged by doing nothing.
 
-    A host that takes what migrates from another is prolonged.
+    A host that takes instances from another is prolonged.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class SnapshotTerms:
         self._need = sizes.needs
 
     def waiting(self, totals: Ints) -> Ints:
-        """Shape (operators,): instances that are missing to serve all that arrives."""
+        """Shape (operators,): instances that are missing to serve all arrivals."""
         return np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - ROUNDING).astype(np.int64)
 
     def value(self, totals: Ints, capacity: Floats, leased: Ints) -> float:
@@ -156,4 +156,4 @@ class SnapshotRule(Method):
 
     @abstractmethod
     def packed(self, problem: EnactmentProblem, parameters: Any) -> Packing | str:
-        """The packing that the rule makes, or what finds no room."""
+        """The packing that the rule makes, or a note on instances that find no room."""

@@ -17,7 +17,7 @@ from edrp.heuristics.enactment.upscaling import lease_type, priced_sizes
 from edrp.placement.application import Stream
 
 ROUNDING = 1e-9
-"""Instances by which a load may exceed what they serve: rounding of rates."""
+"""Excess of a load over its instances, in instances, that counts as rounding of rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class StaticPeakParameters:
     forecast : multiples of the external rates
         Loads that are expected.
     headroom : 1
-        Instances are made for so many times the peak, as service and arrivals vary.
+        Factor on the peak for which instances are placed, as service and arrivals vary.
     """
 
     peak: Annotated[float, Field(ge=0)] | None = None

@@ -45,7 +45,7 @@ class ThresholdPolicy:
     """Adds an instance where many items wait, takes one away where none does, and pays for hosts as if by the second.
 
     A new instance goes to the first host with room, a host is leased when there is none, and given back when the last
-    instance on it has gone: what remains of its billing time unit is lost. The instance that goes is one on the host with
+    instance on it has gone: the rest of its billing time unit is lost. The instance that goes is on the host with
     the largest free share, so that hosts become empty. Nothing is taken away at time 0, when nothing has been monitored.
 
     Examples
@@ -67,7 +67,7 @@ class ThresholdPolicy:
         self._scaled_up: dict[str, float] = {}
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
-        """Scale every operator by what waits, then give back the hosts that are empty."""
+        """Scale every operator by its queue, then give back the empty hosts."""
         tentative = TentativeState(state)
         for name in state.operators:
             wanted = self._step(tentative, name)

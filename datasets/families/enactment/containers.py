@@ -1,4 +1,4 @@
-"""Random applications in containers, hosts to lease for them, and what may run already."""
+"""Random applications in containers, hosts to lease for them, and running instances."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BILLING_TIMES = (600.0, 1800.0, 3600.0)
 
 
 def host_types(random: np.random.Generator, billing_time: float) -> tuple[HostType, ...]:
-    """One to three types of different sizes, the largest first, paid by units of that many seconds.
+    """One to three types of different sizes, the largest first, paid by units of the given length.
 
     >>> [each.name for each in host_types(np.random.default_rng(4), 600.0)]
     ['cores-16', 'cores-8', 'cores-4']

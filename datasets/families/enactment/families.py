@@ -23,7 +23,7 @@ from edrp.enactment.snapshot import EnactmentProblem, fewest_instances
 
 Setting = tuple[ContainerApplication, tuple[HostType, ...]]
 SettingMaker = Callable[[np.random.Generator, float], Setting]
-"""Makes an application, fed at load 1, and the hosts to be leased by units of so many seconds."""
+"""Makes an application, fed at load 1, and the hosts to be leased by units of the given length (s)."""
 
 LoadMaker = Callable[[int, np.random.Generator], list[float]]
 """Makes loads as multiples, five minutes each."""

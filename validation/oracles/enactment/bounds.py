@@ -1,15 +1,15 @@
 """A lower bound on the cost of every policy of enactment, even of one that knows the load in advance.
 
 The bound is on the price of leases plus penalties in expectation, in a model that is kinder than the simulation in every
-respect but one: an item that is still waiting when the run ends counts as late, since otherwise to serve nobody would cost
-least.
+respect but one: an item that is still waiting when the run ends counts as late, since otherwise it would cost
+least to serve no item.
 
 * Hosts, instances and images are there at once, migrations take nothing, stalls do not happen.
 * Resources count in aggregate: instances may be cut into pieces over hosts.
 * Within a round of the policy, which is the only time at which it leases and scales, an instance serves any item that is
   there, without a pause and in any order; items are amounts, arrivals and occupied seconds their expectations.
-* Each round is judged by itself: of the items that must be begun in it to be in time, what its instances cannot serve is
-  late, and causes no work afterwards, neither there nor further on.
+* Each round is judged by itself: of the items that must be begun in it to be in time, those that its instances cannot serve
+  are late, and cause no work afterwards, neither there nor downstream.
 * What no policy can help is counted: processing alone takes longer than the level allows for a known share of the items.
 
 The simulation costs policies more than that, above all by queues from one burst to the next.

@@ -40,7 +40,7 @@ def brute_force_leasing(problem: LeasingProblem) -> float | None:
 
 @dataclass
 class _LeasingSearch:
-    """Depth first over (type, period) pairs; the price of what is bought is a bound."""
+    """Depth first over (type, period) pairs; the price of the units bought is a bound."""
 
     problem: LeasingProblem
     best: float = math.inf
@@ -76,7 +76,7 @@ class _LeasingSearch:
         self.bought[name, period] = 0
 
     def _useful(self, name: str) -> int:
-        """Instances that serve in one period all that ever arrives."""
+        """Number of instances that serves in one period all items that ever arrive."""
         fewest = max(counts[name] for counts in self.problem.minimum_instances)
         if not self.problem.penalty:
             return fewest

@@ -60,7 +60,7 @@ def mg1_wait(rate: float, service: float, variation: float) -> float:
     service
         Seconds, in the mean.
     variation
-        Standard deviation of the service time over its mean: 0 gives M/D/1, 1 is what M/M/1 has.
+        Standard deviation of the service time over its mean: 0 for M/D/1, 1 for M/M/1.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class ReferenceClock:
             self._log.note(self.now, what, subject, instance, host)
 
     def moment(self, time: float) -> Any:
-        """Wait until `time` (s), for what comes before all items of that time."""
+        """Wait until `time` (s), for an event that comes before all items of that time."""
         return self._urgent_timeout(self.environment, time - self.environment.now)
 
     def timeout(self, seconds: float) -> Any:

@@ -102,7 +102,7 @@ class ReferenceInstance:
             self.start()
 
     def start(self) -> None:
-        """Up: from now on it takes items, and what it replaces does not."""
+        """Start to take items, and end the instance that this one replaces."""
         self.started = self._clock.now
         self._clock.note("up", self.operator, self.number, self._host.name)
         self._queue.rest(self)

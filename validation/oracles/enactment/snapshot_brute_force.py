@@ -152,7 +152,7 @@ def _in_time(problem: EnactmentProblem, operator: str) -> int:
 
 
 def _most_hosts(problem: EnactmentProblem, useful: int) -> int:
-    """Hosts beyond which none can hold one of so many useful instances, pay by being filled, or be leased."""
+    """Number of hosts beyond which none can hold a useful instance, pay off by being filled, or be leased."""
     limits = [math.inf if host_type.limit is None else host_type.limit for host_type in problem.host_types]
     if problem.weights.free_resources > 0:
         prices = [problem.weights.host_cost * host_type.price for host_type in problem.host_types]

@@ -55,5 +55,5 @@ class EventLog:
         self.events.extend(Event(time, what, subject) for time in times)
 
     def sorted(self) -> list[Event]:
-        """By time, to the nanosecond (a last bit is a matter of summation); what happens at one time, by name and number."""
+        """Events by time, rounded to the nanosecond (the last bits depend on summation); those of one time by name and number."""
         return sorted(event._replace(time=round(event.time, 9)) for event in self.events)

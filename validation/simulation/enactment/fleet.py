@@ -90,7 +90,7 @@ class Fleet:
         return len(self._hosts)
 
     def start_initial(self, state: EnactmentState) -> None:
-        """Lease what the initial instances need and run them from time 0 on: first fit, in document order.
+        """Lease hosts for the initial instances and run them from time 0 on: first fit, in document order.
 
         Raises
         ------
@@ -270,7 +270,7 @@ def _host_state(host: LeasedHost, time: float) -> HostState:
 
 
 def _first_fit(state: EnactmentState, count: int) -> tuple[Action, ...]:
-    """Leases and placements of so many instances of each operator, each on the first host that has room."""
+    """Leases and placements of `count` instances of each operator, each on the first host that has room."""
     tentative = TentativeState(state)
     for operator in state.operators:
         for _ in range(count):

@@ -46,7 +46,7 @@ class Crew(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Items of an operator in one round, in the order of arrival, and what becomes of those that are begun.
+    """Items of an operator in one round, in the order of arrival, and the results for those that are begun.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def serve(
     levels
         Shape (3,): seconds within which an item counts as in time.
     last
-        Seconds: end of the run; what leaves then or later is not counted as completed.
+        Seconds: end of the run; items that leave then or later are not counted as completed.
     happenings
         Instances that come and go, stalls, and samples.
     until
