@@ -154,7 +154,7 @@ def _left(tentative: TentativeState, host: str) -> float:
 
 
 def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], enough: float) -> TentativeState | None:
-    """The tentative state with a host emptied and given back, or None where others cannot take the instances that must keep running.
+    """The tentative state with a host emptied and given back, or None where others cannot take its instances.
 
     Parameters
     ----------
