@@ -176,8 +176,8 @@ def test_in_an_overload_few_items_are_late_not_all() -> None:
         occupied=occupied,
         order=np.array([names.index(name) for name in application.topological_order]),
         need=np.full((9, 1), 1 / 14),
-        least=np.ones(9),
-        most=np.full(9, np.inf),
+        min_instances=np.ones(9),
+        max_instances=np.full(9, np.inf),
         utilisation=1.0,
     )
     loads = np.array([application.load(name) for name in names])
