@@ -16,10 +16,9 @@ from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.instances import load
 from edrp.core.kinds import kinds
-from edrp.core.methods import Options, ResolvedMethod, resolve_method
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.core.solve import solve_with
+from edrp.core.solve import solve
 
 PROGRAM_NAMES = tuple(dict.fromkeys(name for kind in kinds().values() for name in kind.formulations))
 
@@ -30,7 +29,6 @@ class Job:
 
     source: Path
     problem: Problem
-    method: ResolvedMethod
     target: Path | None
 
 
@@ -78,27 +76,27 @@ def solve_files(
     for file, target in zip(files, targets, strict=True):
         try:
             problem = load(file)
-            jobs.append(Job(file, problem, resolve_method(method, problem), target))
+            jobs.append(Job(file, problem, target))
         except EdrpError as error:
             report(error, str(file))
             codes.append(code_of(error))
-    settings = {"program": program, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
+    options = {"program": program, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
     interrupted = False
     for job in jobs:
         if interrupted:
             say(errors(), f"{job.source}: not solved, interrupted")
             codes.append(ExitCode.INTERRUPTED)
             continue
-        code, interrupted = _run(job, settings)
+        code, interrupted = _run(job, method, options)
         codes.append(code)
     raise typer.Exit(gravest(codes))
 
 
-def _run(job: Job, settings: dict[str, Any]) -> tuple[ExitCode, bool]:
+def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool]:
     """Solve, write and print one instance; return its exit code and whether the user interrupted it."""
     try:
         with progress(f"solving {job.source}") as update:
-            solution = solve_with(job.method, job.problem, Options(progress=update, **settings))
+            solution = solve(job.problem, method, progress=update, **options)
         _write(solution, job.target)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")
@@ -107,7 +105,7 @@ def _run(job: Job, settings: dict[str, Any]) -> tuple[ExitCode, bool]:
         report(error, str(job.source))
         return code_of(error), False
     except MemoryError:
-        why = f"not enough memory for method {job.method.name!r} on this instance; try another method"
+        why = f"not enough memory for method {method!r} on this instance; try another method"
         say(errors(), f"{job.source}: {why}", "red")
         return ExitCode.BAD_INPUT, False
     print_solution(output(), str(job.source), job.problem, solution)

@@ -8,7 +8,7 @@ from typing import Any
 from edrp.core.derived import derived_once
 from edrp.core.errors import VerificationError
 from edrp.core.kinds import kinds
-from edrp.core.methods import Options, Progress, ResolvedMethod, resolve_method
+from edrp.core.methods import Options, Progress, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable
 from edrp.core.solution import Answer, installed_versions, relative_gap
 
@@ -72,21 +72,10 @@ def solve(
         parameters=parameters,
     )
     with derived_once(problem):
-        return solve_with(resolve_method(method, problem), problem, options)
-
-
-def solve_with(method: ResolvedMethod, problem: Solvable[SolutionType], options: Options) -> SolutionType:
-    """Solve a problem with a method that takes it, and return the checked answer.
-
-    Raises
-    ------
-    VerificationError
-        Method and evaluator disagree: a defect.
-    """
-    answer = method.run(problem, options)
-    seconds = perf_counter() - options.started
-    clashes = _clashes(problem, options.time_limit) if answer.status == "infeasible" else ()
-    return checked_solution(problem, method.name, answer, seconds, options.seed, clashes)
+        answer = resolve_method(method, problem).run(problem, options)
+        seconds = perf_counter() - options.started
+        clashes = _clashes(problem, time_limit) if answer.status == "infeasible" else ()
+        return checked_solution(problem, method, answer, seconds, seed, clashes)
 
 
 def _clashes(problem: Solvable[SolutionType], time_limit: float | None) -> tuple[str, ...]:
