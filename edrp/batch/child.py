@@ -10,7 +10,6 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import edrp  # noqa: F401 - the front door registers all methods
 from edrp.batch.additions import unpack_additions
 from edrp.batch.solving import solve_task
 from edrp.batch.worker import READY
@@ -21,7 +20,7 @@ LOOK_INTERVAL = 0.5
 
 def serve(connection: Connection) -> None:
     """Solve the tasks that arrive until the connection closes."""
-    unpack_additions(connection.recv_bytes())
+    unpack_additions(connection.recv_bytes())  # all other methods were registered by `edrp`, which Python imports before this file
     connection.send(READY)
     while True:
         try:

@@ -8,7 +8,6 @@ import inspect
 import re
 import runpy
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -146,19 +145,3 @@ def test_public_names_are_documented(name):
 def test_public_names_are_all_that_the_package_offers():
     offered = {name for name, value in vars(edrp).items() if not name.startswith("_") and not inspect.ismodule(value)}
     assert offered | {"errors", "__version__"} == set(edrp.__all__)
-
-
-def test_ground_floor_imports_no_room():
-    rooms = ("edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
-    front_door = {"edrp", "edrp.__main__", "edrp.auto", "edrp.explain", "edrp.testing"}
-    allowed = {"edrp.validation": rooms, **{room: (room,) for room in rooms[:-1]}}
-    for name in MODULES:
-        if name in front_door or name.startswith("edrp.cli"):
-            continue
-        room = next((room for room in rooms if name == room or name.startswith(room + ".")), None)
-        may = allowed.get(room, ())
-        source = Path(sys.modules[name].__file__ or "").read_text(encoding="utf-8") if name in sys.modules else ""
-        for imported in re.findall(r"^\s*(?:from|import) (edrp[\w.]*)", source, re.MULTILINE):
-            if any(imported == other or imported.startswith(other + ".") for other in rooms):
-                assert any(imported == one or imported.startswith(one + ".") for one in may), f"{name} imports {imported}"
-            assert imported not in front_door - {"edrp"}, f"{name} imports {imported} of the front door"

@@ -7,9 +7,9 @@ from time import perf_counter
 
 from rich.console import Console
 
-import edrp
 from edrp.backends import solve_program
 from edrp.core.methods import Options, get_method
+from edrp.core.solve import solve
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.builders import formulate
@@ -175,7 +175,7 @@ def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool
     about("elimination")
     timings["eliminate"] = _timed(ordinary, "eliminate", time_limit)
     about("restricted program")
-    current = edrp.solve(earlier, "eliminate", time_limit=time_limit).deployment
+    current = solve(earlier, "eliminate", time_limit=time_limit).deployment
     balanced = {"response_time": 0.3, "cost": 0.3, "downtime": 0.4}
     moved = problem.replace(current=_with_queue(current, pins), weights=balanced)
     restricted = formulate(moved, "restricted")

@@ -9,7 +9,7 @@ from time import process_time
 
 from rich.console import Console
 
-import edrp
+from edrp.core.solve import solve
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
@@ -163,7 +163,7 @@ def proven(problem: LatencyAwareProblem) -> float:
     known = [reference.optimum for reference in latency_aware_optima() if reference.problem == problem]
     if known:
         return known[0]
-    bound = edrp.solve(problem, "column-generation", time_limit=60.0).bound
+    bound = solve(problem, "column-generation", time_limit=60.0).bound
     if bound is None:
         raise ValueError("nothing is proven of this problem within a minute")
     return bound
@@ -173,7 +173,7 @@ def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -
     """Milliseconds and gap."""
     limit = None if method == RESOURCE_AWARE else TIME_LIMIT
     begin = process_time()
-    solution = edrp.solve(problem, method, seed=seed, time_limit=limit)
+    solution = solve(problem, method, seed=seed, time_limit=limit)
     taken = process_time() - begin
     gap = float("inf") if solution.objective is None else solution.objective / optimum - 1
     return 1e3 * taken, gap
@@ -266,7 +266,7 @@ def run(
         Generated topologies beside those of the paper, each of which needs a proof of its own.
     """
     for method in METHODS:
-        edrp.solve(paper_problem("T-M3"), method)  # compiles or loads the kernels
+        solve(paper_problem("T-M3"), method)  # compiles or loads the kernels
     with working(console, "placing") as tell:
         found = cells(topologies, loads=loads, seeds=seeds, tell=tell)
         if fresh:

@@ -1,0 +1,91 @@
+"""A path is ROOM / TOPIC / SUBJECT, and nothing imports from a floor above its own.
+
+The floors are those of `benchmarks/house_sources.py`: core; backends and batches, which need the core only; topics; formulations,
+heuristics, migration over time, datasets and replanning; simulation; oracles; reports; papers and the benchmark; the front door.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+from house_sources import FLOORS, FRONT_DOOR, ROOMS, TOPICS, House  # noqa: E402 - no module of a package
+
+SHARED = {("edrp/enactment", "edrp/placement"), ("edrp/mapping", "edrp/placement")}
+"""Topics whose documents are built on those of placement: operators and nodes."""
+
+
+FOLDERS = {
+    "formulations": set(TOPICS),
+    "heuristics": set(TOPICS),
+    "datasets": {*TOPICS, "families", "traces"},
+    "datasets/families": set(TOPICS),
+    "mdp": {"single_step", "sequence", "policy", "fitted", "chain", "transfer"},
+    "validation": {"simulation", "oracles", "papers", "benchmark", "report"},
+    "validation/simulation": set(TOPICS),
+    "validation/oracles": set(TOPICS),
+    "edrp": {*TOPICS, "core", "backends", "batch", "replanning", "cli"},
+}
+"""Folders that there may be in each room."""
+
+MAX_LOOSE = 6
+"""Files at the top of a room whose subject is the whole room."""
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    """All sources of the checkout."""
+    return House(ROOT)
+
+
+def test_nothing_imports_from_a_higher_floor(house):
+    wrong = [
+        f"{importing.path}:{line} imports {imported.module} (floor {imported.floor}, not {importing.floor} or below)"
+        for importing, line, imported in house.imports
+        if imported.floor > importing.floor
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rooms_of_one_floor_do_not_import_one_another(house):
+    wrong = [
+        f"{importing.path}:{line} imports {imported.module}"
+        for importing, line, imported in house.imports
+        if imported.floor == importing.floor != FRONT_DOOR
+        and imported.folder != importing.folder
+        and (importing.folder, imported.folder) not in SHARED
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_there_are_no_import_circles(house):
+    """Annotations and imports inside functions count."""
+    assert not house.circles, "\n".join(", ".join(sorted(circle)) for circle in house.circles)
+
+
+@pytest.mark.parametrize("room", FOLDERS)
+def test_folders_of_a_room_are_topics(house, room):
+    parts = Path(room).parts
+    inside = {source.path.parts[len(parts)] for source in house.product if source.path.parts[: len(parts)] == parts}
+    assert {name for name in inside if not name.endswith(".py")} <= FOLDERS[room]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_hardly_any_file_lies_loose_in_a_room(house, room):
+    loose = [s.path.name for s in house.product if s.path.parts[:-1] == (room,) and not s.path.name.startswith("__")]
+    assert len(loose) <= MAX_LOOSE, loose
+
+
+@pytest.mark.parametrize("room", FOLDERS)
+def test_tests_mirror_the_rooms(house, room):
+    parts = ("tests", *Path(room).parts)
+    inside = {source.path.parts[len(parts)] for source in house.sources if source.path.parts[: len(parts)] == parts}
+    assert {name for name in inside if not name.endswith(".py")} <= FOLDERS[room]
+
+
+def test_every_floor_has_files(house):
+    assert {source.folder for source in house.product} == set(FLOORS)
