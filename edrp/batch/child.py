@@ -20,7 +20,8 @@ LOOK_INTERVAL = 0.5
 
 def serve(connection: Connection) -> None:
     """Solve the tasks that arrive until the connection closes."""
-    unpack_additions(connection.recv_bytes())  # all other methods were registered by `edrp`, which Python imports before this file
+    # `python -m edrp.batch.child` has imported `edrp`, which registers our own methods; these are the others.
+    unpack_additions(connection.recv_bytes())
     connection.send(READY)
     while True:
         try:
