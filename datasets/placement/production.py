@@ -2,8 +2,8 @@
 
 The data are 136 anonymised topologies of three clusters, published with Apache Storm as the input of its test of the
 resource-aware scheduler. Per component they say parallelism, inputs with grouping, CPU and memory; the
-hosts of the clusters are those that the same test describes (`CLUSTERS`). What no part of the data says is decided
-here, in the docstrings of `instance_document` and `assumed_rates`, and as constants there.
+hosts of the clusters are those that the same test describes (`CLUSTERS`). Assumptions where the data say
+nothing are documented at `instance_document` and `assumed_rates`, and are constants there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TO_EVERY_TASK = 3
 """Number of the grouping `all` in Storm's interface: every task of the consumer gets every tuple."""
 
 
-class Input(Document):
+class ProductionInput(Document):
     """A stream that a component receives; the number of the grouping is that of Storm's interface."""
 
     source: Name = Field(alias="from", description="component that emits")
@@ -39,23 +39,23 @@ class Input(Document):
     grouping_field: tuple[int, ...] = Field(description="number of the grouping", json_schema_extra={"unit": "1"})
 
 
-class Component(Document):
+class ProductionComponent(Document):
     """A spout or a bolt; `parallelism` null is one executor, null needs take the topology's defaults."""
 
     kind: Literal["spout", "bolt"] = Field(description="whether it brings tuples or receives them")
     parallelism: Annotated[int, Field(ge=1)] | None = Field(description="executors", json_schema_extra={"unit": "1"})
-    inputs: tuple[Input, ...] = Field(description="what it receives")
+    inputs: tuple[ProductionInput, ...] = Field(description="what it receives")
     cpu_pcore: NonNegative | None = Field(description="percent of a core per executor", json_schema_extra={"unit": "%"})
     onheap_mb: NonNegative | None = Field(description="memory per executor", json_schema_extra={"unit": "MB"})
     offheap_mb: NonNegative | None = Field(description="further memory per executor", json_schema_extra={"unit": "MB"})
     tasks: int = Field(description="not used: an executor runs all of its tasks", json_schema_extra={"unit": "1"})
 
 
-class Topology(Document):
+class ProductionTopology(Document):
     """One production topology; its `id` starts with the name of its cluster."""
 
     id: Name = Field(description="cluster/name")
-    components: dict[Name, Component] = Field(description="by name")
+    components: dict[Name, ProductionComponent] = Field(description="by name")
     workers: int | None = Field(None, description="not used: hosts are decided, not processes", json_schema_extra={"unit": "1"})
     priority: int | None = Field(None, description="not used: topologies are placed alone", json_schema_extra={"unit": "1"})
     strategy: str | None = Field(None, description="not used: the scheduler of then")
@@ -73,9 +73,9 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     Parameters
     ----------
     folder
-        Where `storm_production_topologies.json` is.
+        Folder that holds `storm_production_topologies.json`.
     kind
-        Of the problems: "edrp" (`instance_document`) or "latency-aware" (`latency_aware_document`).
+        Kind of the problems: "edrp" (`instance_document`) or "latency-aware" (`latency_aware_document`).
 
     Raises
     ------
@@ -100,7 +100,7 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     return _instances(_read(Path(folder) / FILE), MAKERS[kind])
 
 
-def instance_document(topology: Topology) -> dict[str, Any]:
+def instance_document(topology: ProductionTopology) -> dict[str, Any]:
     """Write a topology as a document of kind `edrp`: one operator per component, one replica per executor.
 
     * `min_replicas` = `max_replicas` = parallelism: the number is given, the hosts are decided.
@@ -122,7 +122,7 @@ def instance_document(topology: Topology) -> dict[str, Any]:
     >>> reader = {"kind": "spout", "inputs": [], **sizes}
     >>> writer = {"kind": "bolt", "inputs": [{"from": "reader", "stream": "default", "grouping_field": [2]}], **sizes}
     >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    >>> topology = Topology(id="largeCluster03/one", components={"reader": reader, "writer": writer}, **defaults)
+    >>> topology = ProductionTopology(id="largeCluster03/one", components={"reader": reader, "writer": writer}, **defaults)
     >>> document = instance_document(topology)
     >>> document["application"]["streams"], len(document["network"]["nodes"])
     ([{'source': 'reader', 'target': 'writer', 'rate': 4.0}], 80)
@@ -142,7 +142,7 @@ def instance_document(topology: Topology) -> dict[str, Any]:
     }
 
 
-def latency_aware_document(topology: Topology) -> dict[str, Any]:
+def latency_aware_document(topology: ProductionTopology) -> dict[str, Any]:
     """Write a topology as a document of kind `latency-aware`: one operator per component, one instance per executor.
 
     Rates, needs and hosts are those of `instance_document`; weights and utilisation are the paper's. Streams that go
@@ -159,47 +159,52 @@ def latency_aware_document(topology: Topology) -> dict[str, Any]:
     >>> again = [{"from": "reader", "stream": "default", "grouping_field": [2]}]
     >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
     >>> reader = {"kind": "spout", "inputs": again, **sizes}
-    >>> document = latency_aware_document(Topology(id="largeCluster03/one", components={"reader": reader}, **defaults))
+    >>> document = latency_aware_document(ProductionTopology(id="largeCluster03/one", components={"reader": reader}, **defaults))
     >>> document["application"]["streams"], document["application"]["operators"][0]["instances"]
     ([{'source': 'reader', 'target': 'reader', 'rate': 4.0}], 4)
     """
     return {"kind": "latency-aware", "application": _application(topology), "network": _network(topology.id)}
 
 
-MAKERS: dict[str, Callable[[Topology], dict[str, Any]]] = {"edrp": instance_document, "latency-aware": latency_aware_document}
-"""What writes a topology as a document, by kind of problem."""
+MAKERS: dict[str, Callable[[ProductionTopology], dict[str, Any]]] = {
+    "edrp": instance_document,
+    "latency-aware": latency_aware_document,
+}
+"""Functions that write a topology as a document, by kind of problem."""
 
 
-def _instances(topologies: list[Topology], make: Callable[[Topology], dict[str, Any]]) -> Iterator[tuple[str, str]]:
+def _instances(
+    topologies: list[ProductionTopology], make: Callable[[ProductionTopology], dict[str, Any]]
+) -> Iterator[tuple[str, str]]:
     for topology in topologies:
         yield topology.id, json.dumps(make(topology), ensure_ascii=False)
 
 
-def _read(path: Path) -> list[Topology]:
+def _read(path: Path) -> list[ProductionTopology]:
     if not path.is_file():
         raise InvalidInstanceError([Fault(str(path), "", "there is no such file; give the folder that holds it")])
     try:
-        return TypeAdapter(list[Topology]).validate_json(path.read_bytes())
+        return TypeAdapter(list[ProductionTopology]).validate_json(path.read_bytes())
     except ValidationError as error:
-        raise invalid(error, list[Topology], str(path)) from None
+        raise invalid(error, list[ProductionTopology], str(path)) from None
 
 
-def _application(topology: Topology) -> dict[str, Any]:
+def _application(topology: ProductionTopology) -> dict[str, Any]:
     """Operators with instances and streams with rates; where an input names no component, no rate is known."""
-    components = {name: _component(topology, each) for name, each in topology.components.items()}
-    pairs = [(each.source, name) for name, component in components.items() for each in component.inputs]
+    components = {name: _component(topology, component) for name, component in topology.components.items()}
+    pairs = [(received.source, name) for name, component in components.items() for received in component.inputs]
     if not {source for source, _ in pairs} <= set(components):
         return topology_document(components, dict.fromkeys(pairs), {})
-    brought = {name: each.executors * SPOUT_RATE for name, each in components.items() if each.spout}
+    brought = {name: component.executors * SPOUT_RATE for name, component in components.items() if component.spout}
     return topology_document(components, dict(assumed_rates(components)), brought)
 
 
-def _component(topology: Topology, component: Component) -> storm.Component:
+def _component(topology: ProductionTopology, component: ProductionComponent) -> storm.StormComponent:
     cpu = topology.comp_cpu_default if component.cpu_pcore is None else component.cpu_pcore
     on_heap = topology.comp_onheap_default if component.onheap_mb is None else component.onheap_mb
-    received = [storm.Input(each.source, each.stream, TO_EVERY_TASK in each.grouping_field) for each in component.inputs]
+    received = [storm.StormInput(i.source, i.stream, TO_EVERY_TASK in i.grouping_field) for i in component.inputs]
     needs = {storm.CPU_PERCENT: cpu, storm.ON_HEAP_MB: on_heap, storm.OFF_HEAP_MB: component.offheap_mb or 0.0}
-    return storm.Component(component.kind == "spout", component.parallelism or 1, tuple(received), **storm.needs(needs))
+    return storm.StormComponent(component.kind == "spout", component.parallelism or 1, tuple(received), **storm.needs(needs))
 
 
 def _network(topology: str) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from edrp.placement.latency import LatencyModel
 from edrp.placement.ordering import topological_layers
 
 MAX_REPLICAS = 10_000
-"""Replicas of one operator that tables by number of replicas, and deployments that name each one, can carry."""
+"""Maximum replicas of one operator, for which tables by number of replicas and deployments that name each one are made."""
 
 
 class OperatorBase(Document):
-    """What every operator has, however its number of replicas is decided."""
+    """Fields of every operator, however its number of replicas is decided."""
 
     name: Name = Field(description="unique in the application")
     state_size: NonNegative = Field(
@@ -108,12 +108,12 @@ class InstancedOperator(OperatorBase):
 
     @property
     def min_replicas(self) -> int:
-        """As many as there are."""
+        """Equal to `instances`."""
         return self.instances
 
     @property
     def max_replicas(self) -> int:
-        """As many as there are."""
+        """Equal to `instances`."""
         return self.instances
 
 

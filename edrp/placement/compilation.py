@@ -116,9 +116,9 @@ def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats
             model = getattr(operator, "latency", None)
             table[i, replicas] = 0.0 if model is None else model.at(rate)
             if table[i, replicas] < 0:
-                place = f"application.operators[{document[operator.name]}].latency"
+                path = f"application.operators[{document[operator.name]}].latency"
                 faults.append(
-                    Fault(place, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load")
+                    Fault(path, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load")
                 )
     if faults:
         raise InvalidInstanceError(faults)

@@ -32,17 +32,17 @@ class Compiled:
         Tuples/s into each operator.
     min_replicas, max_replicas : shape (operators,)
     candidate : shape (operators, nodes), bool
-    latency : shape (operators, 1 + most replicas)
+    latency : shape (operators, 1 + maximum replicas)
         Reference latency in seconds with r replicas; infinite where unstable or r is too small or too large.
     speedup : shape (nodes,)
     replica_cost : shape (operators,)
         Money/h of one replica.
     demand : shape (operators, resources)
-        Of one replica.
+        Need of one replica.
     capacity : shape (nodes, resources)
         Infinite where a node has no limit.
     links
-        Delay, price and availability of all pairs of nodes, as tables that are made when first asked for.
+        Delay, price and availability of all pairs of nodes, as tables that are made on first use.
     node_loss : shape (nodes,)
         −ln of the availability.
     current : shape (operators, nodes) or None
@@ -115,7 +115,7 @@ class Compiled:
         return np.flatnonzero(self.candidate[operator])
 
     def deployment(self, counts: NDArray[Any]) -> Deployment:
-        """Name the deployment given as replicas per operator and node, shape (operators, nodes)."""
+        """Name the deployment of so many replicas per operator and node, shape (operators, nodes)."""
         named = {}
         for i, operator in enumerate(self.operators):
             named[operator] = [self.nodes[u] for u in np.flatnonzero(counts[i]) for _ in range(int(counts[i, u]))]

@@ -44,11 +44,11 @@ def multisets(nodes: Ints, max_replicas: int) -> Ints32:
         offsets = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         level = np.column_stack([extended, extended[:, -1] + offsets.astype(np.int32)])
         levels.append(level)
-    result = np.full((sum(len(each) for each in levels), max_replicas), NO_NODE, np.int32)
+    result = np.full((sum(len(level) for level in levels), max_replicas), NO_NODE, np.int32)
     start = 0
-    for degree, each in enumerate(levels, start=1):
-        result[start : start + len(each), :degree] = np.asarray(nodes, np.int32)[each]
-        start += len(each)
+    for degree, level in enumerate(levels, start=1):
+        result[start : start + len(level), :degree] = np.asarray(nodes, np.int32)[level]
+        start += len(level)
     return result
 
 
@@ -60,6 +60,6 @@ def degrees(members: Ints32) -> Ints:
 def replica_counts(members: Ints32, nodes: int) -> Floats:
     """Replicas per node, shape (configurations, nodes)."""
     counts = np.zeros((len(members), nodes))
-    rows, places = np.nonzero(members != NO_NODE)
-    np.add.at(counts, (rows, members[rows, places]), 1.0)
+    rows, columns = np.nonzero(members != NO_NODE)
+    np.add.at(counts, (rows, members[rows, columns]), 1.0)
     return counts

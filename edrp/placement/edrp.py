@@ -45,9 +45,9 @@ class Limits(Document):
     response_time: Positive | None = Field(None, description="R_max", json_schema_extra={"unit": "s"})
     cost: Positive | None = Field(None, description="C_max", json_schema_extra={"unit": "money/h"})
     downtime: Positive | None = Field(None, description="T_D,max", json_schema_extra={"unit": "s"})
-    network_usage: Positive | None = Field(None, description="most tuples in flight", json_schema_extra={"unit": "tuples"})
+    network_usage: Positive | None = Field(None, description="maximum tuples in flight", json_schema_extra={"unit": "tuples"})
     availability: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="least availability", json_schema_extra={"unit": "1"}
+        None, description="minimum availability", json_schema_extra={"unit": "1"}
     )
 
 

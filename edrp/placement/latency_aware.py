@@ -20,12 +20,12 @@ from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
 
 UsableShare = Annotated[float, Field(gt=0, le=1)]
 
-WEIGHT_OF = {"path_latency": "latency", "supervisors": "supervisors", "colocation": "colocation", "events": "events"}
-"""Which weight belongs to which metric."""
+WEIGHTS_BY_METRIC = {"path_latency": "latency", "supervisors": "supervisors", "colocation": "colocation", "events": "events"}
+"""Weight of each metric."""
 
 
 class ScoreWeights(Document):
-    """Weights w1 to w4 of the score (latency-aware placement, eq. 1); the defaults are the paper's."""
+    """Weights w1 to w4 of the objective (latency-aware placement, eq. 1); the defaults are the paper's."""
 
     latency: NonNegative = Field(1e-6, description="w1, of the path latency", json_schema_extra={"unit": "1/ms"})
     supervisors: NonNegative = Field(1.0, description="w2, of the share of nodes in use", json_schema_extra={"unit": "1"})
@@ -57,21 +57,21 @@ class LatencyAwareProblem(PlacementProblem):
     ...         "links": [{"source": "edge", "target": "cloud", "delay": 0.004}],
     ...     },
     ... )
-    >>> found = problem.evaluate(Deployment({"read": ["edge"], "count": ["edge", "cloud"]}))
-    >>> round(found.objective, 6), found.metrics["colocation"]
+    >>> evaluation = problem.evaluate(Deployment({"read": ["edge"], "count": ["edge", "cloud"]}))
+    >>> round(evaluation.objective, 6), evaluation.metrics["colocation"]
     (2.000004, 0.5)
     """  # noqa: E501 -- one document, one line
 
     kind: Literal["latency-aware"] = Field("latency-aware", description="says what the document is")
     application: Topology = Field(description="what is to be placed")
     network: Network = Field(description="the supervisors, and the latency between them")
-    weights: ScoreWeights = Field(ScoreWeights(), description="of the terms of the score")
+    weights: ScoreWeights = Field(ScoreWeights(), description="of the terms of the objective")
     utilisation: dict[Name, UsableShare] = Field(
         {"cpu": 0.95, "memory": 1.0},
         description="share of each resource of a node that may be used; resources that are not named may be used up",
         json_schema_extra={"unit": "1"},
     )
-    current: Deployment | None = Field(None, description="deployment now, where methods start; it plays no part in the score")
+    current: Deployment | None = Field(None, description="deployment now, where methods start; it plays no part in the objective")
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -81,7 +81,7 @@ class LatencyAwareProblem(PlacementProblem):
     @property
     def terms(self) -> tuple[Term, ...]:
         """Latency-aware placement, eq. 1."""
-        weights = {metric: getattr(self.weights, name) for metric, name in WEIGHT_OF.items()}
+        weights = {metric: getattr(self.weights, name) for metric, name in WEIGHTS_BY_METRIC.items()}
         return tuple(Term(metric, weight, None, weight) for metric, weight in weights.items())
 
     def edrp_terms(self) -> EdrpTerms:
@@ -113,9 +113,9 @@ class LatencyAwareProblem(PlacementProblem):
 
     def _check_kind(self, faults: Faults) -> None:
         resources = {name for operator in self.application.operators for name in named_resources(operator.resources)}
-        given = {name for node in self.network.nodes for name in named_resources(node.resources or {})}
+        offered = {name for node in self.network.nodes for name in named_resources(node.resources or {})}
         for name in self.utilisation:
-            if name not in resources | given | {"cpu", "memory"}:
+            if name not in resources | offered | {"cpu", "memory"}:
                 faults.add(("utilisation", name), self.utilisation[name], "is a resource that nothing here has or needs")
 
     def solution(self, decision: Deployment | None, fields: dict[str, Any]) -> LatencyAwareSolution:
@@ -125,9 +125,9 @@ class LatencyAwareProblem(PlacementProblem):
 
     def clashes(self) -> tuple[str, ...]:
         """Which resource is short, and by how much."""
-        found = (*self._homeless(), *self._short())
-        if found:
-            return found
+        clashes = (*self._homeless(), *self._short())
+        if clashes:
+            return clashes
         return ("resources of the nodes: all instances together find room, but in no arrangement on the nodes",)
 
     def _usable(self, node: Any, resource: str) -> float:
@@ -145,10 +145,10 @@ class LatencyAwareProblem(PlacementProblem):
             if any(fits):
                 continue
             for resource, amount in need.items():
-                most = max(self._usable(node, resource) for node in nodes)
-                if amount > most * (1 + LIMIT_SLACK):
-                    found = f"no node offers more than {most:.6g} ({amount - most:.6g} short)"
-                    yield f"{resource} of {operator.name}: an instance needs {amount:.6g}, {found}"
+                offered = max(self._usable(node, resource) for node in nodes)
+                if amount > offered * (1 + LIMIT_SLACK):
+                    short = f"no node offers more than {offered:.6g} ({amount - offered:.6g} short)"
+                    yield f"{resource} of {operator.name}: an instance needs {amount:.6g}, {short}"
                     break
             else:
                 yield f"{operator.name}: no node offers all that an instance needs"
@@ -166,10 +166,10 @@ class LatencyAwareProblem(PlacementProblem):
 
 
 class LatencyAwareSolution(Solution):
-    """What a method found for a problem of kind `latency-aware`, and what it proved."""
+    """The answer of a method to a problem of kind `latency-aware`."""
 
     kind: Literal["latency-aware-solution"] = Field("latency-aware-solution", description="says what the document is")
-    objective: float | None = Field(description="the score as re-evaluated", json_schema_extra={"unit": "1"})
+    objective: float | None = Field(description="objective (eq. 1) as re-evaluated", json_schema_extra={"unit": "1"})
     metrics: dict[Name, float] = Field(
         description="every metric as re-evaluated", json_schema_extra={"unit": "path_latency s, the others 1"}
     )

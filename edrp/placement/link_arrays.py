@@ -18,7 +18,7 @@ class LinkArrays:
     Attributes
     ----------
     network
-        Where the links are.
+        The network of the links.
     nodes
         Names by index.
     price
@@ -73,11 +73,11 @@ def _link_tables(network: Network, index: dict[str, int]) -> tuple[Floats, Float
         for described, where in ((network.within_zone, together), (network.between_zones, ~together)):
             if described is not None:
                 delay[where], cost[where], availability[where] = described.delay, described.cost, described.availability
-    found = [(index[u], index[v], link) for (u, v), link in network._links.items() if u in index and v in index]
-    rows, columns = np.array([u for u, _, _ in found], np.int64), np.array([v for _, v, _ in found], np.int64)
-    delay[rows, columns] = [link.delay for _, _, link in found]
-    cost[rows, columns] = [link.cost for _, _, link in found]
-    availability[rows, columns] = [link.availability for _, _, link in found]
+    listed = [(index[u], index[v], link) for (u, v), link in network._links.items() if u in index and v in index]
+    rows, columns = np.array([u for u, _, _ in listed], np.int64), np.array([v for _, v, _ in listed], np.int64)
+    delay[rows, columns] = [link.delay for _, _, link in listed]
+    cost[rows, columns] = [link.cost for _, _, link in listed]
+    availability[rows, columns] = [link.availability for _, _, link in listed]
     np.fill_diagonal(delay, 0.0)
     np.fill_diagonal(cost, 0.0)
     np.fill_diagonal(availability, 1.0)

@@ -24,7 +24,7 @@ BYTES_PER_LINK = 1200
 
 
 class Node(NamedNode):
-    """A place where replicas run."""
+    """A node, on which replicas run."""
 
     resources: Resources | None = Field(
         None,
@@ -44,7 +44,7 @@ class Node(NamedNode):
 
 
 class LinkClass(Document):
-    """What a link is like, without its ends: one description for many pairs of nodes."""
+    """The properties of a link without its ends: one description for many pairs of nodes."""
 
     delay: NonNegative = Field(description="one-way delay", json_schema_extra={"unit": "s"})
     bandwidth: Positive | None = Field(
@@ -124,10 +124,10 @@ class Network(LinkedNodes):
 
     @cached_property
     def _links(self) -> dict[tuple[str, str], Link]:
-        found = {(link.source, link.target): link for link in self.links}
+        links = {(link.source, link.target): link for link in self.links}
         if self.symmetric:
-            found.update({(link.target, link.source): link for link in self.links})
-        return found
+            links.update({(link.target, link.source): link for link in self.links})
+        return links
 
     @cached_property
     def _zones(self) -> dict[str, str | None]:
@@ -136,7 +136,7 @@ class Network(LinkedNodes):
     @property
     def classes(self) -> tuple[LinkClass, ...]:
         """Descriptions of links that are not listed: `within_zone` and `between_zones`, where given."""
-        return tuple(each for each in (self.within_zone, self.between_zones) if each is not None)
+        return tuple(described for described in (self.within_zone, self.between_zones) if described is not None)
 
     @property
     def complete(self) -> bool:
@@ -149,7 +149,7 @@ class Network(LinkedNodes):
     @cached_property
     def perfect_links(self) -> bool:
         """Whether no link ever fails."""
-        return all(each.availability == 1 for each in (*self.links, *self.classes))
+        return all(link.availability == 1 for link in (*self.links, *self.classes))
 
     def _share_zone(self, source: str, target: str) -> bool:
         zone = self._zones[source]
@@ -184,8 +184,8 @@ class Network(LinkedNodes):
         --------
         >>> nodes = [{"name": "a", "zone": "x"}, {"name": "b", "zone": "x"}, {"name": "c"}]
         >>> network = Network(nodes=nodes, within_zone={"delay": 0.1}, between_zones={"delay": 0.2})
-        >>> found = network.links_between(Counter({"a": 2}), Counter({"a": 5, "b": 3, "c": 1}))
-        >>> [(link.delay, pairs) for link, pairs in found]
+        >>> links = network.links_between(Counter({"a": 2}), Counter({"a": 5, "b": 3, "c": 1}))
+        >>> [(link.delay, pairs) for link, pairs in links]
         [(0.1, 6), (0.2, 2)]
         """
         if not self.classes:
@@ -195,14 +195,14 @@ class Network(LinkedNodes):
         alone = sum(m * targets[u] for u, m in sources.items() if self._zones[u] is None)
         within = sum(m * receivers[zone] for zone, m in senders.items()) - (together - alone)
         pairs = {True: within, False: sources.total() * targets.total() - together - within}
-        found: list[tuple[LinkClass | None, int]] = []
+        links: list[tuple[LinkClass | None, int]] = []
         for (u, v), link in self._links.items():
             listed = sources[u] * targets[v]
             if listed:
                 pairs[self._share_zone(u, v)] -= listed
-                found.append((link, listed))
+                links.append((link, listed))
         described = ((self.within_zone, pairs[True]), (self.between_zones, pairs[False]))
-        return found + [(link, count) for link, count in described if count]
+        return links + [(link, count) for link, count in described if count]
 
     def _by_zone(self, replicas: Counter[str]) -> Counter[str]:
         total: Counter[str] = Counter()
@@ -298,7 +298,7 @@ class Network(LinkedNodes):
             graph.add_node(node.name, **node.model_dump(exclude={"name"}))
         for (source, target), link in self._links.items():
             graph.add_edge(source, target, **link.model_dump(exclude={"source", "target"}))
-        fields = {each: each.model_dump() for each in self.classes}
+        fields = {described: described.model_dump() for described in self.classes}
         for source, target in permutations(self._zones, 2) if self.classes else ():
             described = self.link(source, target)
             if described in fields and not graph.has_edge(source, target):

@@ -1,4 +1,4 @@
-"""What problems that end in a deployment share: application, network, resources, current deployment."""
+"""The base of problems whose decision is a deployment: application, network, resources, current deployment."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class PlacementProblem(Problem):
             other = plain_nodes if named else named_nodes
             if other and operator.resources != {} and operator.resources != 0:
                 form = "named resources" if named else "a number"
-                found = "a number" if named else "named resources"
-                why = f"is {form}, but node '{other[0].name}' gives {found}; use one form for all"
+                other_form = "a number" if named else "named resources"
+                why = f"is {form}, but node '{other[0].name}' gives {other_form}; use one form for all"
                 faults.add(("application", "operators", index, "resources"), operator.resources, why)
 
     def _check_current(self, current: Deployment, faults: Faults) -> None:
@@ -207,7 +207,7 @@ class PlacementProblem(Problem):
         return broken
 
     def _broken_operator(self, operator: Any, replicas: Counter[str]) -> list[str]:
-        """What one operator's replicas break, without a look at the others."""
+        """Limits that one operator's replicas break, whatever the other operators do."""
         broken = []
         total = replicas.total()
         if total > operator.max_replicas:

@@ -1,4 +1,4 @@
-"""Downtime of every configuration of an operator at once, as the solvers' tables need it.
+"""Downtime of all configurations of an operator at once, for the tables of solvers.
 
 The plain face of the metric (`edrp.placement.metrics.downtime`) is independent of this code and checks it.
 """
@@ -13,7 +13,7 @@ from edrp.placement.configurations import NO_NODE
 
 
 def downtime_floor(compiled: Compiled) -> float:
-    """Least downtime of any reconfiguration at all, in seconds.
+    """The minimum downtime of any reconfiguration, in seconds.
 
     Storm restarts every operator when one changes (EDRP, eqs. 33, 39–40); pause-and-resume stops only
     what changes.
@@ -52,11 +52,11 @@ def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Fl
     longest = np.zeros(len(members))
     for u in np.flatnonzero(before):
         left = (members == u).sum(axis=1)
-        for place in range(members.shape[1]):
-            v = members[:, place]
+        for replica in range(members.shape[1]):
+            v = members[:, replica]
             pair = (v != NO_NODE) & (v != u)
             if pair.any():
-                time = pair_times(compiled, operator, int(u), v[pair], left[pair], after[pair, place], new[pair])
+                time = pair_times(compiled, operator, int(u), v[pair], left[pair], after[pair, replica], new[pair])
                 longest[pair] = np.maximum(longest[pair], time)
     changed = ~is_current(compiled, operator, members)
     result[changed] = compiled.synchronisation_time + longest[changed]
@@ -85,7 +85,7 @@ def pair_times(
 ) -> Floats:
     """Seconds of moving from node u to each node v (EDRP, eq. 27; Storm eq. 35).
 
-    Of `new` replicas in all, `left` stay on u and `after` are on v; arrays of one shape.
+    There are `new` replicas in all, of which `left` stay on u and `after` are on v; arrays of one shape.
     """
     code = code_times(compiled, operator, v)
     up = upload_times(compiled, operator, u, left, new)

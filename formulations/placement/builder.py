@@ -1,4 +1,4 @@
-"""What all builders share: columns that say where replicas are, and the objective and limits over the metrics."""
+"""The common part of all builders: columns that say where replicas are, and objective and limits over the metrics."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class PlacementExpressions(Expressions):
 
     def counts(self, values: Floats) -> Ints:
         """Replicas per operator and node, shape (operators, nodes), of a point of the program."""
-        found = np.zeros((len(self.compiled.operators), len(self.compiled.nodes)), np.int64)
-        for i in range(len(found)):
+        counts = np.zeros((len(self.compiled.operators), len(self.compiled.nodes)), np.int64)
+        for i in range(len(counts)):
             held = self.holdings(i)
             on = values[held.columns] > 0.5
-            np.add.at(found[i], held.nodes[on], held.counts[on])
-        return found
+            np.add.at(counts[i], held.nodes[on], held.counts[on])
+        return counts
 
 
 def time_unit(compiled: Compiled, metric: str) -> float:

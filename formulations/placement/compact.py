@@ -55,10 +55,10 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
 
 
 def estimated_columns(compiled: Compiled) -> float:
-    """How many columns the compact program has at most, nearly: patterns, and pairs of nodes where they count."""
+    """About the maximum number of columns of the compact program: patterns, and pairs of nodes where they count."""
     nodes = compiled.candidate.sum(axis=1).astype(float)
     ranges = list(zip(compiled.min_replicas.tolist(), compiled.max_replicas.tolist(), strict=True))
-    patterns = np.array([(fewest + most) * (most - fewest + 1) / 2 for fewest, most in ranges])
+    patterns = np.array([_patterns(*replicas) for replicas in ranges])
 
     def counts(metric: str) -> bool:
         return bool(compiled.weight[metric] or np.isfinite(compiled.limit[metric]))
@@ -66,18 +66,23 @@ def estimated_columns(compiled: Compiled) -> float:
     i, j = compiled.stream_source, compiled.stream_target
     pairs = nodes[i] * nodes[j]
     if counts("network_usage") or (counts("cost") and compiled.link_cost.any()):
-        shares = np.array([_distinct_shares(fewest, most) for fewest, most in ranges])
+        shares = np.array([_distinct_shares(*replicas) for replicas in ranges])
         return float(nodes @ patterns + pairs @ np.minimum(shares[i], shares[j]))
     return float(nodes @ patterns + (pairs.sum() if counts("response_time") else 0.0))
 
 
+def _patterns(min_replicas: int, max_replicas: int) -> float:
+    """Number of pairs c, r with 1 ≤ c ≤ r, `min_replicas` ≤ r ≤ `max_replicas`."""
+    return (min_replicas + max_replicas) * (max_replicas - min_replicas + 1) / 2
+
+
 @cache
-def _distinct_shares(fewest: int, most: int) -> float:
-    """Number of distinct fractions c/r, 1 ≤ c ≤ r, `fewest` ≤ r ≤ `most`; an upper bound where there are very many."""
-    patterns = (fewest + most) * (most - fewest + 1) / 2
-    if fewest == most or patterns > MANY_PATTERNS:
+def _distinct_shares(min_replicas: int, max_replicas: int) -> float:
+    """Number of distinct fractions c/r of such pairs; an upper bound where there are very many."""
+    patterns = _patterns(min_replicas, max_replicas)
+    if min_replicas == max_replicas or patterns > MANY_PATTERNS:
         return patterns
-    return float(len({Fraction(c, r) for r in range(fewest, most + 1) for c in range(1, r + 1)}))
+    return float(len({Fraction(c, r) for r in range(min_replicas, max_replicas + 1) for c in range(1, r + 1)}))
 
 
 class CompactExpressions(PlacementExpressions):
@@ -170,12 +175,12 @@ class CompactExpressions(PlacementExpressions):
 def add_split_rows(expressions: CompactExpressions) -> None:
     """Σ_p s[i,p] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator."""
     columns = [own.present if own.single else own.split for own in expressions.operators]
-    entries = [(np.full(each.size, i), each, 1.0) for i, each in enumerate(columns)]
+    entries = [(np.full(chosen.size, i), chosen, 1.0) for i, chosen in enumerate(columns)]
     expressions.program.add_rows("one split", len(entries), entries, lower=1.0, upper=1.0)
 
 
 def add_pattern_rows(expressions: CompactExpressions) -> None:
-    """What ties h, z and s together, for each operator that can have several replicas.
+    """Tie h, z and s together, for each operator that can have several replicas.
 
     Σ_u h[u,(c,p)] = times(c,p)·s[p], a row per pattern, or where a split does not tell its parts
     Σ_u Σ_c c·h[u,(c,p)] = |p|·s[p], a row per split; Σ_{c,p} h[u,(c,p)] = z[u], N rows;

@@ -14,7 +14,7 @@ from edrp.formulations.placement.builder import exceeds_capacity
 from edrp.placement.compiled import Compiled
 
 SPLIT_LIMIT = 5
-"""Most replicas for which splits are told apart by their parts; above, by the number of replicas only."""
+"""Maximum replicas for which splits are distinguished by their parts; above, by the number of replicas only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class OperatorColumns:
 
     @property
     def single(self) -> bool:
-        """Whether there can be one replica only; then h = z and s has nothing to say."""
+        """Whether there can be one replica only; then h = z and s is not needed."""
         return self.replicas == 1
 
     @property
     def replicas(self) -> int:
-        """Most replicas."""
+        """Maximum replicas."""
         return int(self.totals.max())
 
     @property
@@ -92,7 +92,7 @@ def splits(replicas: int) -> list[dict[int, int]]:
             for rest in parts(total - part, part):
                 yield [part, *rest]
 
-    return [dict(Counter(each)) for total in range(1, replicas + 1) for each in parts(total, total)]
+    return [dict(Counter(split)) for total in range(1, replicas + 1) for split in parts(total, total)]
 
 
 class CompactColumns:
@@ -107,11 +107,11 @@ class CompactColumns:
 def _add_columns(program: Program, compiled: Compiled, operator: int) -> OperatorColumns:
     """h, z and s of one operator; what is unstable or too much for a node has upper bound 0."""
     name, limit = compiled.operators[operator], int(compiled.max_replicas[operator])
-    nodes, fewest = compiled.candidates(operator), int(compiled.min_replicas[operator])
+    nodes, min_replicas = compiled.candidates(operator), int(compiled.min_replicas[operator])
     if limit <= SPLIT_LIMIT:
-        known = [split for split in splits(limit) if sum(part * times for part, times in split.items()) >= fewest]
+        known = [split for split in splits(limit) if sum(part * times for part, times in split.items()) >= min_replicas]
     else:
-        known = [dict.fromkeys(range(1, total + 1), 0) for total in range(fewest, limit + 1)]
+        known = [dict.fromkeys(range(1, total + 1), 0) for total in range(min_replicas, limit + 1)]
     totals = np.array([sum(c * t for c, t in split.items()) or max(split) for split in known])
     member, counts, times = np.array([(p, c, t) for p, split in enumerate(known) for c, t in split.items()]).T
     stable = np.isfinite(compiled.latency[operator, totals])

@@ -14,7 +14,7 @@ from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class StreamFlow:
     """Share of a stream from u to v as Σ_b weights[b]·columns[u,v,b]; u over the source's candidates, v over the target's."""
 
     columns: Ints
@@ -44,7 +44,7 @@ class PairSums:
 
     def __init__(self, columns: CompactColumns) -> None:
         self.program, self.compiled, self.operators = columns.program, columns.compiled, columns.operators
-        self.flows: dict[int, Flow] = {}
+        self.flows: dict[int, StreamFlow] = {}
         self.stays: dict[int, Stay] = {}
 
     def total(self, weights: Floats) -> Linear:
@@ -67,7 +67,7 @@ class PairSums:
         return total
 
     def stay(self, stream: int) -> Stay:
-        """What stays on each node, bounded from above, which is all that a price needs.
+        """The share that stays on each node, bounded from above, as suffices for a price.
 
         With groups b of patterns of equal share: co[u,b] ≤ [taker has share b on u], Σ_b co[u,b] ≤ φ[giver,u],
         counting only patterns that leave room for the other operator. A row per column and one per node.
@@ -90,7 +90,7 @@ class PairSums:
         self.stays[stream] = Stay(columns, weights, nodes, giver, taker, a, b)
         return self.stays[stream]
 
-    def exact(self, stream: int) -> Flow:
+    def exact(self, stream: int) -> StreamFlow:
         """Columns t[u,v,b] = φ[giver,u]·[taker has share b on v], exactly.
 
         Σ_u t[u,v,b] = [taker has share b on v] and Σ_{v,b} b·t[u,v,b] = φ[giver,u]; where both ends can be
@@ -115,12 +115,12 @@ class PairSums:
             sent = (np.arange(source.nodes.size)[:, None] * target.nodes.size + np.arange(target.nodes.size))[:, :, None]
             bound = [(pair, columns, 1.0), (sent, source.pattern[:, None, :], -source.share)]
             self.program.add_rows(f"{name}: sent", source.nodes.size * target.nodes.size, bound, upper=0.0)
-        self.flows[stream] = Flow(
+        self.flows[stream] = StreamFlow(
             columns if giver == self.compiled.stream_source[stream] else columns.transpose(1, 0, 2), weights
         )
         return self.flows[stream]
 
-    def coupling(self, stream: int) -> Flow:
+    def coupling(self, stream: int) -> StreamFlow:
         """Columns y[u,v] ≥ 0 with marginals φ[i,·] and φ[j,·]: the exact flow if it is there, else a relaxation of it.
 
         Between operators of one replica each it is exact. On one node it is what stays there. 2·N rows, and
@@ -143,7 +143,7 @@ class PairSums:
         rows = np.arange(stay.nodes.size)
         kept = [(rows, columns[(*at, 0)], 1.0), (rows[:, None], stay.columns, -stay.weights)]
         self.program.add_rows(f"{name}: stays", rows.size, kept, lower=0.0, upper=0.0)
-        return Flow(columns, np.ones(1))
+        return StreamFlow(columns, np.ones(1))
 
     def add_room_rows(self) -> None:
         """The capacity row of a node multiplied by "operator j is here": Σ_i Res_i·co_ij[u] + Res_j·n_j[u] ≤ Res_u·z[j,u].
@@ -172,7 +172,7 @@ class PairSums:
                     need = compiled.demand[other, resource] / room[stay.nodes[k], None]
                     entries.append((row[stay.nodes[k]][:, None], stay.columns[k], need))
                 self.program.add_rows(
-                    f"room beside {compiled.operators[j]}: {compiled.resources[resource]}", here.size, entries, upper=0.0
+                    f"room next to {compiled.operators[j]}: {compiled.resources[resource]}", here.size, entries, upper=0.0
                 )
 
     def _leaves_room(self, operator: int, other: int, nodes: Ints) -> Bools:

@@ -17,7 +17,7 @@ def latencies(compiled: Compiled, operator: int, members: Ints32) -> Floats:
 
 
 def slowest(compiled: Compiled, members: Ints32) -> Floats:
-    """Least speed-up among the members of each configuration."""
+    """Minimum speed-up among the members of each configuration."""
     speeds = np.where(members == NO_NODE, np.inf, compiled.speedup[members])
     return np.asarray(speeds.min(axis=1))
 
@@ -41,11 +41,11 @@ def longest_delays(delay: Floats, sources: Ints32, targets: Ints32) -> Floats:
 
 
 def _worst(table: Floats, members: Ints32) -> Floats:
-    """Largest of the members' rows of a table, shape (configurations, columns of the table)."""
+    """Maximum over the members' rows of a table, shape (configurations, columns of the table)."""
     worst = table[members[:, 0]]
-    for place in range(1, members.shape[1]):
-        used = np.flatnonzero(members[:, place] != NO_NODE)
-        worst[used] = np.maximum(worst[used], table[members[used, place]])
+    for replica in range(1, members.shape[1]):
+        used = np.flatnonzero(members[:, replica] != NO_NODE)
+        worst[used] = np.maximum(worst[used], table[members[used, replica]])
     return worst
 
 
@@ -60,7 +60,7 @@ def mean_over_pairs(table: Floats, sources: Ints32, targets: Ints32) -> Floats:
 def _mean(table: Floats, members: Ints32) -> Floats:
     """Mean of the members' rows of a table, shape (configurations, columns of the table)."""
     total = table[members[:, 0]]
-    for place in range(1, members.shape[1]):
-        used = np.flatnonzero(members[:, place] != NO_NODE)
-        total[used] += table[members[used, place]]
+    for replica in range(1, members.shape[1]):
+        used = np.flatnonzero(members[:, replica] != NO_NODE)
+        total[used] += table[members[used, replica]]
     return np.asarray(total / degrees(members)[:, None])

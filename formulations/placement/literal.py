@@ -135,7 +135,7 @@ class LiteralExpressions(PlacementExpressions):
         self.compiled = compiled
         self.members = members
         self.program = Program()
-        blocks = literal_blocks(compiled, [len(each) for each in members])
+        blocks = literal_blocks(compiled, [len(configurations) for configurations in members])
         columns = [self.program.add_columns(b.name, b.shape, upper=b.upper, integer=b.integer) for b in blocks]
         self.place = columns[: len(members)]
         self.flow = columns[len(members) : -2]
@@ -160,10 +160,10 @@ class LiteralExpressions(PlacementExpressions):
             if wanted.size != members.shape[1]:
                 return None
             # Members ascend in node order on both sides.
-            found = np.flatnonzero((members == wanted).all(axis=1))
-            if not found.size:
+            rows = np.flatnonzero((members == wanted).all(axis=1))
+            if not rows.size:
                 return None
-            chosen.append(int(found[0]))
+            chosen.append(int(rows[0]))
             values[self.place[i][chosen[i]]] = 1.0
         for columns, i, j in zip(self.flow, self.compiled.stream_source, self.compiled.stream_target, strict=True):
             values[columns[chosen[i], chosen[j]]] = 1.0

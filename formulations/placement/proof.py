@@ -1,4 +1,4 @@
-"""What a search for a proof hands back: optimal where its bound reaches its incumbent, else feasible with a gap."""
+"""The answer of a search for a proof: optimal where its bound reaches its incumbent, else feasible with a gap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def answer_with_bound(
     Parameters
     ----------
     problem
-        What was decided.
+        The problem that was solved.
     deployment
         The incumbent.
     gap
@@ -31,7 +31,7 @@ def answer_with_bound(
     allowed
         Relative gap at which the incumbent counts as optimal.
     stopped
-        Why the search stopped, where it did not come to its end.
+        Why the search stopped, if it did not finish.
     size, build_seconds
         As in `Answer`.
     """

@@ -51,15 +51,16 @@ def neighbourhood(compiled: Compiled, operator: int) -> Ints32:
     assert compiled.current is not None
     current = np.repeat(np.arange(len(compiled.nodes)), compiled.current[operator]).tolist()
     candidates = compiled.candidates(operator).tolist()
-    found = {tuple(current)}
-    found |= {tuple(sorted([*current, node])) for node in candidates}
-    for place in range(len(current)):
-        rest = current[:place] + current[place + 1 :]
-        found |= {tuple(sorted([*rest, node])) for node in candidates}
-        found.add(tuple(rest))
+    neighbours = {tuple(current)}
+    neighbours |= {tuple(sorted([*current, node])) for node in candidates}
+    for replica in range(len(current)):
+        rest = current[:replica] + current[replica + 1 :]
+        neighbours |= {tuple(sorted([*rest, node])) for node in candidates}
+        neighbours.add(tuple(rest))
     limit = int(compiled.max_replicas[operator])
-    kept = sorted((each for each in found if 0 < len(each) <= limit), key=lambda each: (len(each), each))
+    allowed = (members for members in neighbours if 0 < len(members) <= limit)
+    kept = sorted(allowed, key=lambda members: (len(members), members))
     result = np.full((len(kept), limit), NO_NODE, np.int32)
-    for row, each in enumerate(kept):
-        result[row, : len(each)] = each
+    for row, members in enumerate(kept):
+        result[row, : len(members)] = members
     return result

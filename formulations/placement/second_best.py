@@ -52,7 +52,7 @@ def second_best(
     problem
         The problem.
     deployment
-        What is excluded.
+        The deployment to be excluded.
     time_limit
         Seconds; None for none.
     gap
@@ -72,8 +72,8 @@ def second_best(
     ...     weights={"cost": 1.0},
     ...     limits={"cost": 4.0},
     ... )
-    >>> found = second_best(problem, Deployment({"work": ["a"]}))
-    >>> found.deployment["work"], found.distance
+    >>> second = second_best(problem, Deployment({"work": ["a"]}))
+    >>> second.deployment["work"], second.distance
     (('a', 'a'), 0.25)
     """
     formulation = _formulation(problem)
@@ -82,13 +82,13 @@ def second_best(
     exclude(formulation, deployment)
     result = solve_program(formulation.program, time_limit=time_limit, gap=gap)
     base = problem.evaluate(deployment).objective
-    least = None if result.bound is None else result.bound - base
+    min_distance = None if result.bound is None else result.bound - base
     finished = result.stopped_because == "finished"
     if result.values is None:
-        return SecondBest(None, None, (), None, None if finished else least, finished)
-    found = formulation.decode(result.values)
-    objective = problem.evaluate(found).objective
-    return SecondBest(found, objective, deployment.actions_to(found), objective - base, least, finished)
+        return SecondBest(None, None, (), None, None if finished else min_distance, finished)
+    other = formulation.decode(result.values)
+    objective = problem.evaluate(other).objective
+    return SecondBest(other, objective, deployment.actions_to(other), objective - base, min_distance, finished)
 
 
 def _formulation(problem: PlacementProblem) -> PlacementFormulation | None:

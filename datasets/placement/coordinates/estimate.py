@@ -1,4 +1,4 @@
-"""What coordinates say about latencies, how far to trust it, and the network that follows."""
+"""Latencies estimated by coordinates, their expected error, and the network that follows from them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LatencyEstimate:
     measured : shape (supervisors, supervisors)
         Seconds, symmetric (the mean where both ends measured); NaN where neither did, and on the diagonal.
     parameters, seed
-        With which the coordinates were made.
+        Parameters and seed with which the coordinates were made.
     """
 
     supervisors: tuple[str, ...]
@@ -50,7 +50,7 @@ class LatencyEstimate:
 
     @cached_property
     def delay(self) -> Floats:
-        """The best that is known, in seconds: what was measured as it was measured, the rest by coordinates."""
+        """The best known latencies in seconds: measured ones as they are, the others by coordinates."""
         return np.where(np.isnan(self.measured), self.distance, self.measured)
 
     @cached_property

@@ -16,22 +16,22 @@ from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.measurements import (
     Pairs,
     Sampled,
-    calling,
+    by_function,
+    by_matrix,
     check_joined,
     checked_matrix,
     checked_names,
     enter_pairs,
-    looking_up,
 )
-from edrp.datasets.placement.coordinates.simulation import Measure, SpringParameters, Supervisors
+from edrp.datasets.placement.coordinates.simulation import Measure, MeasuringSupervisors, SpringParameters
 
-AS_A_RULE = SpringParameters()
+DEFAULT_PARAMETERS = SpringParameters()
 
 
 def estimate_latencies(
     supervisors: Sequence[str],
     latencies: Pairs | Sampled,
-    parameters: SpringParameters = AS_A_RULE,
+    parameters: SpringParameters = DEFAULT_PARAMETERS,
     *,
     seed: int = 0,
     start: LatencyEstimate | None = None,
@@ -74,12 +74,12 @@ def estimate_latencies(
 def estimation_rounds(
     supervisors: Sequence[str],
     latencies: Pairs | Sampled,
-    parameters: SpringParameters = AS_A_RULE,
+    parameters: SpringParameters = DEFAULT_PARAMETERS,
     *,
     seed: int = 0,
     start: LatencyEstimate | None = None,
 ) -> Iterator[LatencyEstimate]:
-    """Yield what is known after each round; arguments and errors are those of `estimate_latencies`.
+    """Yield the estimate after each round; arguments and errors are those of `estimate_latencies`.
 
     Examples
     --------
@@ -101,15 +101,15 @@ def estimation_rounds(
         matrix = checked_matrix(names, latencies)
         others &= ~np.isnan(matrix)
         check_joined(names, matrix)
-        measure = looking_up(matrix, parameters.noise, random)
+        measure = by_matrix(matrix, parameters.noise, random)
     elif callable(latencies):
-        measure = calling(names, latencies)
+        measure = by_function(names, latencies)
     else:
         enter_pairs(names, latencies, measured)
         check_joined(names, measured)
         others &= ~np.isnan(measured)
-        measure = looking_up(measured.copy(), 0.0, random)
-    supervised = Supervisors(position, measured, [np.flatnonzero(row) for row in others], parameters, random)
+        measure = by_matrix(measured.copy(), 0.0, random)
+    supervised = MeasuringSupervisors(position, measured, [np.flatnonzero(row) for row in others], parameters, random)
     for _ in supervised.rounds(measure):
         yield LatencyEstimate(names, position.copy(), _symmetric(measured), parameters, seed)
 

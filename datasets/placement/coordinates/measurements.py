@@ -17,7 +17,7 @@ from edrp.datasets.placement.coordinates.simulation import Measure
 Pairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]
 """Measurements: the seconds of each pair, in a mapping or as triples; where a pair comes again its median counts."""
 Sampled = Callable[[str, str], float] | NDArray[Any]
-"""What can be measured: seconds by a function of two names, or a matrix by order of names, NaN where nothing can be."""
+"""Latencies to be sampled: seconds by a function of two names, or a matrix by order of names, NaN where none can be."""
 
 FIRST = 3
 """Supervisors of a group that are named."""
@@ -40,7 +40,7 @@ def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Floats) -> None:
     triples = ((u, v, seconds) for (u, v), seconds in pairs.items()) if isinstance(pairs, Mapping) else pairs
     position = {name: index for index, name in enumerate(names)}
     faults: list[Fault] = []
-    found: dict[tuple[int, int], list[float]] = {}
+    seconds_of_pair: dict[tuple[int, int], list[float]] = {}
     for number, (source, target, seconds) in enumerate(triples):
         place = f"latencies[{number}]"
         unknown = [name for name in (source, target) if name not in position]
@@ -52,10 +52,10 @@ def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Floats) -> None:
             faults.append(Fault(place, f"{source} → {target}: {seconds}", why))
         elif not unknown:
             u, v = sorted((position[source], position[target]))
-            found.setdefault((u, v), []).append(float(seconds))
+            seconds_of_pair.setdefault((u, v), []).append(float(seconds))
     if faults:
         raise InvalidInstanceError(faults)
-    for (u, v), values in found.items():
+    for (u, v), values in seconds_of_pair.items():
         measured[u, v] = measured[v, u] = np.median(values)
 
 
@@ -92,7 +92,7 @@ def check_joined(names: tuple[str, ...], measured: Floats) -> None:
         raise InvalidInstanceError(faults)
 
 
-def looking_up(matrix: Floats, noise: float, random: np.random.Generator) -> Measure:
+def by_matrix(matrix: Floats, noise: float, random: np.random.Generator) -> Measure:
     """Measure by looking into a matrix, with log-normal noise."""
 
     def measure(u: int, peers: Ints) -> Floats:
@@ -102,7 +102,7 @@ def looking_up(matrix: Floats, noise: float, random: np.random.Generator) -> Mea
     return measure
 
 
-def calling(names: tuple[str, ...], latency: Callable[[str, str], float]) -> Measure:
+def by_function(names: tuple[str, ...], latency: Callable[[str, str], float]) -> Measure:
     """Measure by calling a user's function."""
 
     def measure(u: int, peers: Ints) -> Floats:

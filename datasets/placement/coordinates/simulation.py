@@ -41,7 +41,7 @@ class SpringParameters(Document):
     )
     kept: Annotated[int, Field(ge=0)] = Field(
         8,
-        description="those of them with the lowest latency, measured again the next time; the others are drawn anew",
+        description="those of them with the lowest latency, measured again the next time; the others are drawn again",
         json_schema_extra={"unit": "1"},
     )
     rounds: AtLeastOne = Field(20, description="mean number of times that each one measures", json_schema_extra={"unit": "1"})
@@ -74,7 +74,7 @@ class SpringParameters(Document):
 
 
 @dataclass
-class Supervisors:
+class MeasuringSupervisors:
     """Positions and measurements of all supervisors while they measure.
 
     Attributes
@@ -82,7 +82,7 @@ class Supervisors:
     position : shape (supervisors, dimension)
         As stored where peers look them up.
     measured : shape (supervisors, supervisors)
-        Last measurement of each by each, in seconds; NaN where none was made. What is there at first counts as measured.
+        Last measurement of each by each, in seconds; NaN where none was made. Initial values count as measured.
     reachable : for each supervisor, those that it can measure.
     """
 

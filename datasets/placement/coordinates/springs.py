@@ -15,7 +15,7 @@ FIRST_STEP = 1e-3
 
 
 @kernel
-def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, force: float, least: float, moves: int) -> int:
+def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, force: float, min_move: float, moves: int) -> int:
     """Let springs of rest length `latency` move a supervisor while its peers stand still (Alg. 1, lines 4–15).
 
     The force of Alg. 2 in its scale-free form: peer p, at distance d in the direction e, pulls with
@@ -33,10 +33,10 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
         Unit vectors, in which a spring pushes that joins coincident positions.
     force
         Below 2.
-    least
+    min_move
         A move shorter than this share of the mean latency is the last one.
     moves
-        At most so many.
+        Maximum number of moves.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
         Moves made.
     """
     count, dimension = peers.shape
-    shortest = least * latency.mean()
+    shortest = min_move * latency.mean()
     move = np.empty(dimension)
     towards = np.empty(dimension)
     for made in range(moves):

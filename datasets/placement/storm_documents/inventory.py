@@ -16,10 +16,10 @@ from edrp.datasets.placement.storm_documents.sources import parse_yaml
 from edrp.placement.network import LinkClass, Network
 
 WITHIN_RACK = 5e-5
-"""One-way delay in seconds between hosts of one rack where nothing says it: a usual figure of data centres."""
+"""One-way delay in seconds between hosts of one rack by default: a usual figure of data centres."""
 
 BETWEEN_RACKS = 2.5e-4
-"""One-way delay in seconds between racks where nothing says it: half the usual round trip within a data centre, 0.5 ms."""
+"""One-way delay in seconds between racks by default: half the usual round trip within a data centre, 0.5 ms."""
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
 
@@ -65,8 +65,8 @@ class Inventory(Document):
     @property
     def hosts(self) -> list[Hosts]:
         """All entries, rack by rack."""
-        entries = [(rack, each) for rack, listed in self.racks.items() for each in listed]
-        return [Hosts(rack, each.count, each.cpu, each.memory, each.name) for rack, each in entries]
+        entries = [(rack, entry) for rack, listed in self.racks.items() for entry in listed]
+        return [Hosts(rack, entry.count, entry.cpu, entry.memory, entry.name) for rack, entry in entries]
 
 
 FIELDS_OF_TEST = ("supervisorCnt", "rackId", "slotCnt", "memoryMb", "cpuPercent")
@@ -91,11 +91,11 @@ class TestEntry(Document):
 
     @model_validator(mode="before")
     @classmethod
-    def _named(cls, given: Any) -> Any:
+    def _named(cls, entry: Any) -> Any:
         """A row of five values is an entry, too."""
-        if isinstance(given, (list, tuple)) and len(given) == len(FIELDS_OF_TEST):
-            return dict(zip(FIELDS_OF_TEST, given, strict=True))
-        return given
+        if isinstance(entry, (list, tuple)) and len(entry) == len(FIELDS_OF_TEST):
+            return dict(zip(FIELDS_OF_TEST, entry, strict=True))
+        return entry
 
 
 def read_inventory(path: str | Path) -> Network:
@@ -117,7 +117,7 @@ def read_inventory(path: str | Path) -> Network:
     Parameters
     ----------
     path
-        Of the file.
+        The file.
 
     Returns
     -------
@@ -135,21 +135,21 @@ def read_inventory(path: str | Path) -> Network:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     place = Path(folder, "cluster.yaml")
-    ...     _ = place.write_text("[[78, r001, 12, 42461, 1100], [146, r002, 36, 181362, 3500]]")
-    ...     network = read_inventory(place)
+    ...     path = Path(folder, "cluster.yaml")
+    ...     _ = path.write_text("[[78, r001, 12, 42461, 1100], [146, r002, 36, 181362, 3500]]")
+    ...     network = read_inventory(path)
     >>> len(network.nodes), network.nodes[0].name, network.nodes[0].resources["cpu"]
     (224, 'r001h000', 11.0)
     """
-    given = parse_yaml(path)
-    as_in_test = isinstance(given, list)
+    content = parse_yaml(path)
+    as_in_test = isinstance(content, list)
     form: Any = Annotated[list[TestEntry], Field(min_length=1)] if as_in_test else Inventory
     try:
-        read = TypeAdapter(form).validate_python(given)
+        read = TypeAdapter(form).validate_python(content)
     except ValidationError as error:
         raise invalid(error, list[TestEntry] if as_in_test else Inventory, str(path)) from None
     if as_in_test:
-        return Network(**network_document(Hosts(each.rack, each.number, each.cpu, each.memory) for each in read))
+        return Network(**network_document(Hosts(entry.rack, entry.number, entry.cpu, entry.memory) for entry in read))
     return Network(**network_document(read.hosts, read.within_rack.model_dump(), read.between_racks.model_dump()))
 
 
@@ -164,12 +164,12 @@ def network_document(
     """
     taken: Counter[str] = Counter()
     nodes: list[dict[str, Any]] = []
-    for each in hosts:
-        free = {"cpu": each.cpu_percent / 100, "memory": each.memory_mb * MEBIBYTE}
-        numbers = range(taken[each.rack], taken[each.rack] + each.number)
-        taken[each.rack] += each.number
-        names = [f"{each.rack}h{number:03d}" for number in numbers] if each.name is None else [each.name]
-        nodes += [{"name": name, "zone": each.rack, "resources": free} for name in names]
+    for equal in hosts:
+        free = {"cpu": equal.cpu_percent / 100, "memory": equal.memory_mb * MEBIBYTE}
+        numbers = range(taken[equal.rack], taken[equal.rack] + equal.number)
+        taken[equal.rack] += equal.number
+        names = [f"{equal.rack}h{number:03d}" for number in numbers] if equal.name is None else [equal.name]
+        nodes += [{"name": name, "zone": equal.rack, "resources": free} for name in names]
     return {
         "nodes": nodes,
         "within_zone": within_rack or {"delay": WITHIN_RACK},

@@ -1,4 +1,4 @@
-"""What Storm's load generator captures of running topologies (`CaptureLoad`): YAML with measured rates."""
+"""Running topologies as captured by Storm's load generator (`CaptureLoad`): YAML with measured rates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from edrp.datasets.placement.storm_documents.components import (
     CPU_PERCENT,
     OFF_HEAP_MB,
     ON_HEAP_MB,
-    Component,
     Rates,
+    StormComponent,
     needs,
     topology_document,
 )
@@ -68,8 +68,8 @@ class Grouping(Foreign):
 
     @field_validator("type", mode="before")
     @classmethod
-    def _upper(cls, given: Any) -> Any:
-        return given.upper() if isinstance(given, str) else given
+    def _upper(cls, name: Any) -> Any:
+        return name.upper() if isinstance(name, str) else name
 
 
 class LoadStream(Foreign):
@@ -102,15 +102,15 @@ def read_load_capture(path: str | Path) -> Topology:
     """Read a topology that Storm's `CaptureLoad` has written.
 
     One operator per spout and bolt with `parallelism` instances. `cpu` in cores is `cpuLoad` / 100, `memory` in bytes is
-    `memoryLoad` and what the configuration says of memory off the heap; what is silent takes the configuration's
-    defaults, then Storm's. The rate of a stream is what all executors of its sender emit on it (with the grouping ALL,
+    `memoryLoad` plus the configured memory off the heap; needs that are not named are the configuration's
+    defaults, then Storm's. The rate of a stream is the sum over all executors of its sender (with the grouping ALL,
     as often as there are receivers); all named streams of two components together make one stream. A spout brings what
     it emits.
 
     Parameters
     ----------
     path
-        Of the YAML file.
+        The YAML file.
 
     Raises
     ------
@@ -141,55 +141,56 @@ def read_load_capture(path: str | Path) -> Topology:
     if faults:
         raise InvalidInstanceError(faults, str(path))
     rates = _rates(capture)
-    brought = {spout.id: sum(each.rate.mean for each in spout.streams) * spout.parallelism for spout in capture.spouts}
+    brought = {spout.id: sum(stream.rate.mean for stream in spout.streams) * spout.parallelism for spout in capture.spouts}
     components = {
-        each.id: _component(each, capture.config, spout=part is capture.spouts)
+        component.id: _component(component, capture.config, spout=part is capture.spouts)
         for part in (capture.spouts, capture.bolts)
-        for each in part
+        for component in part
     }
     return Topology(**topology_document(components, rates, brought))
 
 
-def _component(described: LoadComponent, config: Settings, *, spout: bool) -> Component:
-    given = {
+def _component(described: LoadComponent, config: Settings, *, spout: bool) -> StormComponent:
+    needed = {
         CPU_PERCENT: config.cpu if described.cpu is None else described.cpu,
         ON_HEAP_MB: config.on_heap if described.memory is None else described.memory,
         OFF_HEAP_MB: config.off_heap,
     }
-    known = {name: value for name, value in given.items() if value is not None}
-    return Component(spout, described.parallelism, (), **needs(known))
+    known = {name: value for name, value in needed.items() if value is not None}
+    return StormComponent(spout, described.parallelism, (), **needs(known))
 
 
 def _rates(capture: LoadCapture) -> Rates:
-    components = {each.id: each for each in (*capture.spouts, *capture.bolts)}
+    components = {component.id: component for component in (*capture.spouts, *capture.bolts)}
     sent = {
-        (name, each.stream): each.rate.mean * component.parallelism
+        (name, output.stream): output.rate.mean * component.parallelism
         for name, component in components.items()
-        for each in component.streams
+        for output in component.streams
     }
     rates: Rates = {}
-    for each in capture.streams:
-        copies = components[each.target].parallelism if each.grouping.type == "ALL" else 1
-        pair = each.source, each.target
-        rates[pair] = rates.get(pair, 0.0) + copies * sent[each.source, each.grouping.stream]
+    for stream in capture.streams:
+        copies = components[stream.target].parallelism if stream.grouping.type == "ALL" else 1
+        pair = stream.source, stream.target
+        rates[pair] = rates.get(pair, 0.0) + copies * sent[stream.source, stream.grouping.stream]
     return rates
 
 
 def _faults(capture: LoadCapture) -> list[Fault]:
-    """Names that are there twice or not at all."""
+    """Names that are repeated or missing."""
     faults = []
     streams: dict[str, set[str]] = {}
     for part in ("spouts", "bolts"):
         for index, component in enumerate(getattr(capture, part)):
             if component.id in streams:
                 faults.append(Fault(f"{part}[{index}].id", shown(component.id), "is there already; ids must be unique"))
-            streams[component.id] = {each.stream for each in component.streams}
-    for index, each in enumerate(capture.streams):
-        for end, name in (("from", each.source), ("to", each.target)):
+            streams[component.id] = {output.stream for output in component.streams}
+    for index, stream in enumerate(capture.streams):
+        for end, name in (("from", stream.source), ("to", stream.target)):
             if name not in streams:
                 faults.append(Fault(f"streams[{index}].{end}", shown(name), f"is no spout or bolt{suggestion(name, streams)}"))
-        sent = streams.get(each.source)
-        if sent is not None and each.grouping.stream not in sent:
-            why = f"is no stream that {each.source!r} sends{suggestion(each.grouping.stream, sent)}"
-            faults.append(Fault(f"streams[{index}].grouping.streamId", shown(each.grouping.stream), why))
+        sent = streams.get(stream.source)
+        named = stream.grouping.stream
+        if sent is not None and named not in sent:
+            why = f"is no stream that {stream.source!r} sends{suggestion(named, sent)}"
+            faults.append(Fault(f"streams[{index}].grouping.streamId", shown(named), why))
     return faults

@@ -1,4 +1,4 @@
-"""Topologies as Storm itself keeps them: `stormcode.ser` (a Thrift struct) beside `stormconf.ser` (JSON), compressed."""
+"""Topologies as Storm itself keeps them: `stormcode.ser` (a Thrift struct) and `stormconf.ser` (JSON), compressed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from edrp.datasets.placement.storm_documents.components import (
     OFF_HEAP_MB,
     ON_HEAP_MB,
     SPOUT_RATE,
-    Component,
-    Input,
+    StormComponent,
+    StormInput,
     assumed_rates,
     needs,
     topology_document,
@@ -53,7 +53,7 @@ def read_serialized(code: str | Path, conf: str | Path | None = None, *, spout_r
     conf
         `stormconf.ser`, the configuration of the whole topology; without it, Storm's defaults hold.
     spout_rate
-        Tuples/s of each executor of a spout: the files say no rates.
+        Tuples/s of each executor of a spout, as the files hold no rates.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def decode_topology(code: bytes, conf: Mapping[str, Any] | None = None, *, spout
 
     One operator per spout and bolt with one instance per executor: its parallelism hint, but no more than its tasks
     (`topology.tasks`, `topology.max.task.parallelism`). `cpu` in cores and `memory` in bytes (on and off the heap) are
-    those of the component's `json_conf`, else of the topology's configuration, else Storm's defaults. The struct says no
-    rates; how tuples are assumed to flow says `assumed_rates`. Components that Storm adds by itself are left out.
+    those of the component's `json_conf`, else of the topology's configuration, else Storm's defaults. The struct holds no
+    rates; see `assumed_rates` for how tuples are assumed to flow. Components that Storm adds by itself are left out.
 
     Parameters
     ----------
@@ -120,13 +120,13 @@ def decode_topology(code: bytes, conf: Mapping[str, Any] | None = None, *, spout
     ]
     faults: list[Fault] = []
     settings = _numbers(conf or {}, "conf", faults)
-    components: dict[str, Component] = {}
+    components: dict[str, StormComponent] = {}
     streams = {name: {stream for stream, _ in common["streams"]} for _, name, _, common in described}
-    for place, name, spout, common in described:
+    for path, name, spout, common in described:
         if name in components:
-            faults.append(Fault(place, shown(name), "is a spout or a bolt already; names must be unique"))
-        received = _inputs(common["inputs"], place, streams, faults)
-        components[name] = _component(common, place, spout, received, settings, faults)
+            faults.append(Fault(path, shown(name), "is a spout or a bolt already; names must be unique"))
+        received = _inputs(common["inputs"], path, streams, faults)
+        components[name] = _component(common, path, spout, received, settings, faults)
     if not components:
         faults.append(Fault("spouts", "", "there are neither spouts nor bolts; a topology needs at least one component"))
     if faults:
@@ -142,12 +142,12 @@ def decode_conf(content: bytes) -> dict[str, Any]:
     {'topology.tasks': 2}
     """
     try:
-        found = json.loads(_decompressed(content))
+        settings = json.loads(_decompressed(content))
     except (ValueError, RecursionError) as error:
         raise InvalidInstanceError([Fault("file", "", f"is not JSON: {error}")]) from None
-    if not isinstance(found, dict):
-        raise InvalidInstanceError([Fault("file", shown(found), "must be an object of settings")])
-    return found
+    if not isinstance(settings, dict):
+        raise InvalidInstanceError([Fault("file", shown(settings), "must be an object of settings")])
+    return settings
 
 
 def _decompressed(content: bytes) -> bytes:
@@ -167,8 +167,8 @@ def _decompressed(content: bytes) -> bytes:
 
 def _inputs(
     pairs: list[tuple[dict[str, str], dict[str, Any]]], place: str, streams: dict[str, set[str]], faults: list[Fault]
-) -> tuple[Input, ...]:
-    found = []
+) -> tuple[StormInput, ...]:
+    inputs = []
     for index, (stream, grouping) in enumerate(pairs):
         source, name = stream["componentId"], stream["streamId"]
         if source.startswith(SYSTEM):
@@ -178,18 +178,18 @@ def _inputs(
         elif name not in streams[source]:
             why = f"is no stream of {source!r}{suggestion(name, streams[source])}"
             faults.append(Fault(f"{place}.inputs[{index}]", shown(name), why))
-        found.append(Input(source, name, copied="all" in grouping))
-    return tuple(found)
+        inputs.append(StormInput(source, name, copied="all" in grouping))
+    return tuple(inputs)
 
 
 def _component(
     common: dict[str, Any],
     place: str,
     spout: bool,
-    inputs: tuple[Input, ...],
+    inputs: tuple[StormInput, ...],
     settings: Mapping[str, float],
     faults: list[Fault],
-) -> Component:
+) -> StormComponent:
     own = _own_conf(common.get("json_conf"), f"{place}.json_conf", faults)
     configured = {**settings, **_numbers(own, f"{place}.json_conf", faults)}
     hint = common.get("parallelism_hint", 1)
@@ -197,37 +197,37 @@ def _component(
     if not 1 <= executors <= MAX_REPLICAS:
         why = f"must come to at least 1 and at most {MAX_REPLICAS} executors, with its tasks"
         faults.append(Fault(f"{place}.parallelism_hint", str(executors), why))
-    return Component(spout, executors, inputs, **needs(configured))
+    return StormComponent(spout, executors, inputs, **needs(configured))
 
 
 def _own_conf(text: str | None, place: str, faults: list[Fault]) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        found = json.loads(text)
+        settings = json.loads(text)
     except (ValueError, RecursionError) as error:
         faults.append(Fault(place, shown(text), f"is not JSON: {error}"))
         return {}
-    if isinstance(found, dict):
-        return found
+    if isinstance(settings, dict):
+        return settings
     faults.append(Fault(place, shown(text), "must be an object of settings"))
     return {}
 
 
 def _numbers(conf: Mapping[str, Any], place: str, faults: list[Fault]) -> dict[str, float]:
-    """The settings that count here; what stands in the map of resources goes before the plain ones."""
+    """The settings that are used here; those in the map of resources take precedence over the plain ones."""
     mapped = conf.get(RESOURCES) or {}
     if not isinstance(mapped, dict):
         faults.append(Fault(f"{place}[{RESOURCES!r}]", shown(mapped), "must be an object of numbers by name"))
         mapped = {}
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name in (*NAMES_IN_MAP, TASKS, MAX_TASKS):
-        given = (mapped.get(NAMES_IN_MAP.get(name, "")), mapped.get(name), conf.get(name))
-        value = next((each for each in given if each is not None), None)
+        values = (mapped.get(NAMES_IN_MAP.get(name, "")), mapped.get(name), conf.get(name))
+        value = next((value for value in values if value is not None), None)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
             faults.append(Fault(f"{place}[{name!r}]", shown(value), "must be a number of at least 0"))
         else:
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers

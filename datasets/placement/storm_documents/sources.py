@@ -28,7 +28,7 @@ def read_content(path: str | Path) -> bytes:
 
 
 def parse_yaml(path: str | Path) -> Any:
-    """What a YAML or JSON file says.
+    """The content of a YAML or JSON file.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The Thrift structs in which Storm keeps a topology, read such that a fault names its field.
 
 Apache Thrift's own library reads the bytes. The structs that its compiler generates pass over fields of a wrong type, and
-say nothing of where bytes end; so the structs are tables here (of the fields that are used), and a reader walks them.
+do not tell where bytes end; so the structs are tables here (of the fields that are used), and a reader walks them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Many:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PairMap:
     """A map; it becomes pairs, because structs are keys, too."""
 
     key: Shape
@@ -49,7 +49,7 @@ class Table:
 class Record:
     """A struct: fields by number, each with name and shape; fields that are not listed are passed over.
 
-    Of a union, exactly one field is there.
+    A union has exactly one field.
     """
 
     fields: dict[int, tuple[str, Shape]]
@@ -58,7 +58,7 @@ class Record:
     code: int = STRUCT
 
 
-Shape = Scalar | Many | Table | Record
+Shape = Scalar | Many | PairMap | Record
 
 FLAG, NUMBER, TEXT, BYTES = Scalar(BOOL), Scalar(I32), Scalar(STRING, text=True), Scalar(STRING)
 ANY = Record({})
@@ -80,8 +80,8 @@ GROUPING = Record(
 STREAM_INFO = Record({1: ("output_fields", Many(TEXT)), 2: ("direct", FLAG)}, ("output_fields", "direct"))
 COMMON = Record(
     {
-        1: ("inputs", Table(STREAM_ID, GROUPING)),
-        2: ("streams", Table(TEXT, STREAM_INFO)),
+        1: ("inputs", PairMap(STREAM_ID, GROUPING)),
+        2: ("streams", PairMap(TEXT, STREAM_INFO)),
         3: ("parallelism_hint", NUMBER),
         4: ("json_conf", TEXT),
     },
@@ -89,7 +89,7 @@ COMMON = Record(
 )
 SPOUT = Record({1: ("spout_object", ANY), 2: ("common", COMMON)}, ("common",))
 BOLT = Record({1: ("bolt_object", ANY), 2: ("common", COMMON)}, ("common",))
-STORM_TOPOLOGY = Record({1: ("spouts", Table(TEXT, SPOUT)), 2: ("bolts", Table(TEXT, BOLT))}, ("spouts", "bolts"))
+STORM_TOPOLOGY = Record({1: ("spouts", PairMap(TEXT, SPOUT)), 2: ("bolts", PairMap(TEXT, BOLT))}, ("spouts", "bolts"))
 
 
 def read_struct(data: bytes, record: Record) -> dict[str, Any]:
@@ -121,11 +121,11 @@ def read_struct(data: bytes, record: Record) -> dict[str, Any]:
     # Every member of a container takes a byte at least: no honest length is greater than the whole.
     protocol = TBinaryProtocol(buffer, string_length_limit=len(data), container_length_limit=len(data))
     protocol.readString = protocol.readBinary  # strings that are passed over may be bytes and no text
-    found = _Walk(protocol).value(record, "")
+    values = _Walk(protocol).value(record, "")
     left = len(data) - buffer.cstringio_buf.tell()
     if left:
         raise InvalidInstanceError([Fault("end", f"{left} bytes", "more follows after the struct; it must be the whole file")])
-    return found
+    return values
 
 
 class _Walk:
@@ -136,7 +136,7 @@ class _Walk:
         with _named(place):
             if isinstance(shape, Record):
                 return self._record(shape, place)
-            if isinstance(shape, Table):
+            if isinstance(shape, PairMap):
                 return self._pairs(shape, place)
             if isinstance(shape, Many):
                 code, size = self._protocol.readListBegin()
@@ -148,7 +148,7 @@ class _Walk:
             return self._protocol.readBool() if shape.code == BOOL else self._protocol.readI32()
 
     def _record(self, shape: Record, place: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         while True:
             _, code, number = self._protocol.readFieldBegin()
             if code == 0:
@@ -163,18 +163,18 @@ class _Walk:
                     self._protocol.skip(code)
                 continue
             self._expect(code == expected.code, code, expected, inner)
-            found[name] = self.value(expected, inner)
-        missing = [name for name in shape.required if name not in found]
+            values[name] = self.value(expected, inner)
+        missing = [name for name in shape.required if name not in values]
         faults = [Fault(f"{place}.{name}" if place else name, "", "missing; Storm always writes it") for name in missing]
-        if shape.union and len(found) != 1:
+        if shape.union and len(values) != 1:
             faults.append(
-                Fault(place, ", ".join(found), "must be exactly one of " + ", ".join(n for n, _ in shape.fields.values()))
+                Fault(place, ", ".join(values), "must be exactly one of " + ", ".join(n for n, _ in shape.fields.values()))
             )
         if faults:
             raise InvalidInstanceError(faults)
-        return found
+        return values
 
-    def _pairs(self, shape: Table, place: str) -> list[tuple[Any, Any]]:
+    def _pairs(self, shape: PairMap, place: str) -> list[tuple[Any, Any]]:
         key_code, code, size = self._protocol.readMapBegin()
         self._expect(size == 0 or key_code == shape.key.code, key_code, shape.key, f"key of {place}[0]")
         self._expect(size == 0 or code == shape.member.code, code, shape.member, f"{place}[0]")
@@ -193,7 +193,7 @@ class _Walk:
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """What the library raises as a fault of the field."""
+    """Turn errors of the library into faults of a field."""
     from thrift.Thrift import TException
 
     try:

@@ -107,7 +107,7 @@ def _storm_pair_time(problem: Reconfiguration, operator: str, u: str, v: str, be
     occupied = {node for name in problem.current for node in problem.current[name]}
     code = 0.0
     if v not in occupied:
-        code = transfer_time(problem, v, sum(each.code_size for each in problem.application.operators))
+        code = transfer_time(problem, v, sum(o.code_size for o in problem.application.operators))
     upload = transfer_time(problem, u, state * before[u] / before.total())
     download = transfer_time(problem, v, state * after[v] / after.total())
     return code + upload + download + after[v] * problem.network.by_name[v].spawn_time

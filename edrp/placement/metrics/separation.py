@@ -22,10 +22,10 @@ class Separation(PlainMetric):
 
     @abstractmethod
     def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:
-        """What each stream (source, target) carries, given the replicas of each operator."""
+        """The amount that each stream (source, target) carries, for so many replicas of each operator."""
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
-        """What is carried between nodes over what is carried at all; 0 where that is nothing."""
+        """The share of the carried amount that goes between nodes; 0 where nothing is carried."""
         carried = self.carried(problem.application, {name: deployment.degree(name) for name in deployment})
         total = sum(carried.values())
         if not total:
@@ -40,7 +40,7 @@ class Separation(PlainMetric):
     def linearise(self, expressions: Expressions) -> Linear:
         """The same over pairs of nodes, for operators whose number of replicas is fixed."""
         application = expressions.compiled.problem.application
-        carried = self.carried(application, {name: each.max_replicas for name, each in application.by_name.items()})
+        carried = self.carried(application, {name: operator.max_replicas for name, operator in application.by_name.items()})
         total = sum(carried.values())
         if not total:
             return Linear.zero()

@@ -20,7 +20,7 @@ from edrp.datasets.placement.production import (
     BETWEEN_RACKS,
     CLUSTERS,
     FILE,
-    Topology,
+    ProductionTopology,
     instance_document,
     latency_aware_document,
     production_instances,
@@ -53,7 +53,7 @@ def topology(name: str = "largeCluster03/t", **components: dict[str, Any]) -> di
 
 def problem_of(**components: dict[str, Any]) -> EdrpProblem:
     """What a reader makes of it."""
-    return loads(json.dumps(instance_document(Topology.model_validate(topology(**components)))))
+    return loads(json.dumps(instance_document(ProductionTopology.model_validate(topology(**components)))))
 
 
 @pytest.fixture
@@ -102,7 +102,8 @@ def test_worst_placement_has_objective_one() -> None:
 
 @pytest.mark.parametrize(("cluster", "racks", "hosts"), [("01", 16, 1312), ("02", 21, 1922), ("03", 2, 80)])
 def test_clusters_have_all_their_hosts_in_their_racks(cluster: str, racks: int, hosts: int) -> None:
-    document = instance_document(Topology.model_validate(topology(f"largeCluster{cluster}/x", spout=component("spout", 1))))
+    described = topology(f"largeCluster{cluster}/x", spout=component("spout", 1))
+    document = instance_document(ProductionTopology.model_validate(described))
     names = {node["name"] for node in document["network"]["nodes"]}
     assert len(names) == hosts == sum(each.number for each in CLUSTERS[f"largeCluster{cluster}"])
     assert len({node["zone"] for node in document["network"]["nodes"]}) == racks
@@ -134,7 +135,7 @@ def test_as_latency_aware_problems_topologies_keep_rates_needs_hosts_and_cycles(
     chain = topology(
         spout=component("spout", 4, cpu_pcore=150.0), bolt=component("bolt", 5, ("spout", "data", SHUFFLE), ("spout", "all", ALL))
     )
-    document = Topology.model_validate(chain)
+    document = ProductionTopology.model_validate(chain)
     placed, aware = (loads(json.dumps(make(document))) for make in (instance_document, latency_aware_document))
     assert aware.network == placed.network
     assert aware.application.streams == placed.application.streams
@@ -236,7 +237,7 @@ def many(executors: int, cluster: str = "largeCluster01") -> EdrpProblem:
         bolt=component("bolt", executors, ("spout", "default", SHUFFLE), cpu_pcore=50.0),
         sink=component("bolt", executors // 2, ("bolt", "default", SHUFFLE), cpu_pcore=50.0),
     )
-    return loads(json.dumps(instance_document(Topology.model_validate(document))))
+    return loads(json.dumps(instance_document(ProductionTopology.model_validate(document))))
 
 
 @pytest.mark.parametrize("method", ["annealing", "greedy", "random"])
