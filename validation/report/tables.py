@@ -21,7 +21,7 @@ class Table:
         Its content.
     right
         Columns that are aligned to the right.
-    quiet
+    dim
         Columns that are printed dimly, such as a paper's values.
     note
         Explains the table, below it.
@@ -33,7 +33,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[str, ...] = ()
-    quiet: tuple[str, ...] = ()
+    dim: tuple[str, ...] = ()
     note: str = ""
     open: bool = False
 
@@ -63,7 +63,7 @@ def console_table(table: Table) -> RichTable:
     )
     for name in table.columns:
         right = name in table.right
-        style = "dim" if name in table.quiet else None
+        style = "dim" if name in table.dim else None
         made.add_column(escape(name), justify="right" if right else "left", no_wrap=right, style=style)
     for row in table.rows:
         made.add_row(*map(_first_line_bright, row))

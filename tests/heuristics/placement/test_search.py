@@ -408,7 +408,7 @@ def test_table_4_beside_ours() -> None:
 
 def test_claims_of_table_4_can_fail() -> None:
     """Slow, infeasible and far from optimal runs are told."""
-    cells = [table_4.Cell("T-R7", 42, 0.7, method, (100.0,), (np.inf,)) for method in table_4.METHODS]
+    cells = [table_4.SearchRuns("T-R7", 42, 0.7, method, (100.0,), (np.inf,)) for method in table_4.METHODS]
     statements = table_4.statements_4(cells)
     assert len(statements) == 5
     assert not any(statement.holds for statement in statements)

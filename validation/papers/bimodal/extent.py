@@ -24,7 +24,7 @@ SIZES = (30, 45, 60, 75, 90, 105, 120)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RunMode:
     """How a run is made, besides its networks.
 
     Attributes
@@ -51,19 +51,19 @@ AT_ONCE = ":message_delays=False"
 CHOSEN, PRINTED, FEWEST_LINKS, FURTHER = "chosen", "printed", "fewest-links", "further"
 FIXED, PRINTED_FIXED, FURTHER_FIXED = "fixed", "printed-fixed", "further-fixed"
 INSTANT, PRINTED_INSTANT, FURTHER_INSTANT = "instant", "printed-instant", "further-instant"
-WAYS: Mapping[str, Way] = {
-    CHOSEN: Way("public hops,\nload", "public-hops-mapping"),
-    PRINTED: Way("as printed:\nload first", "load-balance-mapping"),
-    FEWEST_LINKS: Way("public hops,\nlinks", "public-hops-links-mapping"),
-    FIXED: Way("public hops,\nload", f"public-hops-mapping{NEVER}"),
-    PRINTED_FIXED: Way("as printed:\nload first", f"load-balance-mapping{NEVER}"),
-    INSTANT: Way("public hops,\nload", f"public-hops-mapping{AT_ONCE}"),
-    PRINTED_INSTANT: Way("as printed:\nload first", f"load-balance-mapping{AT_ONCE}"),
-    FURTHER: Way("public hops,\nlinks; 3 empty", "public-hops-links-mapping", {"max_empty_hops": 3}),
-    FURTHER_FIXED: Way("public hops,\nlinks; 3 empty", f"public-hops-links-mapping{NEVER}", {"max_empty_hops": 3}),
-    FURTHER_INSTANT: Way("public hops,\nlinks; 3 empty", f"public-hops-links-mapping{AT_ONCE}", {"max_empty_hops": 3}),
+WAYS: Mapping[str, RunMode] = {
+    CHOSEN: RunMode("public hops,\nload", "public-hops-mapping"),
+    PRINTED: RunMode("as printed:\nload first", "load-balance-mapping"),
+    FEWEST_LINKS: RunMode("public hops,\nlinks", "public-hops-links-mapping"),
+    FIXED: RunMode("public hops,\nload", f"public-hops-mapping{NEVER}"),
+    PRINTED_FIXED: RunMode("as printed:\nload first", f"load-balance-mapping{NEVER}"),
+    INSTANT: RunMode("public hops,\nload", f"public-hops-mapping{AT_ONCE}"),
+    PRINTED_INSTANT: RunMode("as printed:\nload first", f"load-balance-mapping{AT_ONCE}"),
+    FURTHER: RunMode("public hops,\nlinks; 3 empty", "public-hops-links-mapping", {"max_empty_hops": 3}),
+    FURTHER_FIXED: RunMode("public hops,\nlinks; 3 empty", f"public-hops-links-mapping{NEVER}", {"max_empty_hops": 3}),
+    FURTHER_INSTANT: RunMode("public hops,\nlinks; 3 empty", f"public-hops-links-mapping{AT_ONCE}", {"max_empty_hops": 3}),
 }
-"""The first is that of all figures. `FIXED` is set beside it in Fig. 8, the others at the default point only."""
+"""The first is that of all figures. `FIXED` is set next to it in Fig. 8, the others at the default point only."""
 
 CHOICES = (PRINTED, CHOSEN, FEWEST_LINKS, FURTHER)
 FIXED_CHOICES = (PRINTED_FIXED, FIXED, FURTHER_FIXED)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edrp.core.arrays import Floats
 from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
-from edrp.validation.papers.bimodal.runs import MEASURES, Sweep
+from edrp.validation.papers.bimodal.runs import MEASURES, SampleSweep
 from edrp.validation.report.estimates import estimate_share
 from edrp.validation.report.figures import Curve, Panel, blank_figure, draw_panels, mean_curve, unclutter
 from edrp.validation.simulation.mapping.bimodal_timeline import TaskTimeline
@@ -47,7 +47,7 @@ def draw_mapping(mapped: MappedBySize, path: Path) -> None:
     draw_panels(panels, path, columns=2)
 
 
-def draw_reallocation(sweep: Sweep, path: Path) -> None:
+def draw_reallocation(sweep: SampleSweep, path: Path) -> None:
     """Fig. 8: throughput, use of dedicated links and deviation over the rate, with and without re-allocation."""
     ways = {"re-allocated every 10 s": CHOSEN, "never re-allocated": FIXED}
     metrics = {"a": "throughput", "b": "link_utilisation", "c": "deviation"}
@@ -58,7 +58,7 @@ def draw_reallocation(sweep: Sweep, path: Path) -> None:
     draw_panels(panels, path, columns=3)
 
 
-def draw_networks(sweep: Sweep, path: Path) -> None:
+def draw_networks(sweep: SampleSweep, path: Path) -> None:
     """Fig. 9: both networks and each alone, over the rate (at the spanning tree) and over the number of links."""
 
     def by_rate(letter: str, metric: str, networks: Sequence[str] = NETWORKS) -> Panel:

@@ -1,4 +1,4 @@
-"""Fig. 7 of bi-modal networks: three heuristics beside the true optimum and beside the paper's relaxed bound."""
+"""Fig. 7 of bi-modal networks: three heuristics compared with the true optimum and the paper's relaxed bound."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from edrp.validation.papers.bimodal.extent import NETWORKS, Extent, groups
 from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, MAX_MESSAGES, MappedBySize, map_all
 from edrp.validation.papers.bimodal.mapping_statements import mapping_statements
-from edrp.validation.papers.bimodal.runs import VARIANTS, Samples, Sweep, observe, sensitivity
+from edrp.validation.papers.bimodal.runs import VARIANTS, Samples, SampleSweep, observe, sensitivity
 from edrp.validation.papers.bimodal.setting import MENDED, setting_tables
 from edrp.validation.papers.bimodal.statements import statements
 from edrp.validation.papers.bimodal.tables import (
@@ -81,9 +81,9 @@ class BimodalResults:
     variants: Mapping[str, Samples]
 
     @property
-    def sweep(self) -> Sweep:
+    def sweep(self) -> SampleSweep:
         """Samples by the quantity that is varied."""
-        return Sweep(self.samples)
+        return SampleSweep(self.samples)
 
 
 def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProgress | None = None, **how: Any) -> BimodalResults:
@@ -140,7 +140,7 @@ def report(results: BimodalResults) -> Report:
     variants = [sensitivity_table(results.variants)] if results.variants else []
     return Report(
         "Bi-modal networks: Figs. 7 to 9",
-        "Stream tasks mapped on servers that are joined by dedicated links and the public network, simulated beside the paper.",
+        "Stream tasks mapped on servers that are joined by dedicated links and the public network, compared with the paper.",
         verdicts=list(verdicts(results)),
         statements=results.statements,
         shown=[*mapping, *overviews, *choices, *variants],

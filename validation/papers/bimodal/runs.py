@@ -52,7 +52,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 """Changed constants by what is different; the paper does not print them, or not why they have their values."""
 
 
-class Measure(NamedTuple):
+class ShownMetric(NamedTuple):
     """A metric as it is shown.
 
     Attributes
@@ -68,22 +68,22 @@ class Measure(NamedTuple):
 
 
 MEASURES = {
-    "throughput": Measure("throughput [tasks/h]", RATE_SHOWN),
-    "acceptance": Measure("acceptance [%]", PERCENT),
-    "server_utilisation": Measure("servers, reserved [%]", PERCENT),
-    "server_work": Measure("servers, work done [%]", PERCENT),
-    "link_utilisation": Measure("dedicated links [%]", PERCENT),
-    "deviation": Measure("deviation [%]", PERCENT),
-    "elongation": Measure("elongation [%]", PERCENT),
-    "public_share": Measure("public hops [%]", PERCENT),
-    "messages": Measure("messages per task", COUNT),
-    "reallocations": Measure("re-allocated hops", COUNT),
-    "seconds": Measure("seconds to simulate", SECONDS),
+    "throughput": ShownMetric("throughput [tasks/h]", RATE_SHOWN),
+    "acceptance": ShownMetric("acceptance [%]", PERCENT),
+    "server_utilisation": ShownMetric("servers, reserved [%]", PERCENT),
+    "server_work": ShownMetric("servers, work done [%]", PERCENT),
+    "link_utilisation": ShownMetric("dedicated links [%]", PERCENT),
+    "deviation": ShownMetric("deviation [%]", PERCENT),
+    "elongation": ShownMetric("elongation [%]", PERCENT),
+    "public_share": ShownMetric("public hops [%]", PERCENT),
+    "messages": ShownMetric("messages per task", COUNT),
+    "reallocations": ShownMetric("re-allocated hops", COUNT),
+    "seconds": ShownMetric("seconds to simulate", SECONDS),
 }
 """Titles and units of the metrics of a run, by their names."""
 
 
-class Sweep(NamedTuple):
+class SampleSweep(NamedTuple):
     """Samples by the quantity that is varied.
 
     Attributes

@@ -22,7 +22,7 @@ from edrp.validation.papers.bimodal.extent import (
     RATE,
     SPANNING,
 )
-from edrp.validation.papers.bimodal.runs import Samples, Sweep
+from edrp.validation.papers.bimodal.runs import Samples, SampleSweep
 from edrp.validation.papers.bimodal.statistics import estimate_crossing, estimate_crossing_ratio
 from edrp.validation.report.estimates import estimate_mean
 from edrp.validation.report.formatting import FACTOR, POINTS, SHARE, Unit
@@ -56,18 +56,18 @@ ALMOST_ZERO = 0.01
 
 def statements(samples: Samples) -> tuple[Statement, ...]:
     """Every sentence of the paper on Figs. 8 and 9, and our own aims, judged on samples; those without samples are left out."""
-    return judged(RULES, Sweep(samples))
+    return judged(RULES, SampleSweep(samples))
 
 
 Findings = Iterator[Finding]
 
 
 def _at_every_rate(
-    values: Callable[[Sweep, float], Floats], unit: Unit, required: tuple[float, float] | None = None
-) -> Callable[[Sweep], Findings]:
+    values: Callable[[SampleSweep, float], Floats], unit: Unit, required: tuple[float, float] | None = None
+) -> Callable[[SampleSweep], Findings]:
     """Values that must lie in a range at every rate, or be positive where no range is given."""
 
-    def findings(sweep: Sweep) -> Findings:
+    def findings(sweep: SampleSweep) -> Findings:
         for rate in sweep.rates:
             estimate = estimate_mean(values(sweep, rate))
             yield Finding(f"{rate:g} tasks/h", estimate, unit, *(required or (0.0, inf)), strict=required is None)
@@ -75,51 +75,51 @@ def _at_every_rate(
     return findings
 
 
-def _gain(metric: str, sign: float = 1.0) -> Callable[[Sweep, float], Floats]:
+def _gain(metric: str, sign: float = 1.0) -> Callable[[SampleSweep, float], Floats]:
     """The gain by re-allocation, which raises (sign 1) or lowers (-1) a metric, network by network."""
     return lambda sweep, rate: sign * (sweep.at(metric, rate=rate) - sweep.at(metric, rate=rate, way=FIXED))
 
 
-def _above_sum(metric: str) -> Callable[[Sweep, float], Floats]:
+def _above_sum(metric: str) -> Callable[[SampleSweep, float], Floats]:
     """The excess of both networks over the sum of the two alone."""
     return lambda sweep, rate: (
         sweep.at(metric, rate=rate) - sweep.at(metric, "dedicated", rate=rate) - sweep.at(metric, "public", rate=rate)
     )
 
 
-def _links_used_more(sweep: Sweep, rate: float) -> Floats:
+def _links_used_more(sweep: SampleSweep, rate: float) -> Floats:
     return sweep.at("link_utilisation", rate=rate) - sweep.at("link_utilisation", "dedicated", rate=rate)
 
 
-def _metric(metric: str, networks: str) -> Callable[[Sweep, float], Floats]:
+def _metric(metric: str, networks: str) -> Callable[[SampleSweep, float], Floats]:
     return lambda sweep, rate: sweep.at(metric, networks, rate=rate)
 
 
-def _dedicated_needs_many(sweep: Sweep) -> Findings:
+def _dedicated_needs_many(sweep: SampleSweep) -> Findings:
     if len(sweep.links) > 1:
         where = estimate_crossing(sweep.by_links("acceptance", "dedicated"), HALF)
         yield Finding(_reaching(sweep), where, LINKS, minimum=MANY_LINKS, strict=True)
 
 
-def _both_need_few(sweep: Sweep) -> Findings:
+def _both_need_few(sweep: SampleSweep) -> Findings:
     if len(sweep.links) > 1:
         where = estimate_crossing(sweep.by_links("acceptance", "both"), HALF)
         yield Finding(_reaching(sweep), where, LINKS, maximum=FEW_LINKS)
 
 
-def _reaching(sweep: Sweep) -> str:
+def _reaching(sweep: SampleSweep) -> str:
     """Text of a crossing: a curve that begins above the level reaches it at the fewest links that were run, or before."""
     return f"links (from {sweep.links[0]} on) at which half of the tasks are accepted"
 
 
-def _half_the_links(sweep: Sweep) -> Findings:
+def _half_the_links(sweep: SampleSweep) -> Findings:
     if len(sweep.links) > 1:
         both, dedicated = (sweep.by_links("acceptance", networks) for networks in ("both", "dedicated"))
         ratio = estimate_crossing_ratio(both, dedicated, HALF)
         yield Finding("links of both over links of dedicated alone", ratio, FACTOR, maximum=0.5)
 
 
-def _same_throughput(sweep: Sweep) -> Findings:
+def _same_throughput(sweep: SampleSweep) -> Findings:
     """Read as: both at a number of links accept as many as dedicated links alone at twice as many."""
     for few in sweep.links:
         for many in sweep.links:
@@ -128,7 +128,7 @@ def _same_throughput(sweep: Sweep) -> Findings:
                 yield Finding(f"{few} links less dedicated alone at {many}", estimate_mean(more), THROUGHPUT, minimum=0.0)
 
 
-def _difference_shrinks(sweep: Sweep) -> Findings:
+def _difference_shrinks(sweep: SampleSweep) -> Findings:
     def difference(links: int) -> Floats:
         return sweep.at("link_utilisation", links=links) - sweep.at("link_utilisation", "dedicated", links=links)
 
@@ -138,10 +138,10 @@ def _difference_shrinks(sweep: Sweep) -> Findings:
         )
 
 
-def _falls(metric: str, *networks: str) -> Callable[[Sweep], Findings]:
+def _falls(metric: str, *networks: str) -> Callable[[SampleSweep], Findings]:
     """The fall of a metric from each number of links to the next."""
 
-    def findings(sweep: Sweep) -> Findings:
+    def findings(sweep: SampleSweep) -> Findings:
         for name in networks:
             for few, many in pairwise(sweep.coarse_links):
                 fall = sweep.at(metric, name, links=few) - sweep.at(metric, name, links=many)
@@ -150,7 +150,7 @@ def _falls(metric: str, *networks: str) -> Callable[[Sweep], Findings]:
     return findings
 
 
-def _equivalent_in_the_end(sweep: Sweep) -> Findings:
+def _equivalent_in_the_end(sweep: SampleSweep) -> Findings:
     """Read as: at most 1 % of the hops go over the public network, and acceptance is the same within two points."""
     if len(sweep.links) > 1:
         links = sweep.links[-1]
@@ -164,24 +164,24 @@ def _equivalent_in_the_end(sweep: Sweep) -> Findings:
         yield Finding(f"{links} links: acceptance above dedicated alone", estimate_mean(more), POINTS, -UNCHANGED, UNCHANGED)
 
 
-def _at_default(metric: str, networks: str, minimum: float, maximum: float) -> Callable[[Sweep], Findings]:
-    def findings(sweep: Sweep) -> Findings:
+def _at_default(metric: str, networks: str, minimum: float, maximum: float) -> Callable[[SampleSweep], Findings]:
+    def findings(sweep: SampleSweep) -> Findings:
         yield Finding(DEFAULT_POINT, estimate_mean(sweep.at(metric, networks)), SHARE, minimum, maximum)
 
     return findings
 
 
-def _marginal(sweep: Sweep) -> Findings:
+def _marginal(sweep: SampleSweep) -> Findings:
     """Read as: all links beyond these together gain at most two points."""
     if FLAT_LINKS in sweep.links and sweep.links[-1] > FLAT_LINKS:
         gain = sweep.at("deviation", links=FLAT_LINKS) - sweep.at("deviation", links=sweep.links[-1])
         yield Finding(f"{FLAT_LINKS} less {sweep.links[-1]} links", estimate_mean(gain), POINTS, maximum=UNCHANGED)
 
 
-def _lowered(way: str, printed: str, minimum: float, strict: bool = False) -> Callable[[Sweep], Findings]:
+def _lowered(way: str, printed: str, minimum: float, strict: bool = False) -> Callable[[SampleSweep], Findings]:
     """The reduction of the deviation by a choice of maps against the printed one, network by network."""
 
-    def findings(sweep: Sweep) -> Findings:
+    def findings(sweep: SampleSweep) -> Findings:
         if sweep.has(way) and sweep.has(printed):
             difference = sweep.at("deviation", way=printed) - sweep.at("deviation", way=way)
             yield Finding(DEFAULT_POINT, estimate_mean(difference), POINTS, minimum=minimum, strict=strict)

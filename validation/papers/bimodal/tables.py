@@ -19,7 +19,7 @@ from edrp.validation.papers.bimodal.extent import (
 )
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, RANDOM_2, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.mapping_statements import messages_per_server
-from edrp.validation.papers.bimodal.runs import COUNT, MEASURES, PERCENT, Samples, Sweep
+from edrp.validation.papers.bimodal.runs import COUNT, MEASURES, PERCENT, Samples, SampleSweep
 from edrp.validation.papers.bimodal.statistics import estimate_exponent
 from edrp.validation.report.estimates import estimate_mean, estimate_share
 from edrp.validation.report.formatting import FACTOR, NONE, NUMBER
@@ -81,12 +81,12 @@ def exponent_table(mapped: MappedBySize) -> Table:
     return Table("Exponents of messages in the number of servers", ("heuristic", "exponent (95 %)"), rows, ("exponent (95 %)",))
 
 
-def reallocation_tables(sweep: Sweep) -> tuple[Table, ...]:
+def reallocation_tables(sweep: SampleSweep) -> tuple[Table, ...]:
     """Fig. 8: by rate, with and without re-allocation, and the differences network by network."""
     return tuple(_reallocation_table(sweep, metric) for metric in REALLOCATED)
 
 
-def _reallocation_table(sweep: Sweep, metric: str) -> Table:
+def _reallocation_table(sweep: SampleSweep, metric: str) -> Table:
     measure, rows = MEASURES[metric], []
     for rate in sweep.rates:
         on, off = (sweep.at(metric, rate=rate, way=way) for way in (CHOSEN, FIXED))
@@ -96,7 +96,7 @@ def _reallocation_table(sweep: Sweep, metric: str) -> Table:
     return Table(f"Fig. 8: {measure.title}", columns, tuple(rows), columns, open=True)
 
 
-def overview_table(sweep: Sweep, by_links: bool) -> Table:
+def overview_table(sweep: SampleSweep, by_links: bool) -> Table:
     """The means of Fig. 9 in one table, which has to fit 80 columns."""
     shown = [(metric, name) for metric, networks in OVERVIEW.items() for name in networks]
     rows = tuple(
@@ -112,12 +112,12 @@ def overview_table(sweep: Sweep, by_links: bool) -> Table:
     return Table(caption, columns, rows, columns, open=True)
 
 
-def network_tables(sweep: Sweep) -> tuple[Table, ...]:
+def network_tables(sweep: SampleSweep) -> tuple[Table, ...]:
     """Fig. 9: each metric over rates and over numbers of links, for both networks and each alone."""
     return tuple(_network_table(sweep, metric, by_links) for by_links in (False, True) for metric in MEASURES)
 
 
-def _network_table(sweep: Sweep, metric: str, by_links: bool) -> Table:
+def _network_table(sweep: SampleSweep, metric: str, by_links: bool) -> Table:
     rows = tuple(
         (_varied(cell, by_links), *(_cell(metric, sweep.samples[cell._replace(networks=name)][metric]) for name in NETWORKS))
         for cell in _points(sweep, by_links)
@@ -127,7 +127,7 @@ def _network_table(sweep: Sweep, metric: str, by_links: bool) -> Table:
     return Table(f"{MEASURES[metric].title} by {varied}, {fixed}", columns, rows, columns)
 
 
-def _points(sweep: Sweep, by_links: bool) -> list[Cell]:
+def _points(sweep: SampleSweep, by_links: bool) -> list[Cell]:
     """Cells of the rates, or of the numbers of links."""
     return [Cell("", RATE, links) for links in sweep.links] if by_links else [Cell("", rate, SPANNING) for rate in sweep.rates]
 
@@ -141,7 +141,7 @@ def _axis(by_links: bool) -> tuple[str, str]:
     return ("links", f"{RATE:g} tasks/h") if by_links else ("tasks/h", f"{SPANNING} links")
 
 
-def choice_tables(sweep: Sweep) -> Iterator[Table]:
+def choice_tables(sweep: SampleSweep) -> Iterator[Table]:
     """Ways to choose among maps at the default point, on the same networks: means, and differences from the printed way."""
     settings = (
         (CHOICES, "links re-allocated"),
@@ -154,13 +154,13 @@ def choice_tables(sweep: Sweep) -> Iterator[Table]:
             yield _choice_differences(sweep, ways, setting)
 
 
-def _choice_table(sweep: Sweep, ways: Sequence[str], setting: str) -> Table:
+def _choice_table(sweep: SampleSweep, ways: Sequence[str], setting: str) -> Table:
     rows = tuple((MEASURES[metric].title, *(_cell(metric, sweep.at(metric, way=way)) for way in ways)) for metric in COMPARED)
     columns = ("", *(WAYS[way].heading for way in ways))
     return Table(f"Choices of maps, {setting}", columns, rows, columns[1:], open=True)
 
 
-def _choice_differences(sweep: Sweep, ways: Sequence[str], setting: str) -> Table:
+def _choice_differences(sweep: SampleSweep, ways: Sequence[str], setting: str) -> Table:
     printed, *others = ways
 
     def difference(metric: str, way: str) -> str:

@@ -22,7 +22,7 @@ WEIGHTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HourOutcome:
     """A row of Table III: seconds, money/h, seconds."""
 
     response_time: float
@@ -31,10 +31,10 @@ class Outcome:
 
 
 TABLE_III = {
-    "Baseline": Outcome(0.1208, 9.6, 12.0),
-    "Balanced": Outcome(0.1217, 9.9, 2.4),
-    "Response time": Outcome(0.1215, 10.3, 2.4),
-    "Cost": Outcome(0.1360, 9.2, 4.9),
+    "Baseline": HourOutcome(0.1208, 9.6, 12.0),
+    "Balanced": HourOutcome(0.1217, 9.9, 2.4),
+    "Response time": HourOutcome(0.1215, 10.3, 2.4),
+    "Cost": HourOutcome(0.1360, 9.2, 4.9),
 }
 """Table III as printed.
 
@@ -65,9 +65,9 @@ TABLE_V = {
 """Table V as printed."""
 
 
-def outcome(hour: Replay) -> Outcome:
+def outcome(hour: Replay) -> HourOutcome:
     """Mean response time, mean cost and total downtime of a replay."""
-    return Outcome(hour.mean("response_time"), hour.mean("cost"), hour.downtime)
+    return HourOutcome(hour.mean("response_time"), hour.mean("cost"), hour.downtime)
 
 
 def run_hour(

@@ -1,4 +1,4 @@
-"""The hour of EDRP on ANSNET, its day under Storm and a real day: printed and drawn beside the paper.
+"""The hour of EDRP on ANSNET, its day under Storm and a real day: printed and drawn next to the paper.
 
 Each report returns its replays by objective. Figures are drawn into the folder `out`, if any; `method` is one of the
 registry; `jobs` objectives are run at once, by default one per processor.
@@ -22,7 +22,7 @@ from edrp.validation.papers.edrp.experiments import (
     TABLE_III,
     TABLE_V,
     WEIGHTINGS,
-    Outcome,
+    HourOutcome,
     first_deployment,
     outcome,
     restricted_gaps,
@@ -155,7 +155,7 @@ def _on_ansnet(
     return in_all_objectives(console, name, len(rates) - 1, follow, jobs=jobs)
 
 
-def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mapping[str, Outcome]) -> Table:
+def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mapping[str, HourOutcome]) -> Table:
     """Mean response time, mean cost, total downtime and number of reconfigurations by objective.
 
     Parameters
@@ -168,7 +168,7 @@ def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mappin
         The paper's values; empty to leave them out.
     """
 
-    def cells(result: Outcome, digits: int) -> tuple[str, ...]:
+    def cells(result: HourOutcome, digits: int) -> tuple[str, ...]:
         return f"{1e3 * result.response_time:.1f}", f"{result.cost:.{digits}f}", f"{result.downtime:.{digits}f}"
 
     ours = {name: cells(outcome(replay), 2) for name, replay in replays.items()}
@@ -176,7 +176,7 @@ def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mappin
 
 
 def storm_table(replays: Mapping[str, Replay]) -> Table:
-    """Mean response time, mean cost and share of downtime by objective, beside the paper."""
+    """Mean response time, mean cost and share of downtime by objective, next to the paper."""
     results = {name: storm_outcome(replay) for name, replay in replays.items()}
     ours, printed = (
         {
@@ -195,7 +195,7 @@ def _table(
     ours: Mapping[str, tuple[str, ...]],
     printed: Mapping[str, tuple[str, ...]],
 ) -> Table:
-    """Three quantities by objective, each beside the paper's; narrow enough for 80 columns."""
+    """Three quantities by objective, each next to the paper's; narrow enough for 80 columns."""
     quantities = ("Response\nms", "Cost\n$/h", f"Downtime\n{downtime}")
     columns = [column for name in quantities for column in ((name, "paper") if printed else (name,))]
     rows = []

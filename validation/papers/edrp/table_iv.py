@@ -1,4 +1,4 @@
-"""Table IV: how large the programs are, and how long they take, beside the paper's figures."""
+"""Table IV: how large the programs are, and how long they take, next to the paper's figures."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ProgramSize:
     """One cell of Table IV: columns as counted, seconds by method ("literal", "compact", "eliminate", "restricted")."""
 
     nodes: int
@@ -137,7 +137,7 @@ def table_iv(
     progress: Tell = str,
     nodes: tuple[int, ...] = NODES,
     max_replicas: tuple[int, ...] = MAX_REPLICAS,
-) -> list[Cell]:
+) -> list[ProgramSize]:
     """Count and time every cell of Table IV.
 
     "compact" and "eliminate" place the application from scratch at 145 tuples/s with equal weights of response time
@@ -158,7 +158,7 @@ def table_iv(
     return [_cell(n, k, time_limit, literal, progress) for k in max_replicas for n in nodes]
 
 
-def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool, tell: Tell) -> Cell:
+def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool, tell: Tell) -> ProgramSize:
     problem, pins = application_of_table_iv(nodes, max_replicas)
     ordinary = debs2015(RATE, geometric(nodes, NETWORK_SEED), max_replicas=max_replicas)
     earlier = debs2015(EARLIER_RATE, geometric(nodes, NETWORK_SEED), max_replicas=max_replicas)
@@ -180,7 +180,7 @@ def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool
     moved = problem.replace(current=_with_queue(current, pins), weights=balanced)
     restricted = formulate(moved, "restricted")
     timings["restricted"] = _pinned(restricted, pins, time_limit)
-    return Cell(nodes, max_replicas, count_columns(problem), restricted.program.columns, timings)
+    return ProgramSize(nodes, max_replicas, count_columns(problem), restricted.program.columns, timings)
 
 
 def _with_queue(current: Deployment | None, pins: dict[str, str]) -> Deployment:
@@ -202,15 +202,15 @@ def _timed(problem: EdrpProblem, method: str, time_limit: float | None) -> Timin
     return Timing(perf_counter() - started, answer.status == "optimal")
 
 
-def size_table(cells: list[Cell]) -> Table:
-    """Counts and seconds beside the paper's; a time that was not enough is shown as ">60"."""
+def size_table(cells: list[ProgramSize]) -> Table:
+    """Counts and seconds next to the paper's; a time that was not enough is shown as ">60"."""
     counted = ("nodes", "k", "columns", "p (10³)", "equal", "rEDRP columns", "p (10³)")
     columns = (*counted, "literal (s)", "p (s)", "compact (s)", "eliminate (s)", "rEDRP (s)", "p (s)")
     caption = "Table IV: columns of the programs and seconds to solve them (p: the paper's)"
     return Table(caption, columns, tuple(map(_row, cells)), columns)
 
 
-def _row(cell: Cell) -> tuple[str, ...]:
+def _row(cell: ProgramSize) -> tuple[str, ...]:
     key = (cell.nodes, cell.max_replicas)
     literal, *timings = (_shown(cell.timings.get(name)) for name in ("literal", "compact", "eliminate", "restricted"))
     return (
@@ -232,7 +232,7 @@ def _shown(value: object) -> str:
     return NONE if value is None else str(value)
 
 
-def run(console: Console, time_limit: float | None = TIME_LIMIT, literal: bool = False) -> list[Cell]:
+def run(console: Console, time_limit: float | None = TIME_LIMIT, literal: bool = False) -> list[ProgramSize]:
     """Reproduce Table IV and print it."""
     with working(console, "Table IV") as tell:
         cells = table_iv(time_limit, literal, tell)

@@ -23,7 +23,7 @@ from edrp.validation.papers.enactment.printed_values import (
 from edrp.validation.papers.enactment.runs import Samples
 
 
-class Cell(NamedTuple):
+class ComparedCell(NamedTuple):
     """One number of a table.
 
     Attributes
@@ -75,13 +75,15 @@ class SettingError(NamedTuple):
     totals: float
 
 
-def measured_cells(samples: Samples) -> Iterator[Cell]:
+def measured_cells(samples: Samples) -> Iterator[ComparedCell]:
     """Every cell of Tables 3 to 6 that was measured, table by table."""
     for (pattern, column), own in samples.items():
         for quantity in QUANTITIES if column in PAPER.get(pattern, {}) else ():
             values = own[quantity]
             deviation = float(values.std(ddof=1)) if values.size > 1 else None
-            yield Cell(pattern, column, quantity, Printed(float(values.mean()), deviation), PAPER[pattern][column][quantity])
+            yield ComparedCell(
+                pattern, column, quantity, Printed(float(values.mean()), deviation), PAPER[pattern][column][quantity]
+            )
 
 
 def setting_error(samples: Samples) -> SettingError:

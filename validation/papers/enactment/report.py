@@ -1,4 +1,4 @@
-"""Tables 3 to 6, Figs. 8 to 11 and every comparison of cost-efficient enactment, run again and judged beside the paper."""
+"""Tables 3 to 6, Figs. 8 to 11 and every comparison of cost-efficient enactment, run again and compared with the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edrp.batch.progress import Report as ReportProgress
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
 from edrp.validation.oracles.enactment.queueing import QueueingCheck, queueing_check
 from edrp.validation.papers.enactment.bounds import Bounds, mean_bounds
-from edrp.validation.papers.enactment.cells import Cell, SettingError, measured_cells, setting_error
+from edrp.validation.papers.enactment.cells import ComparedCell, SettingError, measured_cells, setting_error
 from edrp.validation.papers.enactment.figures import draw_pattern
 from edrp.validation.papers.enactment.printed_values import ERRATA, FIGURE_NUMBERS, PATTERNS, POLICIES, TABLE_NUMBERS
 from edrp.validation.papers.enactment.runs import BLIND, VARIANTS, Enacted, Samples, Setting, enact, row_count, samples_by_cell
@@ -55,7 +55,7 @@ class EnactmentResults:
     variants
         Errors of settings with one constant changed, by name; empty where none were run.
     checks
-        The simulator beside formulas.
+        The simulator next to formulas.
     """
 
     setting: Setting
@@ -69,7 +69,7 @@ class EnactmentResults:
     checks: Sequence[QueueingCheck]
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ComparedCell]:
         """Cells of Tables 3 to 6."""
         return list(measured_cells(self.samples))
 
@@ -144,7 +144,7 @@ def report(results: EnactmentResults) -> Report:
     after = {"bounds": bounds, "sensitivity": {name: error._asdict() for name, error in results.variants.items()}}
     return Report(
         "Cost-efficient enactment: Tables 3 to 6, Figs. 8 to 11",
-        "Policies that lease hosts by billing time units (BTU), simulated at the grain of data items, beside the paper.",
+        "Policies that lease hosts by billing time units (BTU), simulated item by item and compared with the paper.",
         verdicts=list(verdicts(results)),
         statements=results.statements,
         shown=[*tables, *policies, *variants, check_table(results.checks)],
@@ -216,7 +216,7 @@ def sections(results: EnactmentResults, drawings: Path, command: str) -> Iterato
         yield Section("Sensitivity", (sentence,), tables=(error_table(results.variants),))
     yield Section(
         "The simulator against queueing theory",
-        ("Mean waits of single operators with a fixed number of instances, at a load of 70 or 80 %, beside their formulas.",),
+        ("Mean waits of single operators with a fixed number of instances, at a load of 70 or 80 %, next to their formulas.",),
         tables=(check_table(results.checks),),
     )
     yield Section("Misprints and contradictions in the paper", ERRATA)
@@ -244,7 +244,7 @@ def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section
     )
 
 
-def _cell_records(cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
+def _cell_records(cells: Sequence[ComparedCell]) -> Iterator[dict[str, Any]]:
     """Cells as rows of a CSV file: shares and money, not per cent."""
     for cell in cells:
         yield {

@@ -61,7 +61,7 @@ Margins = Sequence[tuple[str, Margin]]
 
 
 def _findings(margins: Margins) -> Callable[[Samples], Iterator[Finding]]:
-    """Margins of ours that must be positive, beside those of the paper's tables where they have the figures."""
+    """Margins of ours that must be positive, next to those of the paper's tables where they have the figures."""
 
     def findings(samples: Samples) -> Iterator[Finding]:
         paper = paper_samples()

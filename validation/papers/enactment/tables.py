@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.validation.oracles.enactment.queueing import QueueingCheck
 from edrp.validation.papers.enactment.bounds import Bounds
-from edrp.validation.papers.enactment.cells import Cell, SettingError
+from edrp.validation.papers.enactment.cells import ComparedCell, SettingError
 from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
 from edrp.validation.papers.enactment.runs import Samples
 from edrp.validation.report.estimates import estimate_mean
@@ -37,7 +37,7 @@ ACTIVITY = {
 }
 
 
-def paper_table(pattern: str, cells: Iterable[Cell]) -> Table:
+def paper_table(pattern: str, cells: Iterable[ComparedCell]) -> Table:
     """One of Tables 3 to 6: in each cell ours, below it the paper's, and below that the difference.
 
     Compliances are in per cent and their differences in points; differences of costs are per cent of the paper's.
@@ -54,7 +54,7 @@ def _heading(column: Column) -> str:
     return f"BTU{column.unit}" if column.policy == BTU else f"{column.policy}\nBTU{column.unit}"
 
 
-def _cell_text(cell: Cell) -> str:
+def _cell_text(cell: ComparedCell) -> str:
     share = cell.quantity in COMPLIANCES
     scale = 100 if share else 1
     difference = signed(100 * cell.difference, 1) if share else f"{signed(100 * cell.difference / cell.paper.mean, 0)} %"
@@ -133,7 +133,7 @@ def _as_compliant(own: Mapping[str, Any], other: Mapping[str, Any]) -> Any:
 
 
 def check_table(checks: Iterable[QueueingCheck]) -> Table:
-    """Mean waits of the simulator beside their formulas."""
+    """Mean waits of the simulator next to their formulas."""
     rows = tuple(
         (check.operator, f"{check.formula:.4f}", f"{check.simulated:.4f}", f"{signed(100 * check.difference, 2)} %")
         for check in checks

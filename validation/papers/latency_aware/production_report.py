@@ -1,4 +1,4 @@
-"""Production topologies placed by searches and by schedulers: nodes in use beside the bound, traffic between nodes, seconds."""
+"""Production topologies placed by searches and by schedulers: nodes in use next to the bound, traffic between nodes, seconds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Placement:
     """The placement of a topology by a method; without nodes where it finds none, and then why."""
 
     nodes: int | None
@@ -56,7 +56,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TopologyRow:
     """A topology with its bounds, and the outcome of each contender.
 
     Attributes
@@ -76,12 +76,12 @@ class Row:
     bound: int = 0
     least: float = 0.0
     compiling: float = 0.0
-    outcomes: dict[str, Outcome] | None = None
+    outcomes: dict[str, Placement] | None = None
 
 
 def run(
     console: Console, *, data: Path, time_limit: float = TIME_LIMIT, contenders: Sequence[str] = tuple(CONTENDERS)
-) -> list[Row]:
+) -> list[TopologyRow]:
     """Place all production topologies; print those that need several nodes, what was refused and why, and what holds.
 
     Parameters
@@ -98,7 +98,7 @@ def run(
     list
         All rows, those of topologies that fit on one node and those that are refused among them.
     """
-    rows: list[Row] = []
+    rows: list[TopologyRow] = []
     with working(console, "placing") as tell:
         for row in production_rows(data, time_limit=time_limit, contenders=contenders):
             tell(row.name)
@@ -116,14 +116,14 @@ def run(
 
 def production_rows(
     data: Path, *, time_limit: float = TIME_LIMIT, contenders: Sequence[str] = tuple(CONTENDERS)
-) -> Iterator[Row]:
+) -> Iterator[TopologyRow]:
     """One row per topology, as they come; compiled code is loaded before anything is timed."""
     warm = True
     for name, text in production_instances(data, kind="latency-aware"):
         try:
             problem = loads(text)
         except InvalidInstanceError as error:
-            yield Row(name, refused="; ".join(str(fault) for fault in error.faults))
+            yield TopologyRow(name, refused="; ".join(str(fault) for fault in error.faults))
             continue
         if warm:
             for contender in contenders:
@@ -131,7 +131,7 @@ def production_rows(
         warm = False
         started = perf_counter()
         compiled = compile_problem(problem)
-        yield Row(
+        yield TopologyRow(
             name=name,
             instances=int(compiled.max_replicas.sum()),
             cyclic=bool(problem.application.feedback),
@@ -142,18 +142,18 @@ def production_rows(
         )
 
 
-def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) -> Outcome:
+def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) -> Placement:
     method, parameters = CONTENDERS[contender]
     started = perf_counter()
     found = solve(problem, method, time_limit=time_limit, **parameters)
     seconds = perf_counter() - started
     if found.deployment is None:
-        return Outcome(None, None, seconds, "; ".join(found.notes))
+        return Placement(None, None, seconds, "; ".join(found.notes))
     used = {node for operator in found.deployment for node in found.deployment[operator]}
-    return Outcome(len(used), found.metrics["events"], seconds)
+    return Placement(len(used), found.metrics["events"], seconds)
 
 
-def production_table(rows: Sequence[Row]) -> Table:
+def production_table(rows: Sequence[TopologyRow]) -> Table:
     """Topologies that need several nodes: per contender the nodes in use and the share of tuples between nodes."""
     contenders = next((tuple(row.outcomes) for row in rows if row.outcomes), ())
     made = tuple(
@@ -170,20 +170,20 @@ def production_table(rows: Sequence[Row]) -> Table:
     return Table("Production topologies on several nodes", columns, made, columns[1:], note=note)
 
 
-def _cell(row: Row, outcome: Outcome) -> str:
+def _cell(row: TopologyRow, outcome: Placement) -> str:
     if outcome.nodes is None or outcome.cut is None:
         return NONE
     mark = "∗" if outcome.cut <= row.least + SAME else ""
     return f"{outcome.nodes} {100 * outcome.cut:.1f}{mark}"
 
 
-def several(rows: Sequence[Row]) -> list[Row]:
+def several(rows: Sequence[TopologyRow]) -> list[TopologyRow]:
     """Topologies that the contenders place on several nodes."""
     placed = [(row, [o.nodes for o in (row.outcomes or {}).values() if o.nodes is not None]) for row in rows]
     return [row for row, nodes in placed if nodes and min(nodes) > 1]
 
 
-def production_statements(rows: Sequence[Row]) -> list[Statement]:
+def production_statements(rows: Sequence[TopologyRow]) -> list[Statement]:
     """The sentences that searches have to bear out on these topologies, judged."""
     placed = [row for row in rows if row.outcomes]
     if not placed or not {FIRST, RECOMMENDED, SCHEDULER} <= set(placed[0].outcomes or {}):
@@ -192,28 +192,28 @@ def production_statements(rows: Sequence[Row]) -> list[Statement]:
     return [_quick(placed), _all_in_time(placed), _few_nodes(placed), *([_less_cut(compared)] if compared else [])]
 
 
-def _quick(rows: Sequence[Row]) -> Statement:
+def _quick(rows: Sequence[TopologyRow]) -> Statement:
     largest = max(rows, key=lambda row: row.instances)
-    seconds = _of(largest, FIRST).seconds
+    seconds = _placement(largest, FIRST).seconds
     found = f"{seconds:.3f} s for {largest.instances} executors, of which {largest.compiling:.3f} s to make arrays"
     return claim("the largest topology has an answer in 0.1 s", seconds <= 0.1, found)
 
 
-def _all_in_time(rows: Sequence[Row]) -> Statement:
-    seconds = [_of(row, FIRST).seconds for row in rows]
-    placed = sum(_of(row, name).nodes is not None for row in rows for name in (FIRST, RECOMMENDED))
+def _all_in_time(rows: Sequence[TopologyRow]) -> Statement:
+    seconds = [_placement(row, FIRST).seconds for row in rows]
+    placed = sum(_placement(row, name).nodes is not None for row in rows for name in (FIRST, RECOMMENDED))
     found = f"{sum(seconds):.2f} s for {len(rows)}, the slowest {max(seconds):.3f} s; {2 * len(rows) - placed} without answer"
     return claim("all topologies have an answer in 5 s", sum(seconds) <= 5 and placed == 2 * len(rows), found)
 
 
-def _few_nodes(rows: Sequence[Row]) -> Statement:
-    ratio = sorted((_of(row, RECOMMENDED).nodes or np.inf) / row.bound for row in rows)
+def _few_nodes(rows: Sequence[TopologyRow]) -> Statement:
+    ratio = sorted((_placement(row, RECOMMENDED).nodes or np.inf) / row.bound for row in rows)
     share = ratio[math.ceil(0.9 * len(ratio)) - 1]
     return claim("at most 1.05 times the fewest nodes, of nine in ten", share <= 1.05, f"{share:.3f}; at worst {ratio[-1]:.3f}")
 
 
-def _less_cut(rows: Sequence[Row]) -> Statement:
-    cuts = [(_of(row, RECOMMENDED).cut, _of(row, SCHEDULER).cut, row.least) for row in rows]
+def _less_cut(rows: Sequence[TopologyRow]) -> Statement:
+    cuts = [(_placement(row, RECOMMENDED).cut, _placement(row, SCHEDULER).cut, row.least) for row in rows]
     known = [(1.0 if ours is None else ours, 1.0 if theirs is None else theirs, least) for ours, theirs, least in cuts]
     below = sum(ours < theirs - SAME for ours, theirs, _ in known)
     above = sum(ours > theirs + SAME for ours, theirs, _ in known)
@@ -227,5 +227,5 @@ def _less_cut(rows: Sequence[Row]) -> Statement:
     return claim(sentence, below >= 0.9 * (len(rows) - least), found)
 
 
-def _of(row: Row, contender: str) -> Outcome:
+def _placement(row: TopologyRow, contender: str) -> Placement:
     return (row.outcomes or {})[contender]

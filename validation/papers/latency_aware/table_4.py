@@ -58,7 +58,7 @@ OPTIMAL = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SearchRuns:
     """Runs of one method on one topology, or on generated ones, at one load.
 
     Attributes
@@ -110,7 +110,7 @@ def cells(
     seeds: int = SEEDS,
     methods: Sequence[str] = METHODS,
     tell: Tell = str,
-) -> list[Cell]:
+) -> list[SearchRuns]:
     """Every method with every seed on topologies of Table 1; the optimum is proven by column generation.
 
     Examples
@@ -137,7 +137,7 @@ def fresh_cells(
     methods: Sequence[str] = METHODS,
     operations: int = FRESH_OPERATIONS,
     tell: Tell = str,
-) -> list[Cell]:
+) -> list[SearchRuns]:
     """Every method once on each of many generated topologies."""
     found = []
     for load in loads:
@@ -179,25 +179,27 @@ def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -
     return 1e3 * taken, gap
 
 
-def _cell(topology: str, problem: LatencyAwareProblem, load: float, method: str, runs: Sequence[tuple[float, float]]) -> Cell:
+def _cell(
+    topology: str, problem: LatencyAwareProblem, load: float, method: str, runs: Sequence[tuple[float, float]]
+) -> SearchRuns:
     operators = sum(operator.instances for operator in problem.application.operators)
     milliseconds, gaps = zip(*runs, strict=True)
-    return Cell(topology, operators, load, method, milliseconds, gaps)
+    return SearchRuns(topology, operators, load, method, milliseconds, gaps)
 
 
-def time_table(found: Sequence[Cell]) -> Table:
+def time_table(found: Sequence[SearchRuns]) -> Table:
     """Milliseconds by topology, load and method, the paper's in brackets."""
     return _table(found, "Table 4: milliseconds, ours (paper)", lambda cell: cell.time)
 
 
-def gap_table(found: Sequence[Cell]) -> Table:
+def gap_table(found: Sequence[SearchRuns]) -> Table:
     """Gap to the proven optimum of the same runs."""
     return _table(found, "gap to the proven optimum, %: median ≤ worst", lambda cell: cell.quality)
 
 
-def _table(found: Sequence[Cell], title: str, text: Callable[[Cell], str]) -> Table:
+def _table(found: Sequence[SearchRuns], title: str, text: Callable[[SearchRuns], str]) -> Table:
     methods = tuple(method for method in METHODS if any(cell.method == method for cell in found))
-    by_row: dict[tuple[str, int, float], dict[str, Cell]] = {}
+    by_row: dict[tuple[str, int, float], dict[str, SearchRuns]] = {}
     for cell in found:
         by_row.setdefault((cell.topology, cell.operators, cell.load), {})[cell.method] = cell
     rows = tuple(
@@ -207,7 +209,7 @@ def _table(found: Sequence[Cell], title: str, text: Callable[[Cell], str]) -> Ta
     return Table(title, ("topology", "operators", "load", *methods), rows)
 
 
-def statements_4(found: Sequence[Cell]) -> tuple[Statement, ...]:
+def statements_4(found: Sequence[SearchRuns]) -> tuple[Statement, ...]:
     """The sentences on the heuristics at the largest topology and over all that can be proven, judged.
 
     Returns
@@ -216,8 +218,8 @@ def statements_4(found: Sequence[Cell]) -> tuple[Statement, ...]:
         Those on which the cells have something to say.
     """
     made = []
-    for name, largest in ((LARGEST, _of(found, (LARGEST,))), ("generated topologies", _of(found, (FRESH,)))):
-        climbs, hybrids, ours = (_of(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
+    for name, largest in ((LARGEST, _select(found, (LARGEST,))), ("generated topologies", _select(found, (FRESH,)))):
+        climbs, hybrids, ours = (_select(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
         if climbs:
             slowest = max(median(cell.milliseconds) for cell in climbs)
             made.append(claim(f"hill climbing takes under 5 ms on {name}", slowest < 5, f"{slowest:.1f} ms"))
@@ -229,20 +231,20 @@ def statements_4(found: Sequence[Cell]) -> tuple[Statement, ...]:
             gap, worst = median(_gaps(ours)), max(_gaps(ours))
             text = f"{100 * gap:.2f} %, {100 * worst:.2f} %"
             made.append(claim(f"{RECOMMENDED} on {name}: median gap ≤ 1 %, worst ≤ 5 %", gap <= 0.01 and worst <= 0.05, text))
-    infeasible = sum(cell.infeasible for cell in _of(found, method=HILL_CLIMBING))
+    infeasible = sum(cell.infeasible for cell in _select(found, method=HILL_CLIMBING))
     made.append(claim("hill climbing always ends feasible", infeasible == 0, f"{infeasible} runs do not"))
     for name, topologies in (("T-R1 to T-R7", ACYCLIC), ("generated topologies", (FRESH,))):
-        if ours := _of(found, topologies, RECOMMENDED):
+        if ours := _select(found, topologies, RECOMMENDED):
             share = sum(gap <= OPTIMAL for gap in _gaps(ours)) / len(_gaps(ours))
             made.append(claim(f"{RECOMMENDED} is optimal in 80 % of runs on {name}", share >= 0.8, f"{100 * share:.0f} %"))
     return tuple(made)
 
 
-def _of(found: Sequence[Cell], topologies: Sequence[str] | None = None, method: str | None = None) -> list[Cell]:
+def _select(found: Sequence[SearchRuns], topologies: Sequence[str] | None = None, method: str | None = None) -> list[SearchRuns]:
     return [c for c in found if (topologies is None or c.topology in topologies) and (method is None or c.method == method)]
 
 
-def _gaps(found: Sequence[Cell]) -> list[float]:
+def _gaps(found: Sequence[SearchRuns]) -> list[float]:
     return [gap for cell in found for gap in cell.gaps]
 
 
@@ -253,8 +255,8 @@ def run(
     loads: Sequence[float] = LOADS,
     seeds: int = SEEDS,
     fresh: int = 0,
-) -> list[Cell]:
-    """Print Table 4 beside ours, and the statements on it.
+) -> list[SearchRuns]:
+    """Print our Table 4 next to the printed one, and the statements on it.
 
     Parameters
     ----------
@@ -263,7 +265,7 @@ def run(
     seeds
         Runs of each method on each.
     fresh
-        Generated topologies beside those of the paper, each of which needs a proof of its own.
+        Generated topologies in addition to the paper's, each of which needs a proof of its own.
     """
     for method in METHODS:
         solve(paper_problem("T-M3"), method)  # compiles or loads the kernels

@@ -1,4 +1,4 @@
-"""Tables 2 and 3 and Figs. 6 to 8 of latency-aware placement: throughput and latency of schedulers beside the paper."""
+"""Tables 2 and 3 and Figs. 6 to 8 of latency-aware placement: throughput and latency of schedulers next to the paper."""
 
 from __future__ import annotations
 
@@ -139,17 +139,17 @@ def _table(title: str, found: Sequence[Placed], reference: str, methods: Sequenc
         for method in methods:
             ours = factors(found, topology, method, reference)
             cells.append(
-                (f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else NONE) + _beside(printed[topology].get(method))
+                (f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else NONE) + _in_brackets(printed[topology].get(method))
             )
         rows.append((topology, *cells))
     random = [name for name in present if name.startswith("T-R")]
     paper_means = [_mean([printed[name].get(method) for name in random]) for method in methods]
     means = [f"{mean_factor(found, random, method, reference):.2f}" for method in methods]
-    rows.append(("mean of T-R", *(ours + _beside(paper) for ours, paper in zip(means, paper_means, strict=True))))
+    rows.append(("mean of T-R", *(ours + _in_brackets(paper) for ours, paper in zip(means, paper_means, strict=True))))
     return Table(f"{title}, ours (paper)", ("topology", *methods), tuple(rows))
 
 
-def _beside(printed: float | None) -> str:
+def _in_brackets(printed: float | None) -> str:
     """The paper's value in brackets."""
     return "" if printed is None else f" ({printed:.2f})"
 

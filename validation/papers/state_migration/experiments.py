@@ -38,7 +38,7 @@ BLOCK = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PolicyRow:
     """One policy in one setting.
 
     Attributes
@@ -84,7 +84,7 @@ def tolerance_grid(
     migrations: int = 100,
     hashing_runs: int = 100,
     tell: Tell = str,
-) -> Iterator[Row]:
+) -> Iterator[PolicyRow]:
     """All policies against τ: Figs. 9 and 10."""
     for history in series:
         for tolerance in tolerances:
@@ -94,13 +94,13 @@ def tolerance_grid(
             runs.append(follow_hashing(course, hashing_runs))
             runs += [follow_rule(rule, course) for rule in (Sticky(), StickyByWork(), BalancedPacking(allow_empty=False))]
             base = _single_step(course)
-            yield from (Row(history.name, tolerance, tasks, None, run) for run in (*runs, base))
+            yield from (PolicyRow(history.name, tolerance, tasks, None, run) for run in (*runs, base))
             prepared = _mtm_aware(history, course, DISCOUNT, base, tell)
             yield prepared
             tell(f"{history.name}, τ = {tolerance:g}: the future known")
             planned = plan(course, (base, prepared.followed))
             run = planned.follow(course)
-            yield Row(history.name, tolerance, tasks, None, run, saving(run, base), None, planned.seconds, planned.how)
+            yield PolicyRow(history.name, tolerance, tasks, None, run, saving(run, base), None, planned.seconds, planned.how)
 
 
 def task_grid(
@@ -109,13 +109,13 @@ def task_grid(
     *,
     migrations: int = 100,
     tell: Tell = str,
-) -> Iterator[Row]:
+) -> Iterator[PolicyRow]:
     """SSM against the number of tasks that the same keys are hashed to: Fig. 12."""
     for history in series:
         for number in numbers:
             tell(f"{history.name}: {number} tasks")
             course = Course(history.tasks(number), history.migrations(migrations), TOLERANCE)
-            yield Row(history.name, TOLERANCE, number, None, _single_step(course))
+            yield PolicyRow(history.name, TOLERANCE, number, None, _single_step(course))
 
 
 def discount_grid(
@@ -125,12 +125,12 @@ def discount_grid(
     tasks: int = TASKS,
     migrations: int = 100,
     tell: Tell = str,
-) -> Iterator[Row]:
+) -> Iterator[PolicyRow]:
     """MTM-aware migration against γ; SSM is γ = 0: Fig. 14."""
     for history in series:
         course = Course(history.tasks(tasks), history.migrations(migrations), TOLERANCE)
         base = _single_step(course)
-        yield Row(history.name, TOLERANCE, tasks, None, base)
+        yield PolicyRow(history.name, TOLERANCE, tasks, None, base)
         for discount in discounts:
             yield _mtm_aware(history, course, discount, base, tell)
 
@@ -139,14 +139,14 @@ def _single_step(course: Course) -> Followed:
     return follow_replies(SINGLE_STEP, single_step(course.tasks, course.tolerance), course)
 
 
-def _mtm_aware(series: MigrationSeries, course: Course, discount: float, base: Followed, tell: Tell) -> Row:
+def _mtm_aware(series: MigrationSeries, course: Course, discount: float, base: Followed, tell: Tell) -> PolicyRow:
     tell(f"{series.name}, τ = {course.tolerance:g}, γ = {discount:g}: projected costs")
     prepared = prepare(policy_model(course.tasks, series.transition_matrix(), course.tolerance, discount))
     run = follow_replies(MTM, prepared.reply, course)
     long_course = course._replace(counts=series.migrations(LONG_RUN))
     long_saving = saving(follow_replies(MTM, prepared.reply, long_course), _single_step(long_course))
     setting = (series.name, course.tolerance, course.tasks.work.size, discount)
-    return Row(*setting, run, saving(run, base), long_saving, prepared.seconds, prepared.how)
+    return PolicyRow(*setting, run, saving(run, base), long_saving, prepared.seconds, prepared.how)
 
 
 def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:

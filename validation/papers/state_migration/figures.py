@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from edrp.validation.papers.state_migration.experiments import Row
+from edrp.validation.papers.state_migration.experiments import PolicyRow
 from edrp.validation.report.estimates import Estimate
 from edrp.validation.report.figures import Curve, Panel, Style, draw_panels
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
@@ -27,10 +27,10 @@ STYLES = {
 COST_TICKS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 MOVED, TIME = "state moved per migration [%]", "time of SSM [µs]"
 
-Quantity = Callable[[Row], Estimate | None]
+Quantity = Callable[[PolicyRow], Estimate | None]
 
 
-def draw_costs_against_tolerance(rows: Sequence[Row], path: Path) -> None:
+def draw_costs_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
     """Fig. 9, one column per series, against τ: cost of every policy, savings of those that plan ahead, broken limits."""
     names = list(dict.fromkeys(row.series for row in rows))
     floor = 0.8 * min(100 * row.followed.mean for row in rows if row.policy in (SINGLE_STEP, MTM, OMS))
@@ -49,13 +49,13 @@ def draw_costs_against_tolerance(rows: Sequence[Row], path: Path) -> None:
     draw_panels([*costs, *savings, *broken], path, columns=len(names), title=title, styles=STYLES)
 
 
-def draw_times_against_tolerance(rows: Sequence[Row], path: Path) -> None:
+def draw_times_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
     """Fig. 10: time of a decision by SSM against τ."""
     curves = _by_series(rows, lambda row: row.tolerance, _microseconds)
     draw_panels([Panel("Load balancing against time (state migration, Fig. 10)", "τ", TIME, curves)], path, columns=1)
 
 
-def draw_task_numbers(rows: Sequence[Row], path: Path) -> None:
+def draw_task_numbers(rows: Sequence[PolicyRow], path: Path) -> None:
     """Fig. 12: cost and time of SSM against the number of tasks."""
     panels = [
         Panel("Cost", "tasks", MOVED, _by_series(rows, lambda row: row.tasks, _moved), ("log", "linear")),
@@ -64,7 +64,7 @@ def draw_task_numbers(rows: Sequence[Row], path: Path) -> None:
     draw_panels(panels, path, columns=2, title="Number of tasks (state migration, Fig. 12)")
 
 
-def draw_discounts(rows: Sequence[Row], path: Path) -> None:
+def draw_discounts(rows: Sequence[PolicyRow], path: Path) -> None:
     """Fig. 14: cost, saving and preparation of MTM-aware migration against γ; SSM stands at γ = 0."""
     against_discount = partial(_by_series, rows, lambda row: row.discount or 0.0)
     saved = against_discount(lambda row: _percent(row.long_saving))
@@ -76,11 +76,13 @@ def draw_discounts(rows: Sequence[Row], path: Path) -> None:
     draw_panels(panels, path, columns=3, title="Discount factor (state migration, Fig. 14)")
 
 
-def _by_series(rows: Sequence[Row], x: Callable[[Row], float], y: Quantity) -> dict[str, Curve]:
+def _by_series(rows: Sequence[PolicyRow], x: Callable[[PolicyRow], float], y: Quantity) -> dict[str, Curve]:
     return _curves(rows, lambda row: row.series, x, y)
 
 
-def _curves(rows: Sequence[Row], key: Callable[[Row], str], x: Callable[[Row], float], y: Quantity) -> dict[str, Curve]:
+def _curves(
+    rows: Sequence[PolicyRow], key: Callable[[PolicyRow], str], x: Callable[[PolicyRow], float], y: Quantity
+) -> dict[str, Curve]:
     """A curve for each key, of the rows that have the quantity."""
     curves: dict[str, dict[float, Estimate]] = {}
     for row in rows:
@@ -98,9 +100,9 @@ def _percent(estimate: Estimate | None) -> Estimate | None:
     return None if estimate is None else estimate.transformed(lambda share: 100 * share)
 
 
-def _moved(row: Row) -> Estimate:
+def _moved(row: PolicyRow) -> Estimate:
     return _exactly(100 * row.followed.mean)
 
 
-def _microseconds(row: Row) -> Estimate:
+def _microseconds(row: PolicyRow) -> Estimate:
     return _exactly(1e6 * row.followed.median_seconds)

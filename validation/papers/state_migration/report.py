@@ -15,7 +15,7 @@ from edrp.validation.papers.state_migration.experiments import (
     TASK_NUMBERS,
     TOLERANCE,
     TOLERANCES,
-    Row,
+    PolicyRow,
     discount_grid,
     task_grid,
     tolerance_grid,
@@ -46,7 +46,7 @@ def run(
     tolerances: Sequence[float] = TOLERANCES,
     task_numbers: Sequence[int] = TASK_NUMBERS,
     discounts: Sequence[float] = DISCOUNTS,
-) -> dict[str, list[Row]]:
+) -> dict[str, list[PolicyRow]]:
     """Run all policies on real series; print costs, violations, savings and statements; draw Figs. 9, 10, 12 and 14.
 
     Parameters
@@ -65,7 +65,7 @@ def run(
         '[dim]The paper\'s "τ = 1.2" is read as 1 + τ = 1.2. In brackets: % of the migrations that break the load limit.[/dim]'
     )
     console.print(f"[dim]Long run: over all migrations after the month, at most {LONG_RUN}.[/dim]")
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[PolicyRow]] = {}
     with working(console, "state migration") as tell:
         rows["tolerance"] = list(tolerance_grid(series, tolerances, migrations=migrations, tell=tell))
         print_tables(console, *(cost_table(history.name, rows["tolerance"]) for history in series))
@@ -96,7 +96,7 @@ def _introduction(series: MigrationSeries, migrations: int) -> str:
     )
 
 
-def cost_table(name: str, rows: Sequence[Row]) -> Table:
+def cost_table(name: str, rows: Sequence[PolicyRow]) -> Table:
     """Fig. 9 as a table: cost of each policy on a series against τ, with the share of broken limits in brackets."""
     own = [row for row in rows if row.series == name]
     tolerances = tuple(dict.fromkeys(row.tolerance for row in own))
@@ -107,12 +107,12 @@ def cost_table(name: str, rows: Sequence[Row]) -> Table:
     return Table(f"Fig. 9, {name}: % of the state that a migration moves, against τ", ("Policy", *columns), made, columns)
 
 
-def _cost(row: Row) -> str:
+def _cost(row: PolicyRow) -> str:
     broken = f" [{100 * row.followed.broken_share:.0f}]" if row.followed.broken.any() else ""
     return f"{100 * row.followed.mean:.1f}{broken}"
 
 
-def saving_table(rows: Sequence[Row]) -> Table:
+def saving_table(rows: Sequence[PolicyRow]) -> Table:
     """Savings of the policies that plan ahead, with the time to prepare them."""
     made = tuple(
         (row.series, f"{row.tolerance:g}", row.policy, _saved(row.saving), _saved(row.long_saving), _seconds(row), row.note)
@@ -123,14 +123,14 @@ def saving_table(rows: Sequence[Row]) -> Table:
     return Table(f"Savings of planning ahead against SSM, 95 % confidence (γ = {DISCOUNT:g})", columns, made)
 
 
-def task_table(rows: Sequence[Row]) -> Table:
+def task_table(rows: Sequence[PolicyRow]) -> Table:
     """Fig. 12 as a table: cost and time of SSM against the number of tasks."""
     made = tuple((row.series, str(row.tasks), f"{100 * row.followed.mean:.1f}", _microseconds(row)) for row in rows)
     columns = ("Series", "Tasks", "Moved [%]", "Time [µs]")
     return Table(f"Fig. 12: SSM against the number of tasks, τ = {TOLERANCE:g}", columns, made, columns[1:])
 
 
-def discount_table(rows: Sequence[Row]) -> Table:
+def discount_table(rows: Sequence[PolicyRow]) -> Table:
     """Fig. 14 as a table: cost, savings and preparation of MTM-aware migration against γ."""
     made = []
     for row in rows:
@@ -146,9 +146,9 @@ def _saved(estimate: Estimate | None) -> str:
     return "" if estimate is None else SHARE.with_interval(estimate)
 
 
-def _seconds(row: Row) -> str:
+def _seconds(row: PolicyRow) -> str:
     return f"{row.prepare_seconds:.1f} s"
 
 
-def _microseconds(row: Row) -> str:
+def _microseconds(row: PolicyRow) -> str:
     return f"{1e6 * row.followed.median_seconds:.0f}"

@@ -71,7 +71,7 @@ def table_three() -> TableThree:
 
 
 def run(console: Console) -> None:
-    """Print both tables beside the paper's, and explain the difference."""
+    """Print both tables next to the paper's, and explain the difference."""
     found = table_three()
     low, high = found.greedy
     rows = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from edrp.validation.papers.state_migration.experiments import TOLERANCE, Row
+from edrp.validation.papers.state_migration.experiments import TOLERANCE, PolicyRow
 from edrp.validation.report.estimates import Estimate
 from edrp.validation.report.formatting import SHARE
 from edrp.validation.report.statements import Statement, claim
@@ -19,7 +19,7 @@ MAX_DECISION_SECONDS = 2e-3
 """"never exceeds 2 ms"."""
 
 
-def tolerance_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+def tolerance_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     """Sentences on Figs. 9 and 10."""
     present = [policy for policy in ORDER if any(row.policy == policy for row in rows)]
     wrong = [
@@ -51,17 +51,17 @@ def tolerance_statements(rows: Sequence[Row]) -> Iterator[Statement]:
     yield claim("SSM, MTM-aware migration and OMS never break the load limit", not broken, f"broken in {len(broken)} settings")
 
 
-def task_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+def task_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     """Sentences on Fig. 12."""
     yield _falls("SSM's cost falls with the number of tasks", rows, SINGLE_STEP, "tasks")
 
 
-def discount_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+def discount_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     """Sentences on Fig. 14."""
     yield _falls("the cost of MTM-aware migration falls with γ", rows, MTM, "discount")
 
 
-def _saves(when: str, savings: Sequence[tuple[Row, Estimate | None]]) -> Statement:
+def _saves(when: str, savings: Sequence[tuple[PolicyRow, Estimate | None]]) -> Statement:
     """The saving of MTM-aware migration against SSM at the default tolerance, on average over the series."""
     by_series = {row.series: estimate for row, estimate in savings if estimate is not None and row.tolerance == TOLERANCE}
     mean = sum(estimate.mean for estimate in by_series.values()) / max(len(by_series), 1)
@@ -70,7 +70,7 @@ def _saves(when: str, savings: Sequence[tuple[Row, Estimate | None]]) -> Stateme
     return claim(sentence, mean >= MIN_SAVING, f"{100 * mean:.1f} % on average: {listed}")
 
 
-def _falls(sentence: str, rows: Sequence[Row], policy: str, quantity: str) -> Statement:
+def _falls(sentence: str, rows: Sequence[PolicyRow], policy: str, quantity: str) -> Statement:
     """Whether the cost at the largest value is below that at the smallest, in every series."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
@@ -81,7 +81,7 @@ def _falls(sentence: str, rows: Sequence[Row], policy: str, quantity: str) -> St
     return claim(sentence, all(costs[-1] < costs[0] for costs in ordered.values()), found)
 
 
-def _costs(rows: Sequence[Row]) -> dict[tuple[str, float], dict[str, float]]:
+def _costs(rows: Sequence[PolicyRow]) -> dict[tuple[str, float], dict[str, float]]:
     """Cost of each policy by series and τ."""
     found: dict[tuple[str, float], dict[str, float]] = {}
     for row in rows:

@@ -8,7 +8,7 @@ from rich.console import Console
 from edrp.formulations.builders import formulate
 from edrp.validation.papers.edrp.table_iv import (
     PAPER_COLUMNS,
-    Cell,
+    ProgramSize,
     Timing,
     application_of_table_iv,
     count_columns,
@@ -53,7 +53,7 @@ def test_a_cell_is_counted_and_timed():
 
 
 def test_the_table_shows_what_is_not_known_as_such():
-    cells = [Cell(24, 4, 1_678_807_252, 14_738, {"compact": Timing(60.2, False)}), Cell(8, 2, 9_480, 1_714)]
+    cells = [ProgramSize(24, 4, 1_678_807_252, 14_738, {"compact": Timing(60.2, False)}), ProgramSize(8, 2, 9_480, 1_714)]
     out = io.StringIO()
     Console(file=out, width=200).print(console_table(size_table(cells)))
     assert "1,678,807,252" in out.getvalue()
@@ -62,12 +62,12 @@ def test_the_table_shows_what_is_not_known_as_such():
 
 
 def test_a_count_that_is_not_the_papers_is_told():
-    assert Cell(8, 2, 9_570, 0).agrees is False
-    assert Cell(24, 4, 1, 0).agrees is None
+    assert ProgramSize(8, 2, 9_570, 0).agrees is False
+    assert ProgramSize(24, 4, 1, 0).agrees is None
 
 
 def test_running_prints_the_table(monkeypatch):
-    monkeypatch.setattr("edrp.validation.papers.edrp.table_iv.table_iv", lambda *_: [Cell(8, 2, 9_470, 1_714)])
+    monkeypatch.setattr("edrp.validation.papers.edrp.table_iv.table_iv", lambda *_: [ProgramSize(8, 2, 9_470, 1_714)])
     out = io.StringIO()
     assert run(Console(file=out, width=200))[0].columns == 9_470
     assert "9,470" in out.getvalue()

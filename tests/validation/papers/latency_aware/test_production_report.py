@@ -19,8 +19,8 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.production_bounds import min_cut, min_nodes
 from edrp.validation.papers.latency_aware.production_report import (
     CONTENDERS,
-    Outcome,
-    Row,
+    Placement,
+    TopologyRow,
     production_rows,
     production_statements,
     run,
@@ -61,12 +61,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def rows(folder: Path) -> dict[str, Row]:
+def rows(folder: Path) -> dict[str, TopologyRow]:
     """One row each, by what they are called."""
     return {row.name.removeprefix("largeCluster03/"): row for row in production_rows(folder, contenders=SEARCHES)}
 
 
-def test_nodes_beside_the_bound(rows: dict[str, Row]) -> None:
+def test_nodes_beside_the_bound(rows: dict[str, TopologyRow]) -> None:
     """Of 10.45 usable cores a host gives five to two each: 13 executors need three hosts, and the bolt fits there too."""
     outcomes = rows["wide"].outcomes or {}
     assert rows["wide"].bound == 3
@@ -77,7 +77,7 @@ def test_nodes_beside_the_bound(rows: dict[str, Row]) -> None:
     assert outcomes["iterated local search"].cut == pytest.approx(9 / 13)
 
 
-def test_cycles_are_placed_and_what_is_empty_is_refused_with_the_reason(rows: dict[str, Row]) -> None:
+def test_cycles_are_placed_and_what_is_empty_is_refused_with_the_reason(rows: dict[str, TopologyRow]) -> None:
     assert rows["cycle"].cyclic
     assert not rows["wide"].cyclic
     assert all(outcome.nodes == 1 for outcome in (rows["cycle"].outcomes or {}).values())
@@ -85,7 +85,7 @@ def test_cycles_are_placed_and_what_is_empty_is_refused_with_the_reason(rows: di
     assert "application.operators: must hold at least 1" in rows["empty"].refused
 
 
-def test_what_has_no_room_is_said_of_each_contender(rows: dict[str, Row]) -> None:
+def test_what_has_no_room_is_said_of_each_contender(rows: dict[str, TopologyRow]) -> None:
     """81 executors of which each takes a host, on 80 hosts."""
     assert rows["large"].bound == 81
     for outcome in (rows["large"].outcomes or {}).values():
@@ -93,7 +93,7 @@ def test_what_has_no_room_is_said_of_each_contender(rows: dict[str, Row]) -> Non
         assert outcome.why
 
 
-def test_only_topologies_that_need_several_nodes_are_compared(rows: dict[str, Row]) -> None:
+def test_only_topologies_that_need_several_nodes_are_compared(rows: dict[str, TopologyRow]) -> None:
     assert [row.name for row in several(list(rows.values()))] == ["largeCluster03/wide"]
 
 
@@ -118,9 +118,9 @@ def test_the_table_says_what_was_refused_and_what_holds(folder: Path) -> None:
 def test_claims_count_what_could_be_less() -> None:
     """Less on one, the same on one where nothing can be less, more on one: one of two that leave something to gain."""
 
-    def row(ours: float, theirs: float, least: float) -> Row:
+    def row(ours: float, theirs: float, least: float) -> TopologyRow:
         cuts = {"hill climbing": ours, "iterated local search": ours, "resource-aware": theirs}
-        return Row("x", bound=2, least=least, outcomes={name: Outcome(2, cut, 0.01) for name, cut in cuts.items()})
+        return TopologyRow("x", bound=2, least=least, outcomes={name: Placement(2, cut, 0.01) for name, cut in cuts.items()})
 
     rows = [row(0.2, 0.4, 0.1), row(0.5, 0.5, 0.5), row(0.7, 0.6, 0.1)]
     statement = production_statements(rows)[-1]

@@ -12,7 +12,7 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.validation.papers.state_migration import node_count_series as migration_series
 from edrp.validation.papers.state_migration import report as migration_report
-from edrp.validation.papers.state_migration.experiments import Row, discount_grid, saving, task_grid, tolerance_grid
+from edrp.validation.papers.state_migration.experiments import PolicyRow, discount_grid, saving, task_grid, tolerance_grid
 from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, departures, real_series, zipf_work
 from edrp.validation.papers.state_migration.statements import ORDER, discount_statements, task_statements, tolerance_statements
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
@@ -29,7 +29,7 @@ def series() -> MigrationSeries:
 
 
 @pytest.fixture(scope="module")
-def rows(series: MigrationSeries) -> list[Row]:
+def rows(series: MigrationSeries) -> list[PolicyRow]:
     """The grid over τ with 16 tasks."""
     return list(tolerance_grid([series], (0.3, 0.6), tasks=16, migrations=60, hashing_runs=5))
 
@@ -98,7 +98,7 @@ def test_following_ssm_costs_what_each_step_costs(series: MigrationSeries) -> No
     assert not run.broken.any()
 
 
-def test_knowing_the_future_is_best_and_preparing_for_it_is_better_than_not(rows: list[Row]) -> None:
+def test_knowing_the_future_is_best_and_preparing_for_it_is_better_than_not(rows: list[PolicyRow]) -> None:
     """OMS ≤ MTM-aware ≤ SSM up to noise, at every τ; nobody else keeps the limit and costs less than OMS on intervals."""
     for tolerance in (0.3, 0.6):
         means = {row.policy: row.followed.mean for row in rows if row.tolerance == tolerance}
@@ -109,7 +109,7 @@ def test_knowing_the_future_is_best_and_preparing_for_it_is_better_than_not(rows
     assert not any(row.followed.broken.any() for row in kept)
 
 
-def test_every_policy_of_the_comparison_is_there(rows: list[Row]) -> None:
+def test_every_policy_of_the_comparison_is_there(rows: list[PolicyRow]) -> None:
     """Rules with their violations, planners with their savings and how they were prepared."""
     assert set(ORDER) < {row.policy for row in rows}
     for row in rows:
@@ -167,20 +167,20 @@ def test_savings_come_with_an_interval_that_holds_them() -> None:
     assert saving(noisy, base) == estimate
 
 
-def test_claims_tell_what_does_not_hold(rows: list[Row]) -> None:
+def test_claims_tell_what_does_not_hold(rows: list[PolicyRow]) -> None:
     """With figures; a planner that breaks the limit is caught."""
     claims = {claim.sentence: claim for claim in tolerance_statements(rows)}
     assert claims["SSM, MTM-aware migration and OMS never break the load limit"].holds
     spoiled = Followed(MTM, np.full(60, 0.9), np.ones(60), np.zeros(60))
     base = next(row.followed for row in rows if row.policy == SINGLE_STEP)
-    bad = [*rows, Row("toy", 0.3, 16, 0.8, spoiled, saving(spoiled, base))]
+    bad = [*rows, PolicyRow("toy", 0.3, 16, 0.8, spoiled, saving(spoiled, base))]
     caught = {claim.sentence: claim for claim in tolerance_statements(bad)}
     assert not caught["SSM, MTM-aware migration and OMS never break the load limit"].holds
     assert not caught["MTM-aware migration is nowhere worse than SSM beyond noise"].holds
 
 
 def test_figures_and_tables_are_made_of_the_rows(
-    series: MigrationSeries, rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    series: MigrationSeries, rows: list[PolicyRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything that `edrp reproduce migration` prints and draws, on the small series."""
     discounts = list(discount_grid([series], (0.5, 0.8), tasks=16, migrations=30))
