@@ -32,9 +32,7 @@ from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationPro
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import BimodalTask, Component, PathMap, PathTask, Service
 from edrp.mapping.server_network import DataLink, Server, ServerNetwork
-from edrp.mdp.fitted.method import METHODS as _FITTING
 from edrp.mdp.methods import METHODS as _MIGRATING
-from edrp.mdp.sequence.method import METHODS as _SEQUENCING
 from edrp.migration.intervals import TaskIntervals
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.sequence import MigrationSequence
@@ -56,7 +54,7 @@ for _kind in _KINDS:
 _PROVING = (_Eliminate(heuristic=_Annealing()), _ColumnGeneration(heuristic=_IteratedLocalSearch()))
 _ROOMS = (
     *(_FORMULATING, _PROVING, _MAPPING, _SEARCHING),
-    *(_MIGRATING, _SEQUENCING, _FITTING, _SIMULATING, _SERVING, _CHOOSING),
+    *(_MIGRATING, _SIMULATING, _SERVING, _CHOOSING),
 )
 for _room in _ROOMS:
     for _method in _room:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Any
 
 import typer
@@ -23,17 +22,14 @@ from edrp.core.errors import Fault, InvalidInstanceError, ProblemTooLargeError
 from edrp.core.files import read_whole
 from edrp.core.instances import load
 from edrp.core.memory import memory_limit
-from edrp.core.solution import Answer
-from edrp.core.solve import checked_solution
+from edrp.core.solve import solve
 from edrp.core.spark import spark_session
-from edrp.mdp.methods import too_many_states
-from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.forecast import sweep_seconds
+from edrp.mdp.policy.methods import StoredPolicy, too_many_states
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.parameters import parameters_of
 from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, Threads
 from edrp.mdp.policy.spark import Spark
-from edrp.mdp.policy.store import load_policy, precompute_policy
+from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 
 policy = typer.Typer(help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True)
@@ -100,10 +96,9 @@ def decide(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the solution.")] = None,
 ) -> None:
     """Decide a migration with a precomputed policy: least state moved now and, discounted, expected later."""
+    wanted = MigrationPolicyProblem(**stored_parameters(folder), intervals=_intervals(before), nodes=nodes)
     with stages(f"opening {folder}"):
-        known = load_policy(folder)
-    wanted = MigrationPolicyProblem(**parameters_of(known.model), intervals=_intervals(before), nodes=nodes)
-    solution = checked_solution(wanted, "policy", *_decided(known, wanted))
+        solution = solve(wanted, StoredPolicy.name, policy=folder)
     print_solution(output(), str(folder), wanted, solution)
     if out is not None:
         try:
@@ -147,26 +142,3 @@ def _intervals(text: str) -> Any:
     except json.JSONDecodeError as error:
         why = f"is no JSON ({error}); give the tasks of each node as [[first, end], …]"
         raise InvalidInstanceError([Fault("--from", repr(text[:60]), why)]) from None
-
-
-def _decided(known: MigrationPolicy, wanted: MigrationPolicyProblem) -> tuple[Answer, float]:
-    """The answer, and the seconds that deciding takes once the policy is open."""
-    began = perf_counter()
-    known.decide(wanted.intervals, wanted.nodes)
-    opened = perf_counter()
-    decision = known.decide(wanted.intervals, wanted.nodes)
-    seconds = perf_counter() - opened
-    # The decision minimises a value that is off by at most `error` everywhere, and so is its own.
-    error = known.costs.error_bound * wanted.discount
-    proven = 2 * error <= 1e-9 * max(decision.objective, 1e-12)
-    answer = Answer(
-        "optimal" if proven else "feasible",
-        "finished",
-        decision,
-        decision.objective,
-        max(0.0, decision.objective - 2 * error),
-        {"states": known.costs.states},
-        opened - began,
-        notes=(f"decided in {1e6 * seconds:.0f} µs with the policy open",),
-    )
-    return answer, perf_counter() - began

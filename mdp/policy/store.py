@@ -167,6 +167,52 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
         When the folder holds no policy, one half written, damaged or of another format, or one for other parameters.
     """
     place = Path(folder)
+    manifest, parameters = _read_head(place)
+    if problem is not None:
+        refuse_other_problem(place, parameters, PolicyModel.of(problem, problem.reachable_counts))
+    model = model_of(parameters)
+    refuse_changed(place / COSTS, manifest["sha256"])
+    return MigrationPolicy(model, _read_costs(place / COSTS, model, float(manifest["error_bound"])))
+
+
+def stored_parameters(folder: str | Path) -> dict[str, Any]:
+    """Parameters of the finished policy in a folder, fields of a `MigrationPolicyProblem`; the costs are not read.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When the folder holds no policy, one half written or of another format.
+    """
+    return _read_head(Path(folder))[1]
+
+
+def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyModel) -> None:
+    """Refuse a policy for other parameters; it may know more numbers of nodes than can come up in the problem.
+
+    Parameters
+    ----------
+    place
+        Folder of the policy, for the message.
+    stored
+        Its parameters.
+    wanted
+        The process of the problem.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming the parameters that differ.
+    """
+    known = stored["node_counts"]
+    if set(wanted.counts) <= set(known):
+        index = [known.index(count) for count in wanted.counts]
+        transitions = np.asarray(stored["transitions"])[np.ix_(index, index)].tolist()
+        stored = {**stored, "node_counts": list(wanted.counts), "transitions": transitions}
+    _refuse_others(place, stored, parameters_of(wanted))
+
+
+def _read_head(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Manifest and parameters, which must belong together."""
     if not (place / MANIFEST).is_file():
         unfinished = "is half written; run `edrp policy precompute` again, it goes on where it was"
         why = unfinished if (place / PARAMETERS).is_file() else "holds no policy; make one with `edrp policy precompute`"
@@ -177,11 +223,7 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
     if fingerprint(parameters) != manifest.get("fingerprint"):
         why = "do not belong to the costs beside them; compute the policy anew"
         raise InvalidInstanceError([Fault(PARAMETERS, str(place), why)])
-    model = model_of(parameters)
-    if problem is not None:
-        _refuse_others(place, parameters, parameters_of(PolicyModel.of(problem, problem.reachable_counts)))
-    refuse_changed(place / COSTS, manifest["sha256"])
-    return MigrationPolicy(model, _read_costs(place / COSTS, model, float(manifest["error_bound"])))
+    return manifest, parameters
 
 
 def _read_costs(path: Path, model: PolicyModel, error_bound: float) -> ProjectedCosts:

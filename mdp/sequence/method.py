@@ -183,7 +183,3 @@ def _answer(course: Course, problem: MigrationSequence, search: Search, way: Way
         method=f"oms: {way}",
         notes=(notes[way],),
     )
-
-
-METHODS = (Oms(),)
-"""For the registry."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.mdp.single_step.ties import settle
-from edrp.mdp.tasks import Boundaries, Tasks
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+from edrp.mdp.single_step.ties import best_migration, settle
+from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
+from edrp.migration.single_step import MigrationProblem
 
 
 def ssm(
@@ -45,3 +48,26 @@ def ssm(
     work, state = tasks.work_before, tasks.state_before
     gain = settle(work, state, old_boundaries, limit, allow_empty, boundaries, matched, False)
     return None if np.isnan(gain) else (gain, boundaries, matched)
+
+
+class Ssm(Method):
+    """SSM, exact in O(tasks × nodes) per trial load (state migration, section 3.3)."""
+
+    name = "ssm"
+    kinds = ("migration",)
+    exact = True
+    summary = "dynamic program for the migration that moves the least state"
+
+    def run(self, problem: MigrationProblem, options: Options) -> Answer:
+        """Solve; never stops early."""
+        self.read_parameters(options)
+        tasks = Tasks.of(problem.work, problem.state_size)
+        old = OldNodes.of(problem.intervals)
+        before = len(problem.intervals)
+        found = best_migration(tasks, old, before, problem.nodes, problem.tolerance, problem.allow_empty)
+        size = {"tasks": len(problem.work), "nodes": problem.nodes}
+        if found is None:
+            return Answer("infeasible", "finished", size=size)
+        gain, assignment = found
+        moved = max(0.0, float(tasks.state_before[-1]) - gain)
+        return Answer("optimal", "finished", assignment, moved, moved, size)

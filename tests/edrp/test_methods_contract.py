@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,14 +12,36 @@ import edrp
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer
+from edrp.mdp.policy.methods import StoredPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.pmc import Threads
+from edrp.mdp.policy.store import precompute_policy
 from edrp.testing import CHECKS, check_method
+
+
+class StoredPolicyOfEachProblem(StoredPolicy):
+    """`stored-policy` with a folder for every problem, precomputed when it is first needed."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def run(self, problem, options: Options) -> Answer:
+        folder = self.folder / hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
+        model = PolicyModel.of(problem, problem.reachable_counts)
+        if 0 not in model.size.states:
+            precompute_policy(model, Threads(1), folder)
+        return super().run(problem, replace(options, parameters={"policy": folder}))
+
+
+WITH_PARAMETERS = {"stored-policy": StoredPolicyOfEachProblem}
+"""Methods that cannot run without parameters: with those that each problem needs, made in a folder of the test."""
 
 
 # The clauses of one method in one worker, which compiles its kernels once.
 @pytest.mark.parametrize("clause", CHECKS)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()])
-def test_method_keeps_the_contract(name, clause):
-    CHECKS[clause](methods()[name])
+def test_method_keeps_the_contract(name, clause, tmp_path):
+    CHECKS[clause](WITH_PARAMETERS[name](tmp_path) if name in WITH_PARAMETERS else methods()[name])
 
 
 class Cheat(Method):

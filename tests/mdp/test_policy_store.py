@@ -186,8 +186,70 @@ def test_precompute_and_decide_on_the_command_line(run, examples, tmp_path):
     assert decided.code == 0, decided.err
     assert "optimal: proven" in decided.out
     plan = edrp.load_solution(tmp_path / "plan.json")
+    assert plan.method == "stored-policy"
     problem = edrp.load(source).replace(intervals=[[0, 8], [8, 16]], nodes=4)
     assert plan.objective == pytest.approx(edrp.solve(problem, "pmc").objective, rel=1e-9)
+
+
+@pytest.fixture
+def example_policy(examples, tmp_path):
+    """The example of kind migration-policy, and the folder of a policy for it."""
+    problem = edrp.load(examples / "migration_policy.json")
+    precompute_policy(PolicyModel.of(problem), Threads(1), tmp_path / "policy")
+    return problem, tmp_path / "policy"
+
+
+def test_a_stored_policy_is_a_method(example_policy):
+    problem, folder = example_policy
+    for changes in ({}, {"intervals": [[0, 8], [8, 16]], "nodes": 4}, {"intervals": [[5, 16], [0, 5]], "nodes": 2}):
+        current = problem.replace(**changes)
+        stored, computed = edrp.solve(current, "stored-policy", policy=folder), edrp.solve(current, "pmc")
+        assert (stored.status, stored.method) == ("optimal", "stored-policy")
+        assert stored.intervals == computed.intervals
+        assert stored.objective == pytest.approx(computed.objective, rel=1e-9)
+        assert stored.objective - stored.bound == pytest.approx(0, abs=1e-9 * stored.objective)
+
+
+def test_a_policy_that_knows_more_node_counts_than_can_follow_is_used(example_policy):
+    problem, _ = example_policy
+    split = problem.replace(node_counts=[2, 3, 4], transitions=[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.5, 0.0, 0.5]], nodes=4)
+    folder = example_policy[1].with_name("split")
+    precompute_policy(PolicyModel.of(split), Threads(1), folder)
+    fewer = split.replace(nodes=3)
+    assert fewer.reachable_counts == (2, 3)
+    assert edrp.solve(fewer, "stored-policy", policy=folder).intervals == edrp.solve(fewer, "pmc").intervals
+    other = fewer.replace(transitions=[[0.6, 0.4, 0.0], [1.0, 0.0, 0.0], [0.5, 0.0, 0.5]])
+    with pytest.raises(InvalidInstanceError, match="belongs to a policy of other transitions"):
+        edrp.solve(other, "stored-policy", policy=folder)
+
+
+def test_a_stored_policy_without_a_sound_folder_of_its_own_is_refused(example_policy, tmp_path):
+    problem, folder = example_policy
+    with pytest.raises(InvalidInstanceError, match="policy must name the folder of a policy"):
+        edrp.solve(problem, "stored-policy")
+    with pytest.raises(InvalidInstanceError, match="holds no policy"):
+        edrp.solve(problem, "stored-policy", policy=tmp_path / "nowhere")
+    assert edrp.solve(problem, "stored-policy", policy=str(folder)).status == "optimal"
+    with pytest.raises(InvalidInstanceError, match="other discount"):
+        edrp.solve(problem.replace(discount=0.1), "stored-policy", policy=folder)
+    changed(folder / "manifest.json", sha256="0")
+    with pytest.raises(InvalidInstanceError, match="is damaged"):
+        edrp.solve(problem, "stored-policy", policy=folder)
+
+
+def test_a_batch_decides_with_a_stored_policy(example_policy):
+    problem, folder = example_policy
+    problems = [problem.replace(intervals=[[0, end], [end, 16]], nodes=nodes) for end in (7, 8) for nodes in problem.node_counts]
+    table = edrp.solve_batch(problems, ["pmc", f"stored-policy:policy={folder}"], n_jobs=1)
+    objectives = {}
+    for row in table.to_pylist():
+        assert row["outcome"] == "solved", row["error_message"]
+        objectives.setdefault(row["id"], []).append(row["objective"])
+    assert len(objectives) == len(problems)
+    for first, second in objectives.values():
+        assert first == pytest.approx(second, rel=1e-9)
+    with pytest.raises(InvalidInstanceError, match="policy must name the folder"):
+        edrp.solve_batch(problems, "stored-policy", n_jobs=1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,166 @@
+"""Methods for the migration that prepares for those to come: with projected costs computed now, or read from a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+from pydantic import Field
+
+from edrp.core.memory import memory_limit
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.parameters import parameters_of
+from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
+from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
+from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
+
+
+@dataclass(frozen=True, slots=True)
+class PmcParameters:
+    """`max_sweeps`: sweeps of value iteration after which to stop."""
+
+    max_sweeps: Annotated[int, Field(ge=1)] = 1000
+
+
+class Pmc(Method):
+    """PMC over all partitions, then the best decision (state migration, section 4.2)."""
+
+    name = "pmc"
+    kinds = ("migration-policy",)
+    exact = True
+    summary = "value iteration over all partitions for the migration that prepares for those to come"
+    parameters = PmcParameters
+
+    def refusal(self, problem: MigrationPolicyProblem) -> str | None:
+        """Refuses what memory cannot hold."""
+        model = PolicyModel.of(problem, problem.reachable_counts)
+        return None if model.size.memory <= memory_limit() else too_many_states(model)
+
+    def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
+        """Compute projected costs, decide; a time limit is looked at after each sweep."""
+        parameters = self.read_parameters(options)
+        model = PolicyModel.of(problem, problem.reachable_counts)
+        size = {"states": sum(model.size.states), "pairs": model.size.pairs}
+        if 0 in model.size.states:
+            return Answer("infeasible", "finished", size=size)
+        began = perf_counter()
+        iteration = iterate(
+            model,
+            Threads(options.many_threads),
+            max_sweeps=parameters.max_sweeps,
+            time_limit=None if options.time_limit is None else options.remaining,
+        )
+        build = perf_counter() - began
+        return _answer(problem, model, iteration, size, build, options)
+
+
+def _answer(
+    problem: MigrationPolicyProblem,
+    model: PolicyModel,
+    iteration: Iteration,
+    size: dict[str, int],
+    build: float,
+    options: Options,
+) -> Answer:
+    decision = MigrationPolicy(model, iteration.to_costs(model)).decide(problem.intervals, problem.nodes)
+    bound = _bound(decision, iteration.error_bound * problem.discount)
+    exact = iteration.error_bound <= ACCURACY * model.total_state
+    proven = exact or 2 * iteration.error_bound * problem.discount <= options.gap * decision.objective
+    out_of_time = options.time_limit is not None and options.remaining == 0
+    return Answer(
+        "optimal" if proven else "feasible",
+        "finished" if proven else "time_limit" if out_of_time else "iteration_limit",
+        decision,
+        decision.objective,
+        bound,
+        {**size, "sweeps": iteration.sweeps},
+        build,
+        notes=() if proven else (f"projected costs are known to {iteration.error_bound:.3g} bytes only",),
+    )
+
+
+def _bound(decision: PolicyDecision, error: float) -> float:
+    """Proven bound: the decision minimises a value that is off by at most `error` everywhere, and so is its own value."""
+    return max(0.0, decision.objective - 2 * error)
+
+
+def too_many_states(model: PolicyModel) -> str:
+    """What enumerating would take, and what does without."""
+    states, memory = sum(model.size.states), model.size.memory
+    return (
+        f"{states:.6g} partitions of {model.tasks.work.size} tasks would take {memory / 2**30:.3g} GiB, more than the "
+        f"{memory_limit() / 2**30:.3g} GiB set aside; method 'fitted' approximates without enumerating, or lower the tolerance"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPolicyParameters:
+    """`policy`: folder that `edrp policy precompute` has written."""
+
+    policy: str | Path = ""
+
+    def __post_init__(self) -> None:
+        if not str(self.policy):
+            raise ValueError("policy must name the folder of a policy; make one with `edrp policy precompute`")
+
+
+class StoredPolicy(Method):
+    """Decides with projected costs that were computed before and are read from a folder.
+
+    One folder serves every problem with its work, state sizes, tolerance, transitions and discount, whatever the current
+    assignment and the number of nodes. A process keeps the policy that it opened last, so that a batch opens it once.
+    """
+
+    name = "stored-policy"
+    kinds = ("migration-policy",)
+    exact = True
+    summary = "the best decision with projected costs read from the folder `policy` that `edrp policy precompute` wrote"
+    parameters = StoredPolicyParameters
+
+    def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
+        """Open the policy and decide; never stops early.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When no folder is named, or it holds no policy, a damaged one, or one for other parameters.
+        """
+        folder = Path(self.read_parameters(options).policy)
+        wanted = PolicyModel.of(problem, problem.reachable_counts)
+        if 0 in wanted.size.states:
+            return Answer("infeasible", "finished", size={"states": sum(wanted.size.states)})
+        began = perf_counter()
+        policy = _opened(folder)
+        refuse_other_problem(folder, parameters_of(policy.model), wanted)
+        policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes
+        opened = perf_counter()
+        decision = policy.decide(problem.intervals, problem.nodes)
+        seconds = perf_counter() - opened
+        error = policy.costs.error_bound * problem.discount
+        return Answer(
+            "optimal" if 2 * error <= options.gap * max(decision.objective, 1e-12) else "feasible",
+            "finished",
+            decision,
+            decision.objective,
+            _bound(decision, error),
+            {"states": policy.costs.states},
+            opened - began,
+            notes=(f"decided in {1e6 * seconds:.0f} µs with the policy open",),
+        )
+
+
+def _opened(folder: Path) -> MigrationPolicy:
+    """The policy in a folder, read again only where its manifest, which names the checksum of the costs, has changed."""
+    manifest = folder / MANIFEST
+    return _kept(folder.absolute(), manifest.read_bytes()) if manifest.is_file() else load_policy(folder)
+
+
+@lru_cache(maxsize=1)
+def _kept(folder: Path, manifest: bytes) -> MigrationPolicy:
+    return load_policy(folder)
