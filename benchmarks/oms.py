@@ -1,6 +1,6 @@
-"""Partitions, best replies and migration sequences: time, proven gap and quality; run from anywhere after `make test`.
+"""Partitions, best responses and migration sequences: time, proven gap and quality; run from anywhere after `make test`.
 
-    python benchmarks/oms.py replies             # classes of 64 tasks: count, list, best replies of all to all
+    python benchmarks/oms.py responses             # classes of 64 tasks: count, list, best responses of all to all
     python benchmarks/oms.py exact               # tolerance 0.2, 40 and 100 steps: enumeration, heuristic against it
     python benchmarks/oms.py frontier            # far more partitions than can be listed: proven gap by prices
     python benchmarks/oms.py growth              # more tasks and nodes than the paper has
@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.mdp.best_response import best_replies, colexicographic
+from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
 from edrp.mdp.tasks import Tasks
-from edrp.mdp.trie import Trie, look_ahead
+from edrp.mdp.trie import Trie, prepare_values
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
 
@@ -77,11 +77,11 @@ def warm() -> None:
 
 
 @app.command()
-def replies(sweeps: int = 4, discount: float = 0.8) -> None:
-    """Best replies of all partitions of 64 tasks into 8 … 16 intervals to each of these classes, tolerance 0.2."""
+def responses(sweeps: int = 4, discount: float = 0.8) -> None:
+    """Best responses of all partitions of 64 tasks into 8 … 16 intervals to each of these classes, tolerance 0.2."""
     warm()
-    columns = ("work", "partitions", "count s", "list s", "look ahead s", "sweep s (1 core)", "µs per reply")
-    table = Table(*columns, title="Best replies")
+    columns = ("work", "partitions", "count s", "list s", "prepare s", "sweep s (1 core)", "µs per response")
+    table = Table(*columns, title="Best responses")
     for skew in SKEWS:
         tasks = skewed(skew, 0)
         before, classes = tasks.work_before, range(COUNTS[0], COUNTS[1] + 1)
@@ -98,12 +98,12 @@ def replies(sweeps: int = 4, discount: float = 0.8) -> None:
         looking, searching = [], []
         for _ in range(sweeps):
             start = process_time()
-            aheads = [look_ahead(trie, discount * value) for trie, value in zip(tries, values, strict=True)]
+            aheads = [prepare_values(trie, discount * value) for trie, value in zip(tries, values, strict=True)]
             looked = process_time()
             fresh = [np.zeros(count) for count in counts]
-            for (a, b), reply in known.items():
+            for (a, b), response in known.items():
                 found = np.empty(counts[a])
-                best_replies(tries[b], aheads[b], tasks.state_before, partitions[a], orders[a], reply, found, reply)
+                best_responses(tries[b], aheads[b], tasks.state_before, partitions[a], orders[a], response, found, response)
                 fresh[a] += found / len(tries)
             values = fresh
             looking.append(looked - start)

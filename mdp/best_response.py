@@ -1,13 +1,13 @@
-"""The best reply to a partition: the partition of another class with the least cost to get there plus value there.
+"""The best response to a partition: the partition of another class with the least cost to get there plus value there.
 
-For a partition P and a class with one value V per partition Q, a best reply minimises c(P, Q) + V(Q), where c is the
+For a partition P and a class with one value V per partition Q, a best response minimises c(P, Q) + V(Q), where c is the
 state that has to move: total − the largest sum of overlaps of intervals matched one to one. Overlapping intervals form
 a chain (a caterpillar), so the matching is decided from left to right. At each boundary b two numbers suffice: the best
 gain so far, and the best gain so far that leaves b's *owner* unmatched, the interval of P that holds task b. One more
 interval [a, b) changes the two by one of four numbers (`Gains`), whatever came before and after it.
 
 The search walks the trie of the class depth first. It gives up a prefix when even the best that can follow, exact in
-gains and prices and with the least residue below that prefix (`Lookahead`), is no better than the best reply known.
+gains and prices and with the least residue below that prefix (`PreparedValues`), is no better than the best response known.
 What can follow is computed from right to left for every place of the trie; two partitions that agree from some boundary
 on share that part of it, so partitions are best taken in the order of `colexicographic`.
 """
@@ -21,7 +21,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.partitions import Partitions
-from edrp.mdp.trie import Lookahead, Trie, arc_below
+from edrp.mdp.trie import PreparedValues, Trie, arc_below
 
 
 class Gains(NamedTuple):
@@ -39,6 +39,16 @@ class Gains(NamedTuple):
     free_any: Floats
     any_free: Floats
     any_any: Floats
+
+
+class Searches(NamedTuple):
+    """Partitions to search from, and where the results go; see `best_responses`."""
+
+    partitions: Partitions
+    rows: Ints
+    incumbents: Ints
+    values: Floats
+    responses: Ints
 
 
 class Workspace(NamedTuple):
@@ -81,15 +91,15 @@ def colexicographic(partitions: Partitions) -> Ints:
     return np.lexsort(partitions.T).astype(np.int64)
 
 
-def best_replies(
+def best_responses(
     trie: Trie,
-    ahead: Lookahead,
+    prepared: PreparedValues,
     state_before: Floats,
     partitions: Partitions,
     rows: Ints,
     incumbents: Ints,
     values: Floats,
-    replies: Ints,
+    responses: Ints,
 ) -> None:
     """For each of some partitions P, the least c(P, Q) + V(Q) over all Q of a class, and the Q that attains it.
 
@@ -100,8 +110,8 @@ def best_replies(
     ----------
     trie
         Of the class of Q.
-    ahead
-        Its values V, from `look_ahead`.
+    prepared
+        Its values V, from `prepare_values`.
     state_before
         Shape (m + 1,), bytes of state before each boundary.
     partitions
@@ -109,43 +119,34 @@ def best_replies(
     rows
         Which of them to answer, in the order in which to answer them: a part of `colexicographic(partitions)` is fastest.
     incumbents
-        Shape (count,), number of a good reply to each P, such as that of the sweep before, or −1. May be `replies`.
-    values, replies
-        Shape (count,), filled at `rows`; infinite and −1 where no reply is allowed.
+        Shape (count,), number of a good response to each P, such as that of the sweep before, or −1. May be `responses`.
+    values, responses
+        Shape (count,), filled at `rows`; infinite and −1 where no response is allowed.
 
     Examples
     --------
     Five equal tasks; from 1+4 to two nodes with at most three tasks each, at no further cost.
 
-    >>> from edrp.mdp.trie import look_ahead
+    >>> from edrp.mdp.trie import prepare_values
     >>> before = np.arange(6.0)
     >>> trie = Trie.of(before, 2, 3.0, allow_empty=False)
-    >>> values, replies = np.zeros(1), np.full(1, -1)
-    >>> start = np.array([[0, 1, 5]], dtype=np.int16)
-    >>> best_replies(trie, look_ahead(trie, np.zeros(trie.count)), before, start, np.arange(1), replies, values, replies)
-    >>> values.tolist(), replies.tolist()
+    >>> values, responses = np.zeros(1), np.full(1, -1)
+    >>> start, prepared = np.array([[0, 1, 5]], dtype=np.int16), prepare_values(trie, np.zeros(trie.count))
+    >>> best_responses(trie, prepared, before, start, np.arange(1), responses, values, responses)
+    >>> values.tolist(), responses.tolist()
     ([1.0], [0])
     """
     if trie.count == 0:
-        values[rows], replies[rows] = np.inf, -1
+        values[rows], responses[rows] = np.inf, -1
         return
-    _sweep(trie, ahead, state_before, partitions, rows, incumbents, values, replies, Workspace.of(trie))
+    _search_all(trie, prepared, state_before, Searches(partitions, rows, incumbents, values, responses), Workspace.of(trie))
 
 
 @inner_loop
-def _sweep(
-    trie: Trie,
-    ahead: Lookahead,
-    state_before: np.ndarray,
-    partitions: np.ndarray,
-    rows: np.ndarray,
-    incumbents: np.ndarray,
-    values: np.ndarray,
-    replies: np.ndarray,
-    space: Workspace,
-) -> None:
+def _search_all(trie: Trie, prepared: PreparedValues, state_before: np.ndarray, searches: Searches, space: Workspace) -> None:
+    partitions, rows, incumbents, values, responses = searches
     total = state_before[-1]
-    slack = ahead.slack + 1e-12 * total
+    slack = prepared.slack + 1e-12 * total
     last = partitions.shape[1] - 1
     for index in range(rows.size):
         row = rows[index]
@@ -156,21 +157,21 @@ def _sweep(
                 changed = partitions[row, j]
                 j -= 1
         weigh(trie, state_before, partitions[row], changed, space.gains)
-        from_the_right(trie, ahead.price, changed, space)
-        best, reply = np.inf, trie.count
+        from_the_right(trie, prepared.price, changed, space)
+        best, response = np.inf, trie.count
         if incumbents[row] >= 0:
-            reply = incumbents[row]
-            best = total - _gain(trie, space.gains, reply) + ahead.values[reply]
-        other = replies[rows[index - 1]] if index > 0 else -1
-        if other >= 0 and other != reply:
-            value = total - _gain(trie, space.gains, other) + ahead.values[other]
-            if value < best - slack or (value <= best + slack and other < reply):
-                best, reply = value, other
-        reply = _search(trie, ahead, total, slack, best, reply, space)
-        if reply == trie.count or ahead.values[reply] == np.inf:
-            values[row], replies[row] = np.inf, -1
+            response = incumbents[row]
+            best = total - _gain(trie, space.gains, response) + prepared.values[response]
+        other = responses[rows[index - 1]] if index > 0 else -1
+        if other >= 0 and other != response:
+            value = total - _gain(trie, space.gains, other) + prepared.values[other]
+            if value < best - slack or (value <= best + slack and other < response):
+                best, response = value, other
+        response = _search(trie, prepared, total, slack, best, response, space)
+        if response == trie.count or prepared.values[response] == np.inf:
+            values[row], responses[row] = np.inf, -1
         else:
-            values[row], replies[row] = total - _gain(trie, space.gains, reply) + ahead.values[reply], reply
+            values[row], responses[row] = total - _gain(trie, space.gains, response) + prepared.values[response], response
 
 
 @inlined
@@ -230,8 +231,10 @@ def _gain(trie: Trie, gains: Gains, leaf: int) -> float:
 
 
 @inlined
-def _search(trie: Trie, ahead: Lookahead, total: float, slack: float, best: float, reply: int, space: Workspace) -> int:
-    """Number of the best reply, given the value and number of a known one."""
+def _search(
+    trie: Trie, prepared: PreparedValues, total: float, slack: float, best: float, response: int, space: Workspace
+) -> int:
+    """Number of the best response, given the value and number of a known one."""
     gains = space.gains
     place, arc, prefix, leaf = space.path[0], space.path[1], space.path[2], space.path[3]
     place[0], arc[0], prefix[0], leaf[0] = 0, trie.arc_start[0], 0, 0
@@ -247,16 +250,16 @@ def _search(trie: Trie, ahead: Lookahead, total: float, slack: float, best: floa
         arc[k] += 1
         s, w = trie.arc_span[e], trie.arc_target[e]
         freed = max(space.free[k] + gains.free_free[s], space.best[k] + gains.any_free[s])
-        gained = max(freed, max(space.free[k] + gains.free_any[s], space.best[k] + gains.any_any[s])) - ahead.price[e]
-        freed -= ahead.price[e]
+        gained = max(freed, max(space.free[k] + gains.free_any[s], space.best[k] + gains.any_any[s])) - prepared.price[e]
+        freed -= prepared.price[e]
         below, first = prefix[k] + trie.arc_prefixes[e], leaf[k] + trie.arc_leaves[e]
-        bound = total - max(freed + space.free_after[w], gained + space.any_after[w]) + ahead.least[below]
-        if bound >= best + slack or (bound >= best - slack and first >= reply):
+        bound = total - max(freed + space.free_after[w], gained + space.any_after[w]) + prepared.least[below]
+        if bound >= best + slack or (bound >= best - slack and first >= response):
             continue
         if trie.leaves[w] == 1:  # the bound is its value
-            best, reply = bound, first
+            best, response = bound, first
             continue
         k += 1
         place[k], arc[k], prefix[k], leaf[k] = w, trie.arc_start[w], below, first
         space.free[k], space.best[k] = freed, gained
-    return reply
+    return response

@@ -219,7 +219,7 @@ def rank_partitions(trie: Trie, partitions: np.ndarray) -> np.ndarray:
     return found
 
 
-class Lookahead(NamedTuple):
+class PreparedValues(NamedTuple):
     """A value per partition, prepared for searching.
 
     Values are split into a sum of prices of the partition's arcs, and a residue: prices enter the exact bound on what
@@ -240,20 +240,20 @@ class Lookahead(NamedTuple):
     slack: float
 
 
-def look_ahead(trie: Trie, values: Floats) -> Lookahead:
-    """Prepare one value per partition for `best_replies`; O(prefixes) and a least-squares fit to a sample.
+def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
+    """Prepare one value per partition for `best_responses`; O(prefixes) and a least-squares fit to a sample.
 
     Parameters
     ----------
     trie
         Of the class.
     values
-        Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are no reply.
+        Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are not allowed.
 
     Examples
     --------
     >>> trie = Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)
-    >>> look_ahead(trie, np.array([3.0, 1.0, 2.0])).values.tolist()
+    >>> prepare_values(trie, np.array([3.0, 1.0, 2.0])).values.tolist()
     [3.0, 1.0, 2.0]
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
@@ -261,7 +261,7 @@ def look_ahead(trie: Trie, values: Floats) -> Lookahead:
     least = np.empty(int(trie.prefixes[0]))
     _least_residues(trie, values, price, least, np.zeros(trie.nodes + 1, np.int64), np.zeros((3, trie.nodes + 1), np.int64))
     largest = np.abs(values).max(initial=0.0, where=np.isfinite(values))
-    return Lookahead(values, price, least, 1e-12 * float(largest))
+    return PreparedValues(values, price, least, 1e-12 * float(largest))
 
 
 def _fitted_prices(trie: Trie, values: Floats) -> Floats:

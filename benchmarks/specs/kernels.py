@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 from registry import BenchSpec, register
 
-from edrp.mdp.best_response import best_replies, colexicographic
+from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import enumerate_partitions
 from edrp.mdp.single_step.ties import settle
 from edrp.mdp.tasks import Tasks
-from edrp.mdp.trie import Trie, look_ahead
+from edrp.mdp.trie import Trie, prepare_values
 from edrp.migration.intervals import load_limit
 
 TOLERANCE = 0.2
@@ -35,17 +35,17 @@ def single_step(size: tuple[int, int]) -> Callable[[], object]:
     return call
 
 
-def replies(size: tuple[int, int, int]) -> Callable[[], object]:
-    """Best replies of all partitions into some nodes to all partitions into others, all values 0."""
+def responses(size: tuple[int, int, int]) -> Callable[[], object]:
+    """Best responses of all partitions into some nodes to all partitions into others, all values 0."""
     count, before, after = size
     drawn = tasks(count)
     limits = [load_limit(float(drawn.work_before[-1]), nodes, TOLERANCE) for nodes in (before, after)]
     partitions = enumerate_partitions(drawn.work_before, before, limits[0], False)
     trie = Trie.of(drawn.work_before, after, limits[1], False)
     values = np.zeros(len(enumerate_partitions(drawn.work_before, after, limits[1], False)))
-    ahead, order = look_ahead(trie, values), colexicographic(partitions)
+    prepared, order = prepare_values(trie, values), colexicographic(partitions)
     known, found = np.full(len(partitions), -1), np.empty(len(partitions))
-    call = partial(best_replies, trie, ahead, drawn.state_before, partitions, order, known, found, known.copy())
+    call = partial(best_responses, trie, prepared, drawn.state_before, partitions, order, known, found, known.copy())
     call()
     return call
 
@@ -55,4 +55,4 @@ def itself(call: Callable[[], object]) -> Callable[[], object]:
 
 
 register(BenchSpec("single-step kernel", single_step, {"64 tasks": (64, 8), "1,024 tasks": (1024, 60)}, {"solve": itself}))
-register(BenchSpec("best replies", replies, {"24 tasks": (24, 4, 5), "64 tasks": (64, 9, 10)}, {"solve": itself}))
+register(BenchSpec("best replies", responses, {"24 tasks": (24, 4, 5), "64 tasks": (64, 9, 10)}, {"solve": itself}))

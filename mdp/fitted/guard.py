@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from edrp.core.arrays import Floats
-from edrp.mdp.fitted.policies import Replies, SingleStep
-from edrp.mdp.fitted.trajectories import draw_classes, follow, single_step_start
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.trajectories import draw_node_counts, follow, single_step_start
 from edrp.mdp.policy.model import PolicyModel
 
 RUNS = 12
@@ -56,11 +56,13 @@ class Guarded:
     """
 
     name: str
-    policy: Replies
+    policy: PartitionPolicy
     savings: dict[str, Saving]
 
 
-def guard(model: PolicyModel, candidates: Mapping[str, Replies], seed: int, *, runs: int = RUNS, steps: int = STEPS) -> Guarded:
+def guard(
+    model: PolicyModel, candidates: Mapping[str, PartitionPolicy], seed: int, *, runs: int = RUNS, steps: int = STEPS
+) -> Guarded:
     """Simulate candidates and SSM on the same random migrations; take the best if it is surely better than SSM.
 
     Parameters
@@ -80,7 +82,7 @@ def guard(model: PolicyModel, candidates: Mapping[str, Replies], seed: int, *, r
         generator = np.random.default_rng(child)
         source = int(generator.integers(len(model.counts)))
         start = single_step_start(model, source, generator)
-        classes = draw_classes(model, source, WARM_UP + steps, generator)
+        classes = draw_node_counts(model, source, WARM_UP + steps, generator)
         for name, policy in {"ssm": ssm, **candidates}.items():
             costs[name][run] = follow(policy, model, start, classes)[1][WARM_UP:].mean()
     savings = {name: _saving(costs["ssm"], costs[name]) for name in candidates}

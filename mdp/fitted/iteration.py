@@ -1,6 +1,6 @@
 """Fitted value iteration, and the exact process restricted to where its policy leads.
 
-C(P) ≈ c_n + Σ_intervals f_n(first, end) keeps the best reply an SSM with arc costs, exact for the fitted function and
+C(P) ≈ c_n + Σ_intervals f_n(first, end) keeps the best response an SSM with arc costs, exact for the fitted function and
 independent of how many partitions there are. Each round fits it to exact Bellman backups at partitions that the current
 policy visits. The *restricted process* then allows only some hundreds of partitions per class, drawn along trajectories
 of the fitted policy with little noise, and is solved exactly: it mends what an additive function cannot express.
@@ -99,6 +99,6 @@ def _all_gains(state_before: np.ndarray, before: np.ndarray, after: np.ndarray, 
 
 def _backup(model: PolicyModel, costs: list[Floats], values: list[Floats], source: int) -> Floats:
     new = np.zeros(len(values[source]))
-    for target in model.followers(source):
+    for target in model.successors(source):
         new += model.transitions[source, target] * (costs[target] + model.discount * values[target]).min(axis=1)
     return new

@@ -13,8 +13,8 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.fitted.guard import Guarded, guard
 from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
-from edrp.mdp.fitted.policies import Replies, SingleStep
-from edrp.mdp.fitted.trajectories import draw_classes, follow
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.trajectories import draw_node_counts, follow
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
@@ -55,14 +55,14 @@ class FittedMethod(Method):
         build = perf_counter() - began
         old = OldNodes.of(problem.intervals)
         target = model.counts.index(problem.nodes)
-        chosen = recommended.policy.reply(old.boundaries, target)
+        chosen = recommended.policy.action(old.boundaries, target)
         matched = match(model.tasks.state_before, old.boundaries, chosen)
         moved = model.total_state - gain_between(model.tasks.state_before, old.boundaries, chosen)
         projected = projected_cost(recommended, model, chosen, target, options.seed)
         decision = PolicyDecision(
             assign(old, len(problem.intervals), chosen, matched, problem.nodes), projected, moved + model.discount * projected
         )
-        least = SingleStep(model).reply(old.boundaries, target)
+        least = SingleStep(model).action(old.boundaries, target)
         return Answer(
             "feasible",
             "finished",
@@ -102,7 +102,7 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
     generator = np.random.default_rng(samples)
     fitted = fit(model, generator, **{name: parameters[name] for name in ("rounds", "samples") if name in parameters})
     restricted = restrict(fitted, generator, **{name: parameters[name] for name in ("kept",) if name in parameters})
-    candidates: dict[str, Replies] = {"fitted": fitted, "restricted": restricted}
+    candidates: dict[str, PartitionPolicy] = {"fitted": fitted, "restricted": restricted}
     return guard(model, candidates, int(simulation.generate_state(1)[0]))
 
 
@@ -112,7 +112,7 @@ def projected_cost(recommended: Guarded, model: PolicyModel, start: Boundaries, 
     weights = model.discount ** np.arange(steps)
     generator = np.random.default_rng([seed, 1])
     costs = [
-        float(weights @ follow(recommended.policy, model, start, draw_classes(model, source, steps, generator))[1])
+        float(weights @ follow(recommended.policy, model, start, draw_node_counts(model, source, steps, generator))[1])
         for _ in range(RUNS)
     ]
     return float(np.mean(costs))

@@ -18,10 +18,10 @@ from edrp.mdp.single_step.ties import settle
 from edrp.mdp.tasks import Boundaries
 
 
-class Replies(Protocol):
+class PartitionPolicy(Protocol):
     """A policy."""
 
-    def reply(self, before: Boundaries, target: int) -> Boundaries:
+    def action(self, before: Boundaries, target: int) -> Boundaries:
         """The partition of class `target` to go to from partition `before`."""
         ...
 
@@ -32,7 +32,7 @@ class SingleStep:
 
     model: PolicyModel
 
-    def reply(self, before: Boundaries, target: int) -> Boundaries:
+    def action(self, before: Boundaries, target: int) -> Boundaries:
         """The optimum of the single step."""
         tasks, nodes = self.model.tasks, self.model.counts[target]
         chosen, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
@@ -72,15 +72,15 @@ class Fitted:
             found.append(PricedClass(graph, self.model.discount * price, self.model.discount * constant))
         return tuple(found)
 
-    def reply(self, before: Boundaries, target: int) -> Boundaries:
+    def action(self, before: Boundaries, target: int) -> Boundaries:
         """Exact for the fitted cost."""
-        return np.asarray(self.classes[target].replies(self.model.tasks.state_before, before[np.newaxis])[1][0])
+        return np.asarray(self.classes[target].best_responses(self.model.tasks.state_before, before[np.newaxis])[1][0])
 
     def backups(self, source: int, partitions: Boundaries) -> Floats:
         """Right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), bytes."""
         values = np.zeros(len(partitions))
-        for target in self.model.followers(source):
-            found, _ = self.classes[target].replies(self.model.tasks.state_before, partitions)
+        for target in self.model.successors(source):
+            found, _ = self.classes[target].best_responses(self.model.tasks.state_before, partitions)
             values += self.model.transitions[source, target] * found
         return values
 
@@ -102,7 +102,7 @@ class Restricted:
     partitions: tuple[Boundaries, ...]
     values: tuple[Floats, ...]
 
-    def reply(self, before: Boundaries, target: int) -> Boundaries:
+    def action(self, before: Boundaries, target: int) -> Boundaries:
         """The best of those kept."""
         gains = np.empty(len(self.partitions[target]))
         gains_to(self.model.tasks.state_before, before, self.partitions[target], gains)

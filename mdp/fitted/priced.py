@@ -1,4 +1,4 @@
-"""Best replies where every interval of the new partition has a price: an SSM with arc costs, however large the class."""
+"""Best responses where every interval of the new partition has a price: an SSM with arc costs, however large the class."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PricedClass:
     price: Floats
     constant: float = 0.0
 
-    def replies(self, state_before: Floats, partitions: Partitions | Boundaries) -> tuple[Floats, Boundaries]:
+    def best_responses(self, state_before: Floats, partitions: Partitions | Boundaries) -> tuple[Floats, Boundaries]:
         """For each partition P, the least c(P, Q) + value(Q), and the Q that attains it; O(arcs) each.
 
         Parameters
@@ -50,18 +50,19 @@ class PricedClass:
         Examples
         --------
         >>> graph = Trie.unnumbered(np.arange(6.0), 2, 3.0, allow_empty=False)
-        >>> values, chosen = PricedClass(graph, np.zeros(graph.arc_target.size)).replies(np.arange(6.0), np.array([[0, 1, 5]]))
+        >>> free = PricedClass(graph, np.zeros(graph.arc_target.size))
+        >>> values, chosen = free.best_responses(np.arange(6.0), np.array([[0, 1, 5]]))
         >>> values.tolist(), chosen.tolist()
         ([1.0], [[0, 2, 5]])
         """
         values = np.empty(len(partitions))
         chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)
-        _reply(self.graph, self.price, state_before, partitions, values, chosen, Workspace.of(self.graph))
+        _respond(self.graph, self.price, state_before, partitions, values, chosen, Workspace.of(self.graph))
         return values + self.constant, chosen
 
 
 @inner_loop
-def _reply(
+def _respond(
     graph: Trie,
     price: np.ndarray,
     state_before: np.ndarray,

@@ -5,30 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.mdp.fitted.policies import Replies, SingleStep
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import sample_partitions
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries
 
 
-def draw_classes(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Ints:
+def draw_node_counts(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Ints:
     """A random sequence of classes after `start`, shape (steps,)."""
     cumulative = np.cumsum(model.transitions, axis=1)
     drawn, now = np.empty(steps, np.int64), start
     for step, chance in enumerate(generator.random(steps)):
         # Rounding may leave the last sum below 1: the last class that can follow takes what is left.
-        now = min(int(np.searchsorted(cumulative[now], chance, side="right")), int(model.followers(now)[-1]))
+        now = min(int(np.searchsorted(cumulative[now], chance, side="right")), int(model.successors(now)[-1]))
         drawn[step] = now
     return drawn
 
 
-def follow(policy: Replies, model: PolicyModel, start: Boundaries, classes: Ints) -> tuple[list[Boundaries], Floats]:
+def follow(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, classes: Ints) -> tuple[list[Boundaries], Floats]:
     """Partitions and costs (bytes) of a policy along a sequence of classes."""
     visited, costs = [], np.empty(len(classes))
     before, state = start, model.tasks.state_before
     for step, target in enumerate(classes):
-        after = policy.reply(before, int(target))
+        after = policy.action(before, int(target))
         costs[step] = state[-1] - gain_between(state, before, after)
         visited.append(after)
         before = after
@@ -36,7 +36,7 @@ def follow(policy: Replies, model: PolicyModel, start: Boundaries, classes: Ints
 
 
 def visit(
-    policy: Replies, model: PolicyModel, per_class: int, noise: float, generator: np.random.Generator
+    policy: PartitionPolicy, model: PolicyModel, per_class: int, noise: float, generator: np.random.Generator
 ) -> tuple[Boundaries, ...]:
     """Partitions of each class near to where a policy leads, shape (per_class, n + 1) each.
 
@@ -49,7 +49,7 @@ def visit(
     assert before is not None, "a class without partitions has no policy"
     now = 0
     while min(map(len, found)) < per_class:
-        short = [target for target in model.followers(now) if len(found[target]) < per_class]
+        short = [target for target in model.successors(now) if len(found[target]) < per_class]
         weights = model.transitions[now, short] if short else np.zeros(0)
         if weights.sum() <= 0:  # all that may follow are full: go on from a class that is not
             now = int(np.argmin([len(each) for each in found]))
@@ -57,7 +57,7 @@ def visit(
         else:
             now = int(generator.choice(short, p=weights / weights.sum()))
             drawn = next(reserve[now], None) if generator.random() < noise else None
-            before = policy.reply(before, now) if drawn is None else drawn
+            before = policy.action(before, now) if drawn is None else drawn
         found[now].append(before)
     return tuple(np.array(each[:per_class]) for each in found)
 
@@ -72,7 +72,7 @@ def random_partitions(model: PolicyModel, target: int, size: int, generator: np.
 def single_step_start(model: PolicyModel, source: int, generator: np.random.Generator) -> Boundaries:
     """A partition of class `source` that SSM reaches from a random one after a few migrations."""
     before = random_partitions(model, source, 1, generator)[0]
-    classes = draw_classes(model, source, 5, generator)
+    classes = draw_node_counts(model, source, 5, generator)
     return follow(SingleStep(model), model, before, np.append(classes, source))[0][-1]
 
 

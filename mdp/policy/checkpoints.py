@@ -1,4 +1,4 @@
-"""Value iteration that survives its process: where it stood after each sweep, as Parquet."""
+"""Checkpoints of policy iteration: its state after each sweep, as Parquet, from which another process continues."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ from edrp.mdp.policy.tables import lists_of, refuse_changed, rows_of, write_clas
 
 log = logging.getLogger("edrp.pmc")
 
+ACTIONS = "replies"
+"""Column of the actions; checkpoints of earlier versions have it under this name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
     """The last sweep of an iteration, in a folder of its own: `sweep-0003.parquet` and, written last, `sweep-0003.json`.
 
-    The table holds C and the replies of every state, so that the iteration goes on with the very numbers it had.
+    The table holds C and the actions of every state, so that the iteration continues with exactly the same numbers.
 
     Attributes
     ----------
     folder
-        Where they lie.
+        Folder of the checkpoints.
     model
-        The process that is iterated.
+        The process that is solved.
     """
 
     folder: Path
@@ -79,9 +82,9 @@ class Checkpoints:
             self.folder.rmdir()
 
     def _columns(self, now: Iteration, index: int) -> dict[str, Any]:
-        assert now.replies is not None, "a checkpoint is written after a sweep"
+        assert now.actions is not None, "a checkpoint is written after a sweep"
         nodes = np.full(self.model.size.states[index], self.model.counts[index], np.int32)
-        return {"nodes": nodes, "cost": now.values[index], "replies": lists_of(now.replies[index].astype(np.int32))}
+        return {"nodes": nodes, "cost": now.values[index], ACTIONS: lists_of(now.actions[index].astype(np.int32))}
 
     def _read(self, path: Path) -> Iteration:
         head = json.loads(path.read_text(encoding="utf-8"))
@@ -90,15 +93,15 @@ class Checkpoints:
         refuse_changed(path.with_suffix(".parquet"), head["sha256"])
         file = parquet.ParquetFile(path.with_suffix(".parquet"))
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
-        widths = [self.model.followers(source).size for source in range(len(self.model.counts))]
+        widths = [self.model.successors(source).size for source in range(len(self.model.counts))]
         values = [group.column("cost").to_numpy() for group in groups]
-        replies = [rows_of(group.column("replies"), width) for group, width in zip(groups, widths, strict=True)]
-        if tuple(each.size for each in values) != self.model.size.states:
+        actions = [rows_of(group.column(ACTIONS), width) for group, width in zip(groups, widths, strict=True)]
+        if tuple(costs.size for costs in values) != self.model.size.states:
             raise ValueError("it has another number of states")
         return Iteration(
-            [np.array(each) for each in values],
-            [each.astype(np.int64) for each in replies],
+            [np.array(costs) for costs in values],
+            [rows.astype(np.int64) for rows in actions],
             int(head["sweeps"]),
             float(head["error_bound"]),
-            [float(each) for each in head["seconds"]],
+            [float(seconds) for seconds in head["seconds"]],
         )

@@ -1,4 +1,4 @@
-"""Deciding migrations with projected costs at hand: the one with the least c(P, P′) + γ·C(P′)."""
+"""Decisions with known projected costs: the migration with the least c(P, P′) + γ·C(P′)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.mdp.best_response import best_replies
+from edrp.mdp.best_response import best_responses
 from edrp.mdp.matching import assign, match
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
-from edrp.mdp.trie import Lookahead, look_ahead
+from edrp.mdp.trie import PreparedValues, prepare_values
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.policy import PolicyDecision
 from edrp.migration.projected_costs import ProjectedCosts
@@ -20,7 +20,7 @@ from edrp.migration.projected_costs import ProjectedCosts
 
 @dataclass(frozen=True)
 class MigrationPolicy:
-    """What to do whenever the number of nodes changes, computed beforehand (state migration, Definition 4.1).
+    """Optimal policy for every change of the number of nodes, computed beforehand (state migration, Definition 4.1).
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class MigrationPolicy:
 
     model: PolicyModel
     costs: ProjectedCosts
-    _ahead: dict[int, Lookahead] = field(default_factory=dict, repr=False, compare=False)
+    _prepared: dict[int, PreparedValues] = field(default_factory=dict, repr=False, compare=False)
 
     def decide(self, intervals: Sequence[Interval | None], nodes: int) -> PolicyDecision:
         """The best assignment to `nodes` nodes, coming from any assignment; a pruned search, not a scan.
@@ -55,16 +55,16 @@ class MigrationPolicy:
         intervals
             Tasks [first, end) of each current node, None for one that does not exist.
         nodes
-            How many there are to be.
+            Number of nodes after the migration.
 
         Raises
         ------
         InvalidInstanceError
             For a number of nodes that the policy does not know, or one whose every partition breaks the load limit.
         """
-        present = [each for each in intervals if each is not None]
+        present = [interval for interval in intervals if interval is not None]
         old = OldNodes.of(present)
-        target = self._class_of(nodes)
+        target = self._index(nodes)
         value, row = self._best(old.boundaries, target)
         if row < 0:
             raise InvalidInstanceError([Fault("nodes", str(nodes), "no partition into as many intervals keeps the load limit")])
@@ -73,50 +73,50 @@ class MigrationPolicy:
         assigned = assign(old, len(present), chosen, matched, nodes)
         return PolicyDecision(in_place(intervals, assigned), float(self.costs.values[nodes][row]), value, self.costs)
 
-    def reply(self, before: Boundaries, target: int) -> Boundaries:
-        """The partition of class `target` to go to from partition `before`."""
+    def action(self, before: Boundaries, target: int) -> Boundaries:
+        """The partition to go to from partition `before`, with the node count of index `target`."""
         return self.model.partitions[target][self._best(before, target)[1]].astype(np.int64)
 
     def _best(self, before: Boundaries, target: int) -> tuple[float, int]:
         value, row = np.empty(1), np.full(1, -1)
         start, only = np.unique(before)[np.newaxis], np.zeros(1, np.int64)
-        ahead = self._look_ahead(target)
-        best_replies(self.model.tries[target], ahead, self.model.tasks.state_before, start, only, row, value, row)
+        discounted = self._discounted(target)
+        best_responses(self.model.tries[target], discounted, self.model.tasks.state_before, start, only, row, value, row)
         return float(value[0]), int(row[0])
 
-    def _class_of(self, nodes: int) -> int:
+    def _index(self, nodes: int) -> int:
         if nodes not in self.model.counts:
             known = ", ".join(map(str, self.model.counts))
             raise InvalidInstanceError([Fault("nodes", str(nodes), f"is not among the counts of the policy, {known}")])
         return self.model.counts.index(nodes)
 
-    def _look_ahead(self, target: int) -> Lookahead:
-        if target not in self._ahead:
+    def _discounted(self, target: int) -> PreparedValues:
+        if target not in self._prepared:
             values = self.model.discount * self.costs.values[self.model.counts[target]]
-            self._ahead[target] = look_ahead(self.model.tries[target], values)
-        return self._ahead[target]
+            self._prepared[target] = prepare_values(self.model.tries[target], values)
+        return self._prepared[target]
 
 
 def in_place(before: Sequence[Interval | None], assigned: Assignment) -> Assignment:
-    """An assignment of the nodes that are there, numbered among all nodes that ever were: new ones fill gaps first.
+    """Number an assignment of the present nodes among all nodes that ever were present: new nodes fill gaps first.
 
     Parameters
     ----------
     before
         Interval of each node, None for one that does not exist.
     assigned
-        Of the nodes that exist, in their order, then of new ones.
+        Intervals of the present nodes, in their order, then of new ones.
 
     Examples
     --------
     >>> in_place([(0, 2), None, (2, 6)], ((0, 2), (4, 6), (2, 4)))
     ((0, 2), (2, 4), (4, 6))
     """
-    existing = [node for node, each in enumerate(before) if each is not None]
-    gaps = [node for node, each in enumerate(before) if each is None]
+    existing = [node for node, interval in enumerate(before) if interval is not None]
+    gaps = [node for node, interval in enumerate(before) if interval is None]
     new = len(assigned) - len(existing)
-    places = existing + gaps[:new] + list(range(len(before), len(before) + new - len(gaps)))
-    after: list[Interval | None] = [None] * max(len(before), max(places) + 1)
-    for place, each in zip(places, assigned, strict=True):
-        after[place] = each
+    nodes = existing + gaps[:new] + list(range(len(before), len(before) + new - len(gaps)))
+    after: list[Interval | None] = [None] * max(len(before), max(nodes) + 1)
+    for node, interval in zip(nodes, assigned, strict=True):
+        after[node] = interval
     return tuple(after)

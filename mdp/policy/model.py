@@ -1,4 +1,4 @@
-"""The states and transitions of migrations without end: what value iteration, locally or on Spark, works on."""
+"""The Markov decision process of migrations: its states, transitions and costs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Size(NamedTuple):
-    """What enumerating the states will take, known before any of them is made.
+    """Numbers of states and memory, known before any state is enumerated.
 
     Attributes
     ----------
-    states : by class, number of partitions.
-    pairs : inner minima of one sweep: states × classes that may follow.
-    memory : bytes.
+    states : by node count, number of partitions.
+    pairs : inner minima of one sweep: states × node counts that may follow.
+    memory : in bytes, of all tables.
     """
 
     states: tuple[int, ...]
@@ -39,18 +39,19 @@ class Size(NamedTuple):
 class PolicyModel:
     """A migration process with an endless random future (state migration, section 4.2).
 
-    The states are all partitions that keep the load limit, one *class* for each number of nodes. From a class the
-    process jumps to a number of nodes by `transitions`; which partition of that class comes next is decided.
+    The states are all partitions that keep the load limit. The process jumps from one number of nodes to another by
+    `transitions`; the action is which partition into as many intervals comes next. Tables hold one array for each node
+    count, in the order of `counts`; functions name a node count by its index there (`source`, `target`).
 
     Attributes
     ----------
     tasks
         Work and state sizes.
     counts
-        Numbers of nodes, one per class, ascending.
+        Numbers of nodes, ascending.
     tolerance, allow_empty
-        Which partitions are allowed.
-    transitions : shape (classes, classes)
+        Partitions that are allowed: τ, and whether intervals may be empty.
+    transitions : shape (counts, counts)
         Rows sum to 1, in the order of `counts`.
     discount
         γ in [0, 1).
@@ -85,23 +86,23 @@ class PolicyModel:
         return float(self.tasks.state_before[-1])
 
     def limit(self, nodes: int) -> float:
-        """Most work that one of `nodes` nodes may hold."""
+        """Load limit: the work that each of `nodes` nodes may hold."""
         return load_limit(float(self.tasks.work_before[-1]), nodes, self.tolerance)
 
     @cached_property
     def size(self) -> Size:
-        """Counted by a dynamic program on boundaries, before anything is enumerated."""
+        """Numbers of states, by a dynamic program on boundaries, before anything is enumerated."""
         m = self.tasks.work.size
         states = tuple(count_partitions(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
-        followers = (self.transitions > 0).sum(axis=1)
-        pairs = sum(int(count) * int(follow) for count, follow in zip(states, followers, strict=True))
-        # Partitions and their order; a value and two temporaries a state; cost and reply a pair; a residue per prefix.
+        successors = (self.transitions > 0).sum(axis=1)
+        pairs = sum(int(count) * int(follow) for count, follow in zip(states, successors, strict=True))
+        # Partitions and their order; a value and two temporaries a state; cost and action a pair; a residue per prefix.
         memory = sum(partition_bytes(m, n, count) for n, count in zip(self.counts, states, strict=True))
         return Size(states, pairs, memory + sum(states) * (8 + 3 * 8 + 2 * 8) + 2 * 8 * pairs)
 
     @cached_property
     def partitions(self) -> tuple[Partitions, ...]:
-        """By class, shape (states, n + 1), in lexicographic order."""
+        """By node count n, shape (states, n + 1), in lexicographic order."""
         return tuple(
             enumerate_partitions(self.tasks.work_before, n, self.limit(n), self.allow_empty, expected)
             for n, expected in zip(self.counts, self.size.states, strict=True)
@@ -109,21 +110,21 @@ class PolicyModel:
 
     @cached_property
     def orders(self) -> tuple[Ints, ...]:
-        """By class, the rows of `partitions` in the order in which they are best searched from."""
-        return tuple(colexicographic(each) for each in self.partitions)
+        """By node count, the rows of `partitions` in the order in which searching from them is fastest."""
+        return tuple(colexicographic(partitions) for partitions in self.partitions)
 
     @cached_property
     def tries(self) -> tuple[Trie, ...]:
-        """By class, what best replies are searched in."""
+        """By node count, the trie in which best responses are searched."""
         return tuple(Trie.of(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
 
     @cached_property
     def graphs(self) -> tuple[Trie, ...]:
-        """By class, the places and arcs of its partitions, however many there are."""
+        """By node count, places and arcs of the partitions, however many there are."""
         return tuple(Trie.unnumbered(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
 
-    def followers(self, source: int) -> Ints:
-        """Classes that may follow class `source`."""
+    def successors(self, source: int) -> Ints:
+        """Indices of the node counts that may follow the one of index `source`."""
         return np.flatnonzero(self.transitions[source] > 0)
 
     def __getstate__(self) -> dict[str, object]:

@@ -1,8 +1,11 @@
 """PMC: projected migration costs of all partitions, exactly, by modified policy iteration (state migration, Fig. 6).
 
+Modified policy iteration (Puterman and Shin 1978, "Modified policy iteration algorithms for discounted Markov decision
+problems") alternates between improving the policy and evaluating it a few steps ahead.
 C(P) = Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) is the fixed point of a contraction T with factor γ. One *sweep* applies
-T to all states and notes the minimising Q, the *reply*, of each state and class; between sweeps C is evaluated for
-these replies, which costs a look-up per pair instead of a search. After a sweep from V to TV,
+T to all states and records the minimising Q, the *greedy action*, for each state and each node count that may follow;
+between sweeps C is evaluated for these actions, which costs a look-up per pair instead of a search. The evaluation is
+bounded as by MacQueen (1966): after a sweep from V to TV,
 
     TV + γ/(1−γ)·min(TV − V)  ≤  C  ≤  TV + γ/(1−γ)·max(TV − V),
 
@@ -23,12 +26,12 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
-from edrp.mdp.best_response import best_replies
+from edrp.mdp.best_response import best_responses
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.trie import Lookahead, look_ahead
+from edrp.mdp.trie import PreparedValues, prepare_values
 from edrp.migration.projected_costs import ProjectedCosts
 
-ByClass = list[Floats]
+ByNodeCount = list[Floats]
 
 EVALUATIONS = 400
 """Look-up passes between two sweeps, at most."""
@@ -37,29 +40,29 @@ ACCURACY = 1e-11
 """Error of C, relative to all state, at which the iteration ends."""
 
 CHUNK = 4096
-"""States that one call of the kernel answers."""
+"""States per call of the kernel."""
 
 log = logging.getLogger("edrp.pmc")
 
 
 class Sweep(NamedTuple):
-    """What one sweep found.
+    """Greedy actions of all states.
 
     Attributes
     ----------
-    costs, replies : by class, shape (states, followers)
-        c(P, Q) of the best reply Q, in bytes, and Q's row in its class.
+    costs, actions : by node count, shape (states, successors)
+        c(P, Q) of the best response Q, in bytes, and Q's row among the partitions with its node count.
     """
 
     costs: list[Floats]
-    replies: list[Ints]
+    actions: list[Ints]
 
 
 class Engine(Protocol):
     """Runs sweeps."""
 
-    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Ints] | None) -> Sweep:
-        """Best replies of all states under `values`; `replies` of the sweep before help the search."""
+    def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
+        """Best responses of all states under `values`; `actions` of the sweep before help the search."""
         ...
 
 
@@ -70,15 +73,15 @@ class Threads:
     Attributes
     ----------
     count
-        Of threads.
+        Number of threads.
     """
 
     count: int = 2
 
-    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Ints] | None) -> Sweep:
+    def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
         """Hand out chunks of states; the kernels release the interpreter lock."""
-        ahead = look_aheads(model, values)
-        found = empty_sweep(model)
+        discounted = discounted_values(model, values)
+        result = allocate_sweep(model)
         jobs = [
             (source, order[first : first + CHUNK])
             for source, order in enumerate(model.orders)
@@ -87,110 +90,112 @@ class Threads:
 
         def run(job: tuple[int, Ints]) -> None:
             source, rows = job
-            before = None if replies is None else replies[source]
-            sweep_rows(model, ahead, source, rows, before, found.costs[source], found.replies[source])
+            before = None if actions is None else actions[source]
+            sweep_rows(model, discounted, source, rows, before, result.costs[source], result.actions[source])
 
         with ThreadPoolExecutor(self.count) as pool:
             for _ in pool.map(run, jobs):
                 pass
-        return found
+        return result
 
 
-def empty_sweep(model: PolicyModel) -> Sweep:
-    """Room for what a sweep finds."""
-    shapes = [(count, model.followers(source).size) for source, count in enumerate(model.size.states)]
+def allocate_sweep(model: PolicyModel) -> Sweep:
+    """Arrays for the results of a sweep, not filled."""
+    shapes = [(count, model.successors(source).size) for source, count in enumerate(model.size.states)]
     return Sweep([np.empty(shape) for shape in shapes], [np.empty(shape, np.int64) for shape in shapes])
 
 
-def look_aheads(model: PolicyModel, values: ByClass) -> list[Lookahead]:
-    """γ·C of each class, prepared for searching."""
-    return [look_ahead(trie, model.discount * each) for trie, each in zip(model.tries, values, strict=True)]
+def discounted_values(model: PolicyModel, values: ByNodeCount) -> list[PreparedValues]:
+    """γ·C of the partitions with each node count, prepared for searching."""
+    return [prepare_values(trie, model.discount * costs) for trie, costs in zip(model.tries, values, strict=True)]
 
 
 def sweep_rows(
     model: PolicyModel,
-    ahead: Sequence[Lookahead],
+    discounted: Sequence[PreparedValues],
     source: int,
     rows: Ints,
     before: Ints | None,
     costs: Floats,
-    replies: Ints,
+    actions: Ints,
 ) -> None:
-    """Best replies of some states of one class; fills `costs` and `replies`, shape (states, followers), at `rows`.
+    """Compute best responses of some states with one node count; fills `costs` and `actions` at `rows`.
 
     Parameters
     ----------
-    model, ahead
-        The process, and γ·C of each class from `look_aheads`.
+    model, discounted
+        The process, and γ·C by node count from `discounted_values`.
     source
-        Class of the states.
+        Index of the states' node count in `model.counts`.
     rows
-        Which states, best in the order of `model.orders[source]`.
+        States to search from; fastest in the order of `model.orders[source]`.
     before
-        Replies of an earlier sweep, same shape as `replies`, or None.
+        Actions of an earlier sweep, same shape as `actions`, or None.
+    costs, actions : shape (states, successors)
+        Filled at `rows`.
     """
-    partitions = model.partitions[source]
+    partitions, state_before = model.partitions[source], model.tasks.state_before
     count = len(partitions)
-    found, reply = np.empty(count), np.empty(count, np.int64)
-    for column, target in enumerate(model.followers(source)):
+    total, action = np.empty(count), np.empty(count, np.int64)
+    for column, target in enumerate(model.successors(source)):
         incumbents = np.full(count, -1) if before is None else np.ascontiguousarray(before[:, column])
-        best_replies(model.tries[target], ahead[target], model.tasks.state_before, partitions, rows, incumbents, found, reply)
-        costs[rows, column] = np.maximum(0.0, found[rows] - ahead[target].values[reply[rows]])
-        replies[rows, column] = reply[rows]
+        best_responses(model.tries[target], discounted[target], state_before, partitions, rows, incumbents, total, action)
+        costs[rows, column] = np.maximum(0.0, total[rows] - discounted[target].values[action[rows]])
+        actions[rows, column] = action[rows]
 
 
-def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByClass) -> ByClass:
-    """C of each state when it and its successors reply as the sweep says, one step ahead of `values`."""
+def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByNodeCount) -> ByNodeCount:
+    """Backed-up values: C of each state when it takes the action of the sweep and its successors are worth `values`."""
     return [_one_step(model, sweep, values, source) for source in range(len(model.counts))]
 
 
-def _one_step(model: PolicyModel, sweep: Sweep, values: ByClass, source: int) -> Floats:
+def _one_step(model: PolicyModel, sweep: Sweep, values: ByNodeCount, source: int) -> Floats:
     new = np.zeros(model.size.states[source])
-    for column, target in enumerate(model.followers(source)):
+    for column, target in enumerate(model.successors(source)):
         chance = model.transitions[source, target]
-        _look_up(new, chance, model.discount, sweep.costs[source], sweep.replies[source], column, values[target])
+        _look_up(new, chance, model.discount, sweep.costs[source], sweep.actions[source], column, values[target])
     return new
 
 
 @inner_loop
 def _look_up(
-    new: np.ndarray, chance: float, discount: float, costs: np.ndarray, replies: np.ndarray, column: int, values: np.ndarray
+    new: np.ndarray, chance: float, discount: float, costs: np.ndarray, actions: np.ndarray, column: int, values: np.ndarray
 ) -> None:
     for state in range(new.size):
-        new[state] += chance * (costs[state, column] + discount * values[replies[state, column]])
+        new[state] += chance * (costs[state, column] + discount * values[actions[state, column]])
 
 
 @dataclass
 class Iteration:
-    """Where an iteration stands; enough to go on from.
+    """State of an iteration between two sweeps, from which it can be continued.
 
     Attributes
     ----------
-    values : by class, shape (states,)
+    values : by node count, shape (states,)
         C so far, in bytes.
-    replies : by class
-        Of the last sweep, or None before the first.
-    sweeps : made so far.
-    error_bound : of `values`, in bytes; infinite before the first sweep.
-    seconds : spent in each sweep.
+    actions : by node count
+        Those of the last sweep, or None before the first.
+    sweeps : number of sweeps so far.
+    error_bound : largest possible error of `values`, in bytes; infinite before the first sweep.
+    seconds : duration of each sweep.
     """
 
-    values: ByClass
-    replies: list[Ints] | None = None
+    values: ByNodeCount
+    actions: list[Ints] | None = None
     sweeps: int = 0
     error_bound: float = float("inf")
     seconds: list[float] = field(default_factory=list)
 
     @classmethod
     def start(cls, model: PolicyModel) -> Iteration:
-        """From C = 0: the first replies are single-step optima."""
+        """Start from C = 0, so that the first actions are single-step optima."""
         return cls([np.zeros(count) for count in model.size.states])
 
     def to_costs(self, model: PolicyModel) -> ProjectedCosts:
-        """The table of what is known so far."""
+        """Table of the costs so far."""
         return ProjectedCosts(
             dict(zip(model.counts, model.partitions, strict=True)),
-            {count: np.maximum(0.0, each) for count, each in zip(model.counts, self.values, strict=True)},
+            {count: np.maximum(0.0, costs) for count, costs in zip(model.counts, self.values, strict=True)},
             self.error_bound,
         )
 
@@ -212,9 +217,9 @@ def iterate(
     model
         The process.
     engine
-        What runs the sweeps.
+        Runs the sweeps.
     state
-        Where to go on from; from the start by default.
+        Iteration to continue; by default a new one.
     accuracy
         Proven error of C, relative to all state, at which to stop.
     max_sweeps, time_limit
@@ -225,7 +230,7 @@ def iterate(
     Returns
     -------
     Iteration
-        With `error_bound` above the accuracy asked for where a limit was reached.
+        Its `error_bound` exceeds the requested accuracy where a limit was reached.
 
     Examples
     --------
@@ -234,8 +239,7 @@ def iterate(
     >>> from edrp.mdp.tasks import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)
-    >>> found = iterate(model, Threads(1))
-    >>> [float(each.min().round(6)) for each in found.values]
+    >>> [float(costs.min().round(6)) for costs in iterate(model, Threads(1)).values]
     [2.0, 2.0]
     """
     now = Iteration.start(model) if state is None else state
@@ -243,12 +247,12 @@ def iterate(
     target = accuracy * model.total_state
     while now.error_bound > target and now.sweeps < max_sweeps:
         began = perf_counter()
-        sweep = engine.sweep(model, now.values, now.replies)
+        sweep = engine.sweep(model, now.values, now.actions)
         swept = apply_sweep(model, sweep, now.values)
         values, error = _centred(model, now.values, swept)
         if error > target:
             values = _evaluated(model, sweep, values, error)
-        now = Iteration(values, sweep.replies, now.sweeps + 1, error, [*now.seconds, perf_counter() - began])
+        now = Iteration(values, sweep.actions, now.sweeps + 1, error, [*now.seconds, perf_counter() - began])
         log.info("sweep %d: C known to %.3g bytes, %.1f s", now.sweeps, error, now.seconds[-1])
         if after_sweep is not None:
             after_sweep(now)
@@ -257,17 +261,17 @@ def iterate(
     return now
 
 
-def _centred(model: PolicyModel, before: ByClass, after: ByClass) -> tuple[ByClass, float]:
+def _centred(model: PolicyModel, before: ByNodeCount, after: ByNodeCount) -> tuple[ByNodeCount, float]:
     """The middle of the proven bounds, and half their distance."""
-    least = min(float((b - a).min()) for a, b in zip(before, after, strict=True))
-    most = max(float((b - a).max()) for a, b in zip(before, after, strict=True))
+    low = min(float((b - a).min()) for a, b in zip(before, after, strict=True))
+    high = max(float((b - a).max()) for a, b in zip(before, after, strict=True))
     reach = model.discount / (1 - model.discount)
-    middle = reach * (least + most) / 2
-    return [each + middle for each in after], reach * (most - least) / 2
+    middle = reach * (low + high) / 2
+    return [costs + middle for costs in after], reach * (high - low) / 2
 
 
-def _evaluated(model: PolicyModel, sweep: Sweep, values: ByClass, error: float) -> ByClass:
-    """C of the replies of a sweep, to a thousandth of the error before, or nearly exactly where that is little."""
+def _evaluated(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: float) -> ByNodeCount:
+    """C under the policy of a sweep, to a small share of the error before, or to rounding where that is less."""
     goal = max(error * 1e-4, 1e-13 * model.total_state)
     for _ in range(EVALUATIONS):
         values, left = _centred(model, values, apply_sweep(model, sweep, values))

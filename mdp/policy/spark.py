@@ -1,10 +1,10 @@
-"""PMC on Spark: partitions of the state space are tasks, γ·C travels to them before each sweep (state migration, Fig. 6).
+"""PMC on Spark: parts of the state space are tasks, and γ·C is sent to them before each sweep (state migration, Fig. 6).
 
-The driver keeps C, the model and the iteration; a sweep is one Spark job that answers for all states with the very
+The driver keeps C, the model and the iteration; a sweep is one Spark job that searches from all states with the same
 function that the threads of one machine run (`sweep_rows`). Workers derive the tables of the model from its
-parameters once, and keep them from sweep to sweep. C and the replies so far travel in the function that the workers
-run, which Spark broadcasts by itself: no shared file system, nothing of the Spark context, so that Spark Connect
-serves as well.
+parameters once, and keep them from sweep to sweep. C and the actions so far are part of the function that the workers
+run, which Spark broadcasts by itself: this needs no shared file system and no Spark context, so that Spark Connect
+works as well.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import cancelled_with_us
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.parameters import fingerprint, parameters_of
-from edrp.mdp.policy.pmc import CHUNK, ByClass, Sweep, empty_sweep, look_aheads, sweep_rows
-from edrp.mdp.trie import Lookahead
+from edrp.mdp.policy.pmc import CHUNK, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows
+from edrp.mdp.trie import PreparedValues
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REPLY = np.int32
+ACTION = np.int32
 ANSWERS = pyarrow.schema(
-    [("source", pyarrow.int32()), ("first", pyarrow.int64()), ("costs", pyarrow.binary()), ("replies", pyarrow.binary())]
+    [("source", pyarrow.int32()), ("first", pyarrow.int64()), ("costs", pyarrow.binary()), ("actions", pyarrow.binary())]
 )
-ANSWER_COLUMNS = "source int, first long, costs binary, replies binary"
-Search = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
+ANSWER_COLUMNS = "source int, first long, costs binary, actions binary"
+WorkerFunction = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
 
 COLLECTED_AT_ONCE = 2**28
 """Bytes of answers that one job brings to the driver; Spark refuses results above its limit, 1 GiB by default."""
 
-ANSWER_BYTES = 8 + np.dtype(REPLY).itemsize
-"""Of a state and a class that may follow: a cost and a reply."""
+ANSWER_BYTES = 8 + np.dtype(ACTION).itemsize
+"""Bytes of the answer for one state and one node count that may follow: a cost and an action."""
 
-LEAST_STATES = 2048
-"""In a task: starting one takes about a tenth of a second."""
+MIN_STATES_PER_TASK = 2048
+"""Fewer would not be worth a task, which takes about a tenth of a second to start."""
 
 
-class Run(NamedTuple):
-    """Neighbouring states in the search order of a class, answered together.
+class StateChunk(NamedTuple):
+    """Neighbouring states in the search order of one node count, searched from together.
 
     Attributes
     ----------
     source
-        The class.
+        Index of their node count.
     first
-        Place of the first state in `model.orders[source]`.
-    before : shape (states, followers)
-        Replies of the sweep before, −1 where there are none.
+        Position of the first state in `model.orders[source]`.
+    before : shape (states, successors)
+        Actions of the sweep before, −1 where there are none.
     """
 
     source: int
@@ -64,71 +64,71 @@ class Run(NamedTuple):
     before: Ints32
 
 
-class Order(NamedTuple):
-    """What travels to the workers.
+class SweepJob(NamedTuple):
+    """One Spark job, as it is sent to the workers.
 
     Attributes
     ----------
     model, values
-        The process, of which its parameters travel, and C.
+        The process, of which only the parameters are sent, and C.
     sweep
-        Names the sweep, and so the values.
-    runs
-        All runs of the job; task t of n answers the runs t, t + n, t + 2·n, …
+        Name of the sweep, and so of the values.
+    chunks
+        All chunks of the job; task t of n solves the chunks t, t + n, t + 2·n, …
     """
 
     model: PolicyModel
-    values: ByClass
+    values: ByNodeCount
     sweep: str
-    runs: Sequence[Run]
+    chunks: Sequence[StateChunk]
 
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """The engine of a Spark cluster, on a session that is given and left as it is.
+    """The engine of a Spark cluster, on a session that stays as it is.
 
     Attributes
     ----------
     session
         Workers need this package, and memory for the tables of the model (`PolicyModel.size`).
     tasks
-        Of a sweep; a few times as many as there are cores. By default the session's `spark.sql.shuffle.partitions`, the
-        one number that says how wide its jobs are to be.
+        Number of tasks of a sweep; a few times the number of cores. By default the session's
+        `spark.sql.shuffle.partitions`.
 
     Examples
     --------
     >>> from edrp.mdp.policy.pmc import iterate
-    >>> found = iterate(model, Spark(session))  # doctest: +SKIP
+    >>> iteration = iterate(model, Spark(session))  # doctest: +SKIP
     """
 
     session: SparkSession
     tasks: int | None = None
 
-    def sweep(self, model: PolicyModel, values: ByClass, replies: list[Ints] | None) -> Sweep:
-        """One job for all states; several in a row where the answers are too many to collect at once.
+    def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
+        """Run one job for all states, or several in a row where the answers are too many to collect at once.
 
         Raises
         ------
         BackendUnavailableError
             When the job fails, as it does where workers lack this package or memory; the last checkpoint stays.
         """
-        found, name = empty_sweep(model), uuid4().hex
+        result, name = allocate_sweep(model), uuid4().hex
         rounds = -(-model.size.pairs * ANSWER_BYTES // COLLECTED_AT_ONCE)
         tasks = self._tasks(sum(model.size.states) // rounds)
-        # Classes are dealt out alternately: the searches of one class take longer than those of another.
-        chunks = sorted(_chunks(model), key=lambda chunk: (chunk[1], chunk[0]))
+        # Node counts alternate: the searches of one take longer than those of another.
+        ranges = sorted(_chunks(model), key=lambda chunk: (chunk[1], chunk[0]))
         with cancelled_with_us(self.session):
             for turn in range(rounds):
-                runs = [_run(model, *chunk, replies) for chunk in chunks[turn::rounds]]
-                for answer in self._answers(Order(model, values, name, runs), tasks).to_pylist():
-                    _enter(model, answer, found)
-        return found
+                chunks = [_chunk(model, *states, actions) for states in ranges[turn::rounds]]
+                for answer in self._answers(SweepJob(model, values, name, chunks), tasks).to_pylist():
+                    _enter(model, answer, result)
+        return result
 
-    def _answers(self, order: Order, tasks: int) -> pyarrow.Table:
+    def _answers(self, job: SweepJob, tasks: int) -> pyarrow.Table:
         from pyspark.errors import PySparkException
 
         try:
-            return self.session.range(0, tasks, 1, tasks).mapInArrow(_search(order, tasks), ANSWER_COLUMNS).toArrow()
+            return self.session.range(0, tasks, 1, tasks).mapInArrow(_search(job, tasks), ANSWER_COLUMNS).toArrow()
         except PySparkException as error:
             lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
             raise BackendUnavailableError(f"a sweep failed on Spark: {lines[-1] if lines else error}") from error
@@ -137,90 +137,90 @@ class Spark:
         if self.tasks is not None:
             return self.tasks
         wide = int(self.session.conf.get("spark.sql.shuffle.partitions") or 200)
-        return max(1, min(wide, states // LEAST_STATES))
+        return max(1, min(wide, states // MIN_STATES_PER_TASK))
 
 
 def _chunks(model: PolicyModel) -> Iterator[tuple[int, int, int]]:
-    """Class, first and end of runs of states in the search order of their class."""
+    """Index of the node count, first and end of chunks of states in the search order of their node count."""
     for source, count in enumerate(model.size.states):
         for first in range(0, count, CHUNK):
             yield source, first, min(first + CHUNK, count)
 
 
-def _run(model: PolicyModel, source: int, first: int, end: int, replies: list[Ints] | None) -> Run:
+def _chunk(model: PolicyModel, source: int, first: int, end: int, actions: list[Ints] | None) -> StateChunk:
     rows = model.orders[source][first:end]
-    if replies is None:
-        return Run(source, first, np.full((rows.size, model.followers(source).size), -1, REPLY))
-    return Run(source, first, replies[source][rows].astype(REPLY))
+    if actions is None:
+        return StateChunk(source, first, np.full((rows.size, model.successors(source).size), -1, ACTION))
+    return StateChunk(source, first, actions[source][rows].astype(ACTION))
 
 
-def _enter(model: PolicyModel, answer: dict[str, Any], found: Sweep) -> None:
+def _enter(model: PolicyModel, answer: dict[str, Any], result: Sweep) -> None:
     source, first = answer["source"], answer["first"]
-    width = model.followers(source).size
+    width = model.successors(source).size
     costs = np.frombuffer(answer["costs"]).reshape(-1, width)
     rows = model.orders[source][first : first + len(costs)]
-    found.costs[source][rows] = costs
-    found.replies[source][rows] = np.frombuffer(answer["replies"], REPLY).reshape(-1, width)
+    result.costs[source][rows] = costs
+    result.actions[source][rows] = np.frombuffer(answer["actions"], ACTION).reshape(-1, width)
 
 
-def _search(order: Order, tasks: int) -> Search:
+def _search(job: SweepJob, tasks: int) -> WorkerFunction:
     """The function that workers run; each gets the number of its task."""
 
     def search(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from edrp.mdp.policy.spark import answer_of
+        from edrp.mdp.policy.spark import solve_chunk
 
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                for run in order.runs[task::tasks]:
-                    yield answer_of(order, run)
+                for chunk in job.chunks[task::tasks]:
+                    yield solve_chunk(job, chunk)
 
     return search
 
 
-def answer_of(order: Order, run: Run) -> pyarrow.RecordBatch:
-    """Search the states of one run; called in the workers.
+def solve_chunk(job: SweepJob, chunk: StateChunk) -> pyarrow.RecordBatch:
+    """Search from the states of one chunk; called in the workers.
 
     Parameters
     ----------
     order
-        As it has travelled; tables that this process derived from equal parameters before are used again.
+        The job that was sent; tables that this process derived from equal parameters before are used again.
     run
-        One of its runs.
+        One of its chunks.
 
     Returns
     -------
     pyarrow.RecordBatch
         One row of `ANSWERS`.
     """
-    model, ahead = _prepared(order)
-    shape = (model.size.states[run.source], run.before.shape[1])
-    rows = model.orders[run.source][run.first : run.first + len(run.before)]
-    before, replies, costs = np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
-    before[rows] = run.before
-    sweep_rows(model, ahead, run.source, rows, before, costs, replies)
-    found = [[run.source], [run.first], [costs[rows].tobytes()], [replies[rows].astype(REPLY).tobytes()]]
-    arrays = [pyarrow.array(column, field.type) for column, field in zip(found, ANSWERS, strict=True)]
+    model, discounted = _prepared(job)
+    shape = (model.size.states[chunk.source], chunk.before.shape[1])
+    rows = model.orders[chunk.source][chunk.first : chunk.first + len(chunk.before)]
+    before, actions, costs = np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
+    before[rows] = chunk.before
+    sweep_rows(model, discounted, chunk.source, rows, before, costs, actions)
+    columns = [[chunk.source], [chunk.first], [costs[rows].tobytes()], [actions[rows].astype(ACTION).tobytes()]]
+    arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, ANSWERS, strict=True)]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=ANSWERS)
 
 
 @dataclass
-class _Kept:
-    """What a worker process keeps from task to task."""
+class _WorkerCache:
+    """Tables that a worker process keeps from task to task."""
 
     parameters: str = ""
     model: PolicyModel | None = None
     sweep: str = ""
-    ahead: Sequence[Lookahead] = ()
+    discounted: Sequence[PreparedValues] = ()
 
 
-_kept = _Kept()
+_cache = _WorkerCache()
 
 
-def _prepared(order: Order) -> tuple[PolicyModel, Sequence[Lookahead]]:
-    if _kept.sweep != order.sweep:
-        parameters = fingerprint(parameters_of(order.model))
-        if _kept.parameters != parameters:
-            _kept.parameters, _kept.model = parameters, order.model
+def _prepared(job: SweepJob) -> tuple[PolicyModel, Sequence[PreparedValues]]:
+    if _cache.sweep != job.sweep:
+        parameters = fingerprint(parameters_of(job.model))
+        if _cache.parameters != parameters:
+            _cache.parameters, _cache.model = parameters, job.model
             gc.freeze()  # Spark collects garbage after every task, and would look at all modules again each time
-        _kept.sweep, _kept.ahead = order.sweep, look_aheads(_kept.model or order.model, order.values)
-    return _kept.model or order.model, _kept.ahead
+        _cache.sweep, _cache.discounted = job.sweep, discounted_values(_cache.model or job.model, job.values)
+    return _cache.model or job.model, _cache.discounted

@@ -159,9 +159,7 @@ def _is_listable(relaxation: Relaxation, seconds: float) -> bool:
     return bool(tables <= memory_limit())
 
 
-def _improve(
-    course: Course, relaxation: Relaxation, pools: Pools, search: Search, out_of_time: Callable[[], bool]
-) -> None:
+def _improve(course: Course, relaxation: Relaxation, pools: Pools, search: Search, out_of_time: Callable[[], bool]) -> None:
     """Look for a better path among partitions that prices suggest."""
     pools.add_path(search.path)
     for step, boundaries in relaxation.attaining():

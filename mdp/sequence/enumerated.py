@@ -35,9 +35,7 @@ def enumeration_needs(course: Course) -> tuple[float, int]:
     return search_seconds(counts), tables + 4 * sum(counts)
 
 
-def enumerate_path(
-    course: Course, *, threads: int = 1, out_of_time: Callable[[], bool] = lambda: False
-) -> tuple[float, Path]:
+def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[], bool] = lambda: False) -> tuple[float, Path]:
     """The optimal path of a course, exactly; `enumeration_needs` says beforehand what it takes.
 
     Parameters

@@ -191,9 +191,7 @@ def _between(here: Step, before: Boundaries, there: Step | None, after: Boundari
     return found
 
 
-def _costs_around(
-    here: Step, before: Boundaries, found: Boundaries, there: Step | None, after: Boundaries | None
-) -> list[float]:
+def _costs_around(here: Step, before: Boundaries, found: Boundaries, there: Step | None, after: Boundaries | None) -> list[float]:
     moved = [here.state_before[-1] - gain_between(here.state_before, before, found)]
     if there is not None and after is not None:
         moved.append(there.state_before[-1] - gain_between(there.state_before, found, after))

@@ -120,9 +120,7 @@ def _lay_out(left: Side, right: Side, low: np.ndarray, high: np.ndarray, offset:
 
 
 @inner_loop
-def least_pair(
-    pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, found: Choices
-) -> float:
+def least_pair(pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, found: Choices) -> float:
     """Least c(P, Q) + prices of both; fills `found`.
 
     Parameters
@@ -272,17 +270,13 @@ def arc_minima(
 
 
 @inlined
-def _pass_on(
-    free: float, matched: float, price: float, shared: float, newer_closes: bool, reached: np.ndarray, to: int
-) -> None:
+def _pass_on(free: float, matched: float, price: float, shared: float, newer_closes: bool, reached: np.ndarray, to: int) -> None:
     reached[to, 0] = min(reached[to, 0], price + (free if newer_closes else min(free, matched)))
     reached[to, 1] = min(reached[to, 1], price + (min(free - shared, matched) if newer_closes else free - shared))
 
 
 @inlined
-def _through(
-    free: float, matched: float, price: float, shared: float, newer_closes: bool, value: np.ndarray, to: int
-) -> float:
+def _through(free: float, matched: float, price: float, shared: float, newer_closes: bool, value: np.ndarray, to: int) -> float:
     apart, together = price + value[to, 0], price + value[to, 1]
     best = free + min(apart, together - shared)
     return min(best, matched + (together if newer_closes else apart))

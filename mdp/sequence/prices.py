@@ -147,12 +147,12 @@ class Relaxation:
     def after(self, step: int, partitions: Boundaries) -> Boundaries:
         """Where to go in a step from partitions of the one before, by prices as the cost of what follows; one row each."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step].state_before
-        return PricedClass(graph, self._prices[step + 1]).replies(state_before, partitions)[1]
+        return PricedClass(graph, self._prices[step + 1]).best_responses(state_before, partitions)[1]
 
     def before(self, step: int, partitions: Boundaries) -> Boundaries:
         """Where to come from in a step on the way to partitions of the next, by prices as the cost of what precedes."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step + 1].state_before
-        return PricedClass(graph, -self._prices[step + 1]).replies(state_before, partitions)[1]
+        return PricedClass(graph, -self._prices[step + 1]).best_responses(state_before, partitions)[1]
 
     def forbid(self, cost: float) -> bool:
         """Forbid all intervals of partitions through which no path costs less than `cost`.

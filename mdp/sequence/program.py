@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.mdp.best_response import best_replies
+from edrp.mdp.best_response import best_responses
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.sequence.course import Path
 from edrp.mdp.tasks import Boundaries
-from edrp.mdp.trie import Trie, look_ahead
+from edrp.mdp.trie import Trie, prepare_values
 
 CHUNK = 4096
 """Partitions that one call of the kernel answers, and between two looks at the clock."""
@@ -50,11 +50,11 @@ class LastStep(NamedTuple):
 
     def costs(self, partitions: Partitions | Boundaries) -> Floats:
         """Least cost from each partition, in bytes."""
-        return self._priced.replies(self.state_before, partitions)[0]
+        return self._priced.best_responses(self.state_before, partitions)[0]
 
-    def reply(self, boundaries: Boundaries) -> Boundaries:
+    def best_response(self, boundaries: Boundaries) -> Boundaries:
         """Where to go from one partition."""
-        return self._priced.replies(self.state_before, boundaries[np.newaxis])[1][0]
+        return self._priced.best_responses(self.state_before, boundaries[np.newaxis])[1][0]
 
     @property
     def _priced(self) -> PricedClass:
@@ -64,7 +64,7 @@ class LastStep(NamedTuple):
 def search_seconds(counts: Sequence[int]) -> float:
     """Rough time of `best_path` on one core, by the number of partitions of each stage.
 
-    A best reply takes a few microseconds among up to some ten thousand partitions, and longer in proportion among more.
+    A best response takes a few microseconds among up to some ten thousand partitions, and longer in proportion among more.
 
     >>> round(search_seconds([20_000, 20_000]), 2)
     0.1
@@ -112,24 +112,24 @@ def best_path(
         When `out_of_time` says so.
     """
     if not stages:
-        return float(last.costs(start[np.newaxis])[0]), (last.reply(start),)
+        return float(last.costs(start[np.newaxis])[0]), (last.best_response(start),)
     with ThreadPoolExecutor(threads) as pool:
         values = _last_costs(stages[-1], last, pool, out_of_time)
         kept: list[Ints32] = []
         known: dict[tuple[int, int], Ints32] = {}
         for here, there in zip(stages[-2::-1], stages[:0:-1], strict=True):
             pair = id(here.trie), id(there.trie)
-            values, replies = _backwards(here, there, values, known.get(pair), pool, out_of_time)
-            known[pair] = replies
-            kept.append(replies)
-    value, reply = np.empty(1), np.full(1, -1)
-    ahead, begin = look_ahead(stages[0].trie, values), start[np.newaxis]
-    best_replies(stages[0].trie, ahead, stages[0].state_before, begin, np.zeros(1, np.int64), reply, value, reply)
-    chosen = [int(reply[0])]
-    for replies in kept[::-1]:
-        chosen.append(int(replies[chosen[-1]]))
+            values, responses = _backwards(here, there, values, known.get(pair), pool, out_of_time)
+            known[pair] = responses
+            kept.append(responses)
+    value, response = np.empty(1), np.full(1, -1)
+    prepared, begin = prepare_values(stages[0].trie, values), start[np.newaxis]
+    best_responses(stages[0].trie, prepared, stages[0].state_before, begin, np.zeros(1, np.int64), response, value, response)
+    chosen = [int(response[0])]
+    for responses in kept[::-1]:
+        chosen.append(int(responses[chosen[-1]]))
     path = [stage.partitions[row].astype(np.int64) for stage, row in zip(stages, chosen, strict=True)]
-    return float(value[0]), (*path, last.reply(path[-1]))
+    return float(value[0]), (*path, last.best_response(path[-1]))
 
 
 def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Floats:
@@ -150,17 +150,17 @@ def _backwards(
     out_of_time: Callable[[], bool],
 ) -> tuple[Floats, Ints32]:
     """Least cost from each partition of one stage to the end, and the partition of the next that it leads to."""
-    ahead = look_ahead(there.trie, values)
-    found, replies = np.empty(here.trie.count), np.full(here.trie.count, -1)
+    prepared = prepare_values(there.trie, values)
+    found, responses = np.empty(here.trie.count), np.full(here.trie.count, -1)
     if incumbents is not None:
-        replies[:] = incumbents
+        responses[:] = incumbents
 
     def answer(first: int) -> None:
         if out_of_time():
             raise OutOfTimeError
         rows = here.order[first : first + CHUNK]
-        best_replies(there.trie, ahead, there.state_before, here.partitions, rows, replies, found, replies)
+        best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, found, responses)
 
     for _ in pool.map(answer, range(0, here.trie.count, CHUNK)):
         pass
-    return found, replies.astype(np.int32)
+    return found, responses.astype(np.int32)

@@ -89,11 +89,11 @@ def tighten(bands: Bands, k: int) -> bool:
 
 
 @inlined
-def trim(bands: Bands, k: int, state_before: Floats, gain: Floats, most_lost: float) -> bool:
+def trim(bands: Bands, k: int, state_before: Floats, gain: Floats, max_lost: float) -> bool:
     """Drop boundaries at both ends behind which more state is lost; `gain` is the layer's best; False if nothing is left."""
     low, high, total = bands.low, bands.high, state_before[-1]
-    while low[k] <= high[k] and total - state_before[low[k]] - gain[low[k]] > most_lost:
+    while low[k] <= high[k] and total - state_before[low[k]] - gain[low[k]] > max_lost:
         low[k] += 1
-    while low[k] <= high[k] and total - state_before[high[k]] - gain[high[k]] > most_lost:
+    while low[k] <= high[k] and total - state_before[high[k]] - gain[high[k]] > max_lost:
         high[k] -= 1
     return bool(low[k] <= high[k])

@@ -61,6 +61,19 @@ def line_of(work_before: Floats, state_before: Floats, old_boundaries: Boundarie
     return Line(work_before, state_before, old[: count + 1], own)
 
 
+class Layer(NamedTuple):
+    """Values of the cells of a layer, or of several.
+
+    Attributes
+    ----------
+    gain, moves : shape (…, 2, m + 1)
+        First `OPEN`, then `TAKEN`.
+    """
+
+    gain: Floats
+    moves: Ints32
+
+
 class Room(NamedTuple):
     """Working arrays of one layer.
 
@@ -188,18 +201,17 @@ def set_layer(
     line: Line,
     bands: Bands,
     k: int,
-    before_gain: Floats,
-    before_moves: Ints32,
-    gain: Floats,
-    moves: Ints32,
+    before: Layer,
+    layer: Layer,
     nothing_left: float,
     slack: float,
     room: Room,
 ) -> None:
-    """Fill layer k from layer k − 1 (`before_…`); all have shape (2, m + 1), first `OPEN`, then `TAKEN`.
+    """Fill layer k from layer k − 1, `before`.
 
     `nothing_left` is the gain of k intervals for no task: 0 where intervals may be empty, else minus infinity.
     """
+    before_gain, before_moves, gain, moves = before.gain, before.moves, layer.gain, layer.moves
     state, old = line.state_before, line.old
     reach, low, high = bands.reach, bands.low[k], bands.high[k]
     furthest, tasks = bands.high[k - 1], line.own.size

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints32
+from edrp.core.arrays import Floats
 from edrp.core.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
 from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import Line, Room, line_of, mirrored, room_for
-from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into
+from edrp.mdp.single_step.layers import Layer, Line, Room, line_of, mirrored, room_for
+from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into, room_for_layers
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit
 
@@ -113,11 +113,11 @@ def _lower_the_limit(line: Line, bands: Bands, limit: float, allow_empty: bool, 
     """Leave the bands of the least load limit under which the gain is as large as under `limit`, for which they are set."""
     tasks, nodes = line.own.size, bands.low.size - 1
     work, equal = line.work_before, EQUAL_LOADS * line.work_before[-1]
-    gain, moves = np.empty((2, 2, tasks + 1)), np.empty((2, 2, tasks + 1), np.int32)
-    best = largest_gain(line, bands, allow_empty, slack, room, gain, moves, np.inf)
-    most_lost = line.state_before[-1] - best + 2 * slack
+    layers = room_for_layers(2, tasks)
+    best = largest_gain(line, bands, allow_empty, slack, room, layers, np.inf)
+    max_lost = line.state_before[-1] - best + 2 * slack
     set_bands(bands, work, limit, allow_empty)
-    low, high = _needed(line, bands, limit + equal, allow_empty, slack, room, gain, moves, most_lost)
+    low, high = _needed(line, bands, limit + equal, allow_empty, slack, room, layers, max_lost)
     heaviest = 0.0
     for task in range(tasks):
         heaviest = max(heaviest, work[task + 1] - work[task])
@@ -126,7 +126,7 @@ def _lower_the_limit(line: Line, bands: Bands, limit: float, allow_empty: bool, 
         trial = _load_between(work, fails + equal, holds - equal)
         load = holds if np.isnan(trial) else trial
         kept = set_bands(bands, work, min(load + equal, limit), allow_empty) and narrow(bands, low, high)
-        kept = kept and largest_gain(line, bands, allow_empty, slack, room, gain, moves, most_lost) >= best - slack
+        kept = kept and largest_gain(line, bands, allow_empty, slack, room, layers, max_lost) >= best - slack
         if np.isnan(trial):
             return
         if kept:
@@ -143,20 +143,19 @@ def _needed(
     allow_empty: bool,
     slack: float,
     room: Room,
-    gain: Floats,
-    moves: Ints32,
-    most_lost: float,
+    layers: Layer,
+    max_lost: float,
 ) -> tuple[Boundaries, Boundaries]:
-    """Least and greatest boundary in each layer, before and behind which no more than `most_lost` is lost.
+    """Least and greatest boundary in each layer, before and behind which no more than `max_lost` is lost.
 
     A smaller limit loses no less, so these hold for all trials. What is lost before a boundary, the mirror image knows.
     """
     tasks = line.own.size
-    largest_gain(line, bands, allow_empty, slack, room, gain, moves, most_lost)
+    largest_gain(line, bands, allow_empty, slack, room, layers, max_lost)
     image, back = mirrored(line), room_for_bands(tasks, bands.low.size - 1)
     set_bands(back, image.work_before, limit, allow_empty)
     narrow(back, tasks - bands.high[::-1], tasks - bands.low[::-1])
-    largest_gain(image, back, allow_empty, slack, room, gain, moves, most_lost)
+    largest_gain(image, back, allow_empty, slack, room, layers, max_lost)
     narrow(bands, tasks - back.high[::-1], tasks - back.low[::-1])
     return bands.low.copy(), bands.high.copy()
 

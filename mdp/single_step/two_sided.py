@@ -6,6 +6,8 @@ partition is chosen anew between the one before and the one after.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from edrp.core.arrays import Floats
@@ -14,6 +16,21 @@ from edrp.mdp.matching import EQUAL_GAINS
 from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, line_of
 from edrp.mdp.tasks import Boundaries
+
+
+class Side(NamedTuple):
+    """The migration to P, or the one from P.
+
+    Attributes
+    ----------
+    line
+        Tasks, with the nodes of the neighbouring partition.
+    stay : shape (m + 1, 2, 2)
+        Working array for `_list_gains`.
+    """
+
+    line: Line
+    stay: Floats
 
 
 def two_sided(
@@ -80,27 +97,28 @@ def meet(
     bands = room_for_bands(tasks, nodes)
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
-    before, after = line_of(work_before, left_state, left), line_of(work_before, right_state, right)
+    before = Side(line_of(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
+    after = Side(line_of(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
     best = np.full((nodes + 1, tasks + 1, 4), -np.inf)
     for k in range(nodes + 1 if allow_empty else 1):
         for state in range(4):
             best[k, tasks, state] = 0.0
-    stay_left, stay_right = np.empty((tasks + 1, 2, 2)), np.empty((tasks + 1, 2, 2))
     for first in range(tasks - 1, -1, -1):
-        _list_gains(before, first, bands.reach[first], stay_left)
-        _list_gains(after, first, bands.reach[first], stay_right)
+        _list_gains(before, first, bands.reach[first])
+        _list_gains(after, first, bands.reach[first])
         for k in range(1, nodes + 1):
             if bands.low[k] <= first <= bands.high[k]:
                 for end in range(max(first + 1, bands.low[k - 1]), min(bands.reach[first], bands.high[k - 1]) + 1):
-                    _improve(best[k, first], best[k - 1, end], stay_left[end], stay_right[end])
+                    _improve(best[k, first], best[k - 1, end], before.stay[end], after.stay[end])
     slack = EQUAL_GAINS * (left_state[-1] + right_state[-1])
-    _read_back(before, after, bands, best, stay_left, stay_right, np.empty((2, 4)), slack, boundaries)
+    _read_back(before, after, bands, best, np.empty((2, 4)), slack, boundaries)
     return best[nodes, 0, 0]
 
 
 @inner_loop
-def _list_gains(line: Line, first: int, furthest: int, gains: Floats) -> None:
-    """State that an interval [first, end) lets stay, for each end: gains[end, state at first, state left at end]."""
+def _list_gains(side: Side, first: int, furthest: int) -> None:
+    """State that an interval [first, end) lets stay, for each end: side.stay[end, state at first, state left at end]."""
+    line, gains = side.line, side.stay
     state, old, node = line.state_before, line.old, line.own[first]
     far, last, largest = old[node + 1], node, 0.0
     for end in range(first + 1, furthest + 1):
@@ -130,18 +148,10 @@ def _improve(cell: Floats, after: Floats, stay_left: Floats, stay_right: Floats)
 
 @inner_loop
 def _read_back(
-    before: Line,
-    after: Line,
-    bands: Bands,
-    best: Floats,
-    stay_left: Floats,
-    stay_right: Floats,
-    so_far: Floats,
-    slack: float,
-    boundaries: Boundaries,
+    before: Side, after: Side, bands: Bands, best: Floats, so_far: Floats, slack: float, boundaries: Boundaries
 ) -> None:
     """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
-    nodes, tasks = boundaries.size - 1, before.own.size
+    nodes, tasks = boundaries.size - 1, before.line.own.size
     wanted = best[nodes, 0, 0] - slack
     for position in range(1, nodes + 1):
         boundaries[position] = tasks
@@ -153,14 +163,14 @@ def _read_back(
         if first == tasks:
             return
         furthest = min(bands.reach[first], bands.high[k - 1])
-        _list_gains(before, first, furthest, stay_left)
-        _list_gains(after, first, furthest, stay_right)
+        _list_gains(before, first, furthest)
+        _list_gains(after, first, furthest)
         for end in range(max(first + 1, bands.low[k - 1]), furthest + 1):
             total = -np.inf
             for there in range(4):
                 most = -np.inf
                 for here in range(4):
-                    stays = stay_left[end, here // 2, there // 2] + stay_right[end, here % 2, there % 2]
+                    stays = before.stay[end, here // 2, there // 2] + after.stay[end, here % 2, there % 2]
                     most = max(most, so_far[0, here] + stays)
                 so_far[1, there] = most
                 total = max(total, most + best[k - 1, end, there])

@@ -13,10 +13,44 @@ and mostly far less.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from edrp.core.arrays import Ints
 from edrp.core.kernels import kernel
+
+
+class OpenShop(NamedTuple):
+    """Transfers that remain, and the matching in use.
+
+    Attributes
+    ----------
+    source, target : shape (edges,)
+        Sender and receiver of each transfer.
+    remaining : shape (edges,)
+        Ticks that are left of each transfer.
+    left : shape (2n,)
+        Ticks that are left of each vertex.
+    first_edge, incident
+        Edges of each vertex, from `_incident_edges`.
+    match : shape (2n,)
+        Edge that each vertex is matched by, or −1.
+    reached_by : shape (2n,)
+        Working array: edge by which a search has reached each vertex.
+    queue : shape (n,)
+        Working array: vertices to search from.
+    """
+
+    source: Ints
+    target: Ints
+    remaining: Ints
+    left: Ints
+    first_edge: Ints
+    incident: Ints
+    match: Ints
+    reached_by: Ints
+    queue: Ints
 
 
 @kernel
@@ -46,8 +80,8 @@ def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tup
         left[nodes + target[e]] += ticks[e]
     remaining = ticks.copy()
     match = np.full(2 * nodes, -1, np.int64)
-    came = np.empty(2 * nodes, np.int64)
-    queue = np.empty(nodes, np.int64)
+    reached_by, queue = np.empty(2 * nodes, np.int64), np.empty(nodes, np.int64)
+    shop = OpenShop(source, target, remaining, left, first_edge, incident, match, reached_by, queue)
     durations = np.empty(edges + 2 * nodes, np.int64)
     first = np.zeros(edges + 2 * nodes + 1, np.int64)
     active = np.empty(4 * edges + 2 * nodes, np.int64)
@@ -56,8 +90,8 @@ def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tup
     while total > 0:
         for vertex in range(2 * nodes):
             if left[vertex] == total and match[vertex] < 0:
-                _cover(vertex, total, source, target, remaining, left, first_edge, incident, match, came, queue)
-        _fill(source, target, remaining, first_edge, incident, match, nodes)
+                _cover(shop, vertex, total)
+        _fill(shop)
         length = total
         for vertex in range(2 * nodes):
             length = min(length, total - left[vertex] if match[vertex] < 0 else remaining[match[vertex]])
@@ -102,26 +136,15 @@ def _incident_edges(source: Ints, target: Ints, nodes: int) -> tuple[Ints, Ints]
 
 
 @kernel
-def _cover(
-    start: int,
-    total: int,
-    source: Ints,
-    target: Ints,
-    remaining: Ints,
-    left: Ints,
-    first_edge: Ints,
-    incident: Ints,
-    match: Ints,
-    came: Ints,
-    queue: Ints,
-) -> None:
+def _cover(shop: OpenShop, start: int, total: int) -> None:
     """Match a tight vertex without uncovering another tight one.
 
     Breadth first along alternating paths: to a free vertex of the other side, or to a vertex of the same
     side that is not tight and gives up its partner. All vertices of the other side stay as covered as they were.
     """
+    source, target, remaining, left, first_edge, incident, match, reached_by, queue = shop
     nodes = match.size // 2
-    came[:] = -1
+    reached_by[:] = -1
     queue[0] = start
     head, tail = 0, 1
     while head < tail:
@@ -130,9 +153,9 @@ def _cover(
         for position in range(first_edge[here], first_edge[here + 1]):
             e = incident[position]
             other = source[e] + nodes + target[e] - here
-            if remaining[e] == 0 or came[other] >= 0:
+            if remaining[e] == 0 or reached_by[other] >= 0:
                 continue
-            came[other] = e
+            reached_by[other] = e
             taken = match[other]
             if taken >= 0:
                 partner = source[taken] + nodes + target[taken] - other
@@ -142,7 +165,7 @@ def _cover(
                     continue
                 match[partner] = -1
             while True:
-                step = came[other]
+                step = reached_by[other]
                 near = source[step] + nodes + target[step] - other
                 given_up = match[near]
                 match[near] = step
@@ -153,16 +176,10 @@ def _cover(
 
 
 @kernel
-def _fill(
-    source: Ints,
-    target: Ints,
-    remaining: Ints,
-    first_edge: Ints,
-    incident: Ints,
-    match: Ints,
-    nodes: int,
-) -> None:
+def _fill(shop: OpenShop) -> None:
     """Let idle senders send the most that they have left for an idle receiver: not needed to end on time, but ends sooner."""
+    target, remaining, match = shop.target, shop.remaining, shop.match
+    first_edge, incident, nodes = shop.first_edge, shop.incident, shop.match.size // 2
     for sender in range(nodes):
         if match[sender] >= 0:
             continue

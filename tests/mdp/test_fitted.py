@@ -14,7 +14,7 @@ from edrp.mdp.fitted.iteration import fit, restrict
 from edrp.mdp.fitted.method import recommend
 from edrp.mdp.fitted.policies import Fitted, SingleStep
 from edrp.mdp.fitted.priced import PricedClass, arc_intervals
-from edrp.mdp.fitted.trajectories import draw_classes, follow, random_partitions, visit
+from edrp.mdp.fitted.trajectories import draw_node_counts, follow, random_partitions, visit
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
@@ -52,11 +52,11 @@ def test_priced_replies_are_the_best_of_all(allow_empty):
         by_arc = dict(zip(zip(position, first, end, strict=True), price, strict=True))
         values = [sum(by_arc[k + 1, row[k], row[k + 1]] for k in range(len(row) - 1)) for row in rows.tolist()]
         befores = random_partitions(model, (target + 1) % 3, 20, generator)
-        found, chosen = PricedClass(graph, price, 7.0).replies(model.tasks.state_before, befores)
-        for before, value, reply in zip(befores, found, chosen, strict=True):
+        found, chosen = PricedClass(graph, price, 7.0).best_responses(model.tasks.state_before, befores)
+        for before, value, action in zip(befores, found, chosen, strict=True):
             totals = migration_costs(before, rows, model.tasks.state_size) + np.array(values) + 7.0
             assert value == pytest.approx(totals.min(), rel=1e-9, abs=1e-9)
-            at = np.flatnonzero((rows == reply).all(axis=1))
+            at = np.flatnonzero((rows == action).all(axis=1))
             assert totals[at[0]] == pytest.approx(value, rel=1e-9, abs=1e-9)
 
 
@@ -64,7 +64,7 @@ def test_nothing_fitted_is_the_single_step():
     model = process()
     nothing = Fitted(model, tuple(np.zeros(1 + 25 + 12) for _ in model.counts))
     start = random_partitions(model, 0, 1, np.random.default_rng(0))[0]
-    classes = draw_classes(model, 0, 1, np.random.default_rng(1))
+    classes = draw_node_counts(model, 0, 1, np.random.default_rng(1))
     assert follow(nothing, model, start, classes)[1] == pytest.approx(follow(SingleStep(model), model, start, classes)[1])
 
 
@@ -93,7 +93,7 @@ class Random:
 
     model: PolicyModel
 
-    def reply(self, before: Boundaries, target: int) -> Boundaries:
+    def action(self, before: Boundaries, target: int) -> Boundaries:
         return random_partitions(self.model, target, 1, np.random.default_rng(int(before.sum())))[0]
 
 

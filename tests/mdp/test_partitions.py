@@ -1,4 +1,4 @@
-"""Classes of partitions: counted, enumerated, drawn, cut down; and best replies within them, against full scans."""
+"""Classes of partitions: counted, enumerated, drawn, cut down; and best responses within them, against full scans."""
 
 from itertools import combinations, combinations_with_replacement, pairwise
 from math import comb
@@ -8,11 +8,11 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from edrp.core.errors import ProblemTooLargeError
-from edrp.mdp.best_response import best_replies, colexicographic
+from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered, without
 from edrp.mdp.tasks import Tasks
-from edrp.mdp.trie import Trie, arcs_of, look_ahead, rank_partitions
+from edrp.mdp.trie import Trie, arcs_of, prepare_values, rank_partitions
 from edrp.migration.intervals import load_limit
 
 SKEWS = ("uniform", "lognormal")
@@ -113,10 +113,10 @@ def test_best_replies_are_those_of_a_full_scan() -> None:
     """Whatever the values, the incumbents and the order of the rows; ties go to the lowest number."""
     for generator, tasks, nodes, others, limit, allow_empty in small_classes(1500, 2):
         partitions = enumerate_partitions(tasks.work_before, nodes, tasks.work_before[-1] + 1, allow_empty)
-        replies = enumerate_partitions(tasks.work_before, others, limit, allow_empty)
+        responses = enumerate_partitions(tasks.work_before, others, limit, allow_empty)
         if not len(partitions):
             continue
-        count = len(replies)
+        count = len(responses)
         kinds = [np.zeros(count), generator.integers(0, 4, count).astype(float), 3 * generator.random(count)]
         values = kinds[generator.integers(3)]
         if generator.random() < 0.3:
@@ -125,10 +125,10 @@ def test_best_replies_are_those_of_a_full_scan() -> None:
         rows = colexicographic(partitions) if generator.integers(2) else generator.permutation(len(partitions))
         incumbents = generator.integers(-1, count, len(partitions)) if count else np.full(len(partitions), -1)
         found, chosen = np.empty(len(partitions)), np.empty(len(partitions), np.int64)
-        best_replies(trie, look_ahead(trie, values), tasks.state_before, partitions, rows, incumbents, found, chosen)
+        best_responses(trie, prepare_values(trie, values), tasks.state_before, partitions, rows, incumbents, found, chosen)
         for row, partition in enumerate(partitions.astype(int)):
             total = tasks.state_before[-1]
-            scan = values + [total - plain_gain(tasks.state_before, partition, each) for each in replies.astype(int)]
+            scan = values + [total - plain_gain(tasks.state_before, partition, each) for each in responses.astype(int)]
             least = scan.min(initial=np.inf)
             assert found[row] == least or abs(found[row] - least) < 1e-9
             assert chosen[row] == (np.flatnonzero(scan <= least + 1e-9)[0] if least < np.inf else -1)
@@ -141,21 +141,21 @@ def test_best_replies_among_thousands(skew: str) -> None:
     before, state = tasks.work_before, tasks.state_before
     partitions = enumerate_partitions(before, 9, load_limit(before[-1], 9, 0.2), False)
     trie = Trie.of(before, 12, load_limit(before[-1], 12, 0.2), False)
-    replies = enumerate_partitions(before, 12, load_limit(before[-1], 12, 0.2), False)
+    responses = enumerate_partitions(before, 12, load_limit(before[-1], 12, 0.2), False)
     generator = np.random.default_rng(4)
-    values = np.array([state[-1] - plain_gain(state, replies[0], each) for each in replies])
-    values += generator.random(len(replies))
-    ahead = look_ahead(trie, values)
+    values = np.array([state[-1] - plain_gain(state, responses[0], each) for each in responses])
+    values += generator.random(len(responses))
+    prepared = prepare_values(trie, values)
     order = colexicographic(partitions)
     found, chosen = np.empty(len(partitions)), np.full(len(partitions), -1)
-    best_replies(trie, ahead, state, partitions, order, chosen, found, chosen)
+    best_responses(trie, prepared, state, partitions, order, chosen, found, chosen)
     for row in generator.choice(len(partitions), 5):
-        scan = values + [state[-1] - plain_gain(state, partitions[row], each) for each in replies]
+        scan = values + [state[-1] - plain_gain(state, partitions[row], each) for each in responses]
         assert found[row] == pytest.approx(scan.min(), abs=1e-9)
         assert chosen[row] == scan.argmin()
     parted, again = np.empty(len(partitions)), np.full(len(partitions), -1)
     for rows in np.array_split(order, 7):
-        best_replies(trie, ahead, state, partitions, rows, again, parted, again)
+        best_responses(trie, prepared, state, partitions, rows, again, parted, again)
     assert (parted == found).all()
     assert (again == chosen).all()
 

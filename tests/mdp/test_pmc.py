@@ -15,7 +15,7 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, iterate, look_aheads, sweep_rows
+from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
 from edrp.mdp.tasks import Tasks
 from edrp.migration.projected_costs import migration_costs
 from edrp.validation.oracles.migration.policy_brute_force import PolicyBruteForce
@@ -74,18 +74,19 @@ def test_counted_before_enumeration():
 
 
 def test_a_sweep_is_a_full_scan_pruned():
-    """The twin: every reply by costing every partition of the class in NumPy."""
+    """The twin: every action by costing every partition of the class in NumPy."""
     model = sixteen_tasks()
     generator = np.random.default_rng(0)
     values = [generator.random(count) * 400 for count in model.size.states]
     sweep = Threads(2).sweep(model, values, None)
     for source, rows in enumerate(model.partitions):
-        for column, target in enumerate(model.followers(source)):
+        for column, target in enumerate(model.successors(source)):
             for state in range(0, len(rows), 17):
                 totals = migration_costs(rows[state], model.partitions[target], model.tasks.state_size) + 0.8 * values[target]
-                reply = sweep.replies[source][state, column]
-                assert totals[reply] == pytest.approx(totals.min(), rel=1e-12)
-                assert sweep.costs[source][state, column] == pytest.approx(totals[reply] - 0.8 * values[target][reply], abs=1e-9)
+                action = sweep.actions[source][state, column]
+                assert totals[action] == pytest.approx(totals.min(), rel=1e-12)
+                cost = totals[action] - 0.8 * values[target][action]
+                assert sweep.costs[source][state, column] == pytest.approx(cost, abs=1e-9)
 
 
 def test_threads_and_chunks_change_nothing():
@@ -207,12 +208,12 @@ def test_a_policy_names_the_counts_it_knows():
 
 def test_a_sweep_of_some_rows_fills_those_only():
     model = sixteen_tasks()
-    ahead = look_aheads(model, Iteration.start(model).values)
-    costs, replies = np.full((model.size.states[0], 2), -1.0), np.full((model.size.states[0], 2), -1)
+    discounted = discounted_values(model, Iteration.start(model).values)
+    costs, actions = np.full((model.size.states[0], 2), -1.0), np.full((model.size.states[0], 2), -1)
     rows = model.orders[0][:5]
-    sweep_rows(model, ahead, 0, rows, None, costs, replies)
-    assert (replies[rows] >= 0).all()
-    assert (np.delete(replies, rows, axis=0) == -1).all()
+    sweep_rows(model, discounted, 0, rows, None, costs, actions)
+    assert (actions[rows] >= 0).all()
+    assert (np.delete(actions, rows, axis=0) == -1).all()
     assert np.isfinite(costs[rows]).all()
 
 
@@ -220,5 +221,5 @@ def test_one_step_ahead_is_the_expectation_over_followers():
     model = sixteen_tasks()
     values = Iteration.start(model).values
     sweep = Threads(1).sweep(model, values, None)
-    ahead = apply_sweep(model, Sweep(sweep.costs, sweep.replies), values)
-    assert ahead[0] == pytest.approx(sweep.costs[0] @ np.array([0.7, 0.3]))
+    discounted = apply_sweep(model, Sweep(sweep.costs, sweep.actions), values)
+    assert discounted[0] == pytest.approx(sweep.costs[0] @ np.array([0.7, 0.3]))

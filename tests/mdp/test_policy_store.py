@@ -49,11 +49,11 @@ class Dying:
     def __init__(self, before: int) -> None:
         self.left = before - 1
 
-    def sweep(self, model, values, replies):
+    def sweep(self, model, values, actions):
         if not self.left:
             raise KeyboardInterrupt
         self.left -= 1
-        return Threads(1).sweep(model, values, replies)
+        return Threads(1).sweep(model, values, actions)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_checkpoint_half_written_or_damaged_or_of_another_model_is_passed_over
     checkpoints.save(kept[2])
     again = checkpoints.latest()
     assert (again.sweeps, again.error_bound, again.seconds) == (3, kept[2].error_bound, kept[2].seconds)
-    for one, other in zip(again.replies, kept[2].replies, strict=True):
+    for one, other in zip(again.actions, kept[2].actions, strict=True):
         np.testing.assert_array_equal(one, other)
     checkpoints.remove()
     assert not tmp_path.exists()

@@ -28,7 +28,7 @@ def spark():
 
 @pytest.fixture(scope="module")
 def model():
-    """Some thousand states in classes of different sizes, with different numbers of followers."""
+    """Some thousand states in classes of different sizes, with different numbers of successors."""
     generator = np.random.default_rng(1)
     work, state = generator.lognormal(0, 0.3, 24), generator.lognormal(0, 1, 24) * 1e6
     return PolicyModel(Tasks.of(work, state), (3, 4, 5), 0.6, False, TRANSITIONS, 0.7)
@@ -69,18 +69,18 @@ def test_answers_too_many_for_one_job_come_in_several(spark, model, expected, mo
 def test_workers_answer_run_by_run_and_keep_their_tables(model, expected):
     values = [np.zeros(count) for count in model.size.states]
     whole = Threads(1).sweep(model, values, None)
-    runs = [engine._run(model, *chunk, None) for chunk in engine._chunks(model)]
-    order = engine.Order(model, values, "sweep of this test", runs)
-    for run in runs:
-        (answer,) = engine.answer_of(order, run).to_pylist()
-        rows = model.orders[run.source][run.first : run.first + len(run.before)]
-        np.testing.assert_array_equal(np.frombuffer(answer["costs"]), whole.costs[run.source][rows].ravel())
-        np.testing.assert_array_equal(np.frombuffer(answer["replies"], np.int32), whole.replies[run.source][rows].ravel())
-    kept = engine._kept.ahead
-    engine._prepared(order)
-    assert engine._kept.ahead is kept
-    engine._prepared(order._replace(values=expected.values, sweep="next"))
-    assert engine._kept.ahead is not kept
+    chunks = [engine._chunk(model, *chunk, None) for chunk in engine._chunks(model)]
+    job = engine.SweepJob(model, values, "sweep of this test", chunks)
+    for chunk in chunks:
+        (answer,) = engine.solve_chunk(job, chunk).to_pylist()
+        rows = model.orders[chunk.source][chunk.first : chunk.first + len(chunk.before)]
+        np.testing.assert_array_equal(np.frombuffer(answer["costs"]), whole.costs[chunk.source][rows].ravel())
+        np.testing.assert_array_equal(np.frombuffer(answer["actions"], np.int32), whole.actions[chunk.source][rows].ravel())
+    kept = engine._cache.discounted
+    engine._prepared(job)
+    assert engine._cache.discounted is kept
+    engine._prepared(job._replace(values=expected.values, sweep="next"))
+    assert engine._cache.discounted is not kept
 
 
 def test_a_failed_job_says_what_the_workers_lack(spark, model, expected, monkeypatch):

@@ -20,7 +20,7 @@ from edrp.validation.simulation.migration.runs import (
     Course,
     Followed,
     follow_hashing,
-    follow_replies,
+    follow_policy,
     follow_rule,
 )
 
@@ -136,15 +136,15 @@ def discount_grid(
 
 
 def _single_step(course: Course) -> Followed:
-    return follow_replies(SINGLE_STEP, single_step(course.tasks, course.tolerance), course)
+    return follow_policy(SINGLE_STEP, single_step(course.tasks, course.tolerance), course)
 
 
 def _mtm_aware(series: MigrationSeries, course: Course, discount: float, base: Followed, tell: Tell) -> PolicyRow:
     tell(f"{series.name}, τ = {course.tolerance:g}, γ = {discount:g}: projected costs")
     prepared = prepare(policy_model(course.tasks, series.transition_matrix(), course.tolerance, discount))
-    run = follow_replies(MTM, prepared.reply, course)
+    run = follow_policy(MTM, prepared.action, course)
     long_course = course._replace(counts=series.migrations(LONG_RUN))
-    long_saving = saving(follow_replies(MTM, prepared.reply, long_course), _single_step(long_course))
+    long_saving = saving(follow_policy(MTM, prepared.action, long_course), _single_step(long_course))
     setting = (series.name, course.tolerance, course.tasks.work.size, discount)
     return PolicyRow(*setting, run, saving(run, base), long_saving, prepared.seconds, prepared.how)
 

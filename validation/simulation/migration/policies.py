@@ -23,7 +23,7 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Interval
 from edrp.migration.single_step import migration_clashes
-from edrp.validation.simulation.migration.runs import Course, Followed, Reply, judge_path
+from edrp.validation.simulation.migration.runs import ActionRule, Course, Followed, judge_path
 
 SINGLE_STEP, MTM, OMS = "SSM", "MTM-aware", "OMS"
 
@@ -44,7 +44,7 @@ class Prepared:
     `how` says in a word where it comes from: "exact", "fitted", "restricted", or "SSM" where the guard advises that.
     """
 
-    reply: Reply
+    action: ActionRule
     seconds: float
     how: str
 
@@ -57,18 +57,18 @@ def prepare(model: PolicyModel, most_states: int = MOST_STATES, seed: int = 0) -
         costs = iterate(model, Threads(os.cpu_count() or 1)).to_costs(model)
         policy = MigrationPolicy(model, costs)
 
-        def reply(before: Boundaries, nodes: int) -> Boundaries:
+        def action(before: Boundaries, nodes: int) -> Boundaries:
             return _boundaries(policy.decide(tuple(pairwise(before.tolist())), nodes).intervals)
 
-        return Prepared(reply, perf_counter() - began, "exact")
+        return Prepared(action, perf_counter() - began, "exact")
     chosen = recommend(model, seed)
     if chosen.name == "ssm":
         return Prepared(single_step(model.tasks, model.tolerance), perf_counter() - began, "SSM")
     targets = {nodes: target for target, nodes in enumerate(model.counts)}
-    return Prepared(lambda before, nodes: chosen.policy.reply(before, targets[nodes]), perf_counter() - began, chosen.name)
+    return Prepared(lambda before, nodes: chosen.policy.action(before, targets[nodes]), perf_counter() - began, chosen.name)
 
 
-def single_step(tasks: Tasks, tolerance: float) -> Reply:
+def single_step(tasks: Tasks, tolerance: float) -> ActionRule:
     """SSM as a policy.
 
     Raises
@@ -77,7 +77,7 @@ def single_step(tasks: Tasks, tolerance: float) -> Reply:
         By the policy, for a number of nodes whose every partition breaks the load limit.
     """
 
-    def reply(before: Boundaries, nodes: int) -> Boundaries:
+    def action(before: Boundaries, nodes: int) -> Boundaries:
         held = before.size - 1
         old = OldNodes(before, np.arange(held), np.empty(0, dtype=np.int64))
         found = best_migration(tasks, old, held, nodes, tolerance, False)
@@ -86,7 +86,7 @@ def single_step(tasks: Tasks, tolerance: float) -> Reply:
             raise InvalidInstanceError([Fault("tolerance", f"{tolerance:g}", why)])
         return _boundaries(found[1])
 
-    return reply
+    return action
 
 
 def policy_model(tasks: Tasks, transitions: TransitionMatrix, tolerance: float, discount: float) -> PolicyModel:

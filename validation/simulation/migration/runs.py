@@ -16,7 +16,7 @@ from edrp.mdp.matching import gain_between
 from edrp.mdp.tasks import Boundaries, Tasks
 from edrp.migration.intervals import load_limit
 
-Reply = Callable[[Boundaries, int], Boundaries]
+ActionRule = Callable[[Boundaries, int], Boundaries]
 """From a partition and the number of nodes to come, the partition to take."""
 
 
@@ -112,13 +112,13 @@ def follow_hashing(course: Course, runs: int = 100, virtual_nodes: int = 100) ->
     )
 
 
-def follow_replies(name: str, reply: Reply, course: Course) -> Followed:
+def follow_policy(name: str, action: ActionRule, course: Course) -> Followed:
     """A policy on partitions, which are all that later costs depend on (state migration, Lemma 4.1)."""
     held = course.start()
     path, seconds = [held], []
     for nodes in course.counts[1:].tolist():
         began = perf_counter()
-        held = np.asarray(reply(held, nodes), dtype=np.int64)
+        held = np.asarray(action(held, nodes), dtype=np.int64)
         seconds.append(perf_counter() - began)
         path.append(held)
     return judge_path(name, path, course, np.array(seconds))
