@@ -25,12 +25,19 @@ class StoredPolicyOfEachProblem(StoredPolicy):
     def __init__(self, folder: Path):
         self.folder = folder
 
+    def refusal(self, problem):
+        self.precomputed(problem)  # before the clock of the time limit starts
+        return super().refusal(problem)
+
     def run(self, problem, options: Options) -> Answer:
+        return super().run(problem, replace(options, parameters={"policy": self.precomputed(problem)}))
+
+    def precomputed(self, problem) -> Path:
         folder = self.folder / hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
         model = PolicyModel.of(problem, problem.reachable_counts)
-        if 0 not in model.size.states:
+        if 0 not in model.size.states and not folder.exists():
             precompute_policy(model, Threads(1), folder)
-        return super().run(problem, replace(options, parameters={"policy": folder}))
+        return folder
 
 
 WITH_PARAMETERS = {"stored-policy": StoredPolicyOfEachProblem}
