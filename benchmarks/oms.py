@@ -92,7 +92,7 @@ def responses(sweeps: int = 4, discount: float = 0.8) -> None:
         partitions = [enumerate_partitions(before, n, limit, False) for n, limit in zip(classes, limits, strict=True)]
         listing = perf_counter() - counted
         tries = [Trie.of(before, n, limit, False) for n, limit in zip(classes, limits, strict=True)]
-        orders = [colexicographic(each) for each in partitions]
+        orders = [colexicographic(partition_class) for partition_class in partitions]
         values = [np.zeros(count) for count in counts]
         known = {(a, b): np.full(counts[a], -1) for a in range(len(tries)) for b in range(len(tries))}
         looking, searching = [], []

@@ -197,6 +197,6 @@ def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Bo
     """
     intervals = list(pairwise(boundaries.tolist()))
     owners = matched.tolist()
-    kept = {int(old.nodes[owner]): each for each, owner in zip(intervals, owners, strict=True) if owner >= 0}
-    others = [each for each, owner in zip(intervals, owners, strict=True) if owner < 0 and each[0] < each[1]]
+    kept = {int(old.nodes[owner]): interval for interval, owner in zip(intervals, owners, strict=True) if owner >= 0}
+    others = [interval for interval, owner in zip(intervals, owners, strict=True) if owner < 0 and interval[0] < interval[1]]
     return give_out(kept, others, nodes_before, nodes_after, int(boundaries[-1]))

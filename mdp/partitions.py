@@ -213,7 +213,7 @@ def sample_partitions(
     for k in range(nodes if rows.size else 0):
         # Shares of the paths before each boundary; huge counts are scaled to fit a float.
         shift = max(0, max(counts[k + 1]).bit_length() - 900)
-        before = np.concatenate([[0.0], np.cumsum([float(each >> shift) for each in counts[k + 1]])])
+        before = np.concatenate([[0.0], np.cumsum([float(ways >> shift) for ways in counts[k + 1]])])
         begin = rows[:, k].astype(np.int64)
         offset = graph.first[k + 1]
         least = np.where(begin == tasks, tasks, np.maximum(begin + 1, offset)) - offset

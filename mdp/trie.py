@@ -83,7 +83,7 @@ class Trie(NamedTuple):
             raise OverflowError(f"{min(count, 10**30):.3g} partitions into {nodes} intervals are too many to be numbered")
         if count == 0:
             return _empty(nodes, work_before.size - 1)
-        leaves = np.array([each for level in counts for each in level], dtype=np.int64)
+        leaves = np.array([ways for level in counts for ways in level], dtype=np.int64)
         trie = _linked(graph, nodes, leaves)
         number(trie)
         return trie

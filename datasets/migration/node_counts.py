@@ -68,7 +68,7 @@ class NodeRule:
         [8, 10, 12, 16]
         """
         loads = np.asarray(loads, dtype=np.float64)
-        least, greatest = (float(each) for each in np.quantile(loads, [outliers, 1 - outliers]))
+        least, greatest = (float(load) for load in np.quantile(loads, [outliers, 1 - outliers]))
         slope = (high - low) / (greatest - least) if greatest > least else 0.0
         return cls(low - least * slope - 0.5, slope, low, high)
 

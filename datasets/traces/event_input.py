@@ -141,5 +141,5 @@ def _quoted(name: str) -> str:
 
 def _is_csv(source: str) -> bool:
     folder = Path(source)
-    names = [each.name for each in folder.iterdir()] if folder.is_dir() else [source.rstrip("/")]
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else [source.rstrip("/")]
     return any(name.endswith((".csv", ".csv.gz", ".csv.bz2", ".csv.zst")) for name in names)

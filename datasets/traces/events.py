@@ -193,7 +193,7 @@ def _transitions(table: DataFrame) -> TransitionCounts:
     known = np.union1d(source, target)
     counts = np.zeros((known.size, known.size), np.int64)
     counts[np.searchsorted(known, source), np.searchsorted(known, target)] = found["count"].to_numpy(np.int64)
-    return TransitionCounts(tuple(int(each) for each in known), counts)
+    return TransitionCounts(tuple(int(count) for count in known), counts)
 
 
 def _state_of_window(settings: TraceSettings, by_task: Sums) -> Floats:

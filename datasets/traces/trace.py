@@ -207,7 +207,7 @@ class Trace:
             nodes=now.nodes,
             tolerance=tolerance,
             allow_empty=allow_empty,
-            node_counts=tuple(int(each) for each in node_counts),
+            node_counts=tuple(int(count) for count in node_counts),
             transitions=tuple(tuple(row) for row in np.asarray(transitions, dtype=np.float64).tolist()),
             discount=discount,
         )

@@ -139,7 +139,7 @@ def _print(events: str, found: Trace, seconds: float) -> None:
     begin, end = found.start_times[0], found.start_times[-1] + found.settings.interval
     nodes, times = found.node_counts, f"{begin:.6g} … {end:.6g} s"
     if begin > 1e8:  # seconds since 1970
-        times = " … ".join(f"{datetime.fromtimestamp(each, UTC):%Y-%m-%d %H:%M}" for each in (begin, end))
+        times = " … ".join(f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" for time in (begin, end))
     heaviest = found.work.max() * found.work.size / max(found.work.sum(), 1e-300)
     rows = [
         ("events", f"{total}"),

@@ -99,14 +99,15 @@ def give_out(
     """
     after: list[Interval | None] = [kept.get(node) for node in range(max(nodes_before, nodes_after))]
     waiting = [*others, *[(tasks, tasks)] * (nodes_after - len(kept) - len(others))]
-    free = [node for node, each in enumerate(after) if each is None]
+    free = [node for node, interval in enumerate(after) if interval is None]
     for node, interval in zip(free, waiting, strict=False):
         after[node] = interval
     return tuple(after)
 
 
 def _held(assignment: Sequence[Interval | None]) -> list[tuple[int, int, int]]:
-    return sorted((each[0], each[1], node) for node, each in enumerate(assignment) if each is not None and each[0] < each[1])
+    held = ((interval, node) for node, interval in enumerate(assignment) if interval is not None and interval[0] < interval[1])
+    return sorted((*interval, node) for interval, node in held)
 
 
 def uncovered(intervals: Iterable[Interval | None], tasks: int) -> list[tuple[int, int, str]]:
@@ -117,7 +118,7 @@ def uncovered(intervals: Iterable[Interval | None], tasks: int) -> list[tuple[in
     """
     wrong = []
     reached = 0
-    for first, end in sorted(each for each in intervals if each is not None and each[0] < each[1]):
+    for first, end in sorted(interval for interval in intervals if interval is not None and interval[0] < interval[1]):
         if first < reached:
             wrong.append((first, min(end, reached), "held twice"))
         elif first > reached:
@@ -132,9 +133,9 @@ def uncovered(intervals: Iterable[Interval | None], tasks: int) -> list[tuple[in
 
 def uncovered_faults(intervals: tuple[Interval, ...], tasks: int, faults: Faults) -> None:
     """Note every interval that ends before it begins, or every range of tasks that is not held exactly once."""
-    reversed_ones = [(index, each) for index, each in enumerate(intervals) if each[1] < each[0]]
-    for index, each in reversed_ones:
-        faults.add(("intervals", index), each, "ends before it begins; give [first task, end)")
+    reversed_ones = [(index, interval) for index, interval in enumerate(intervals) if interval[1] < interval[0]]
+    for index, interval in reversed_ones:
+        faults.add(("intervals", index), interval, "ends before it begins; give [first task, end)")
     for first, end, why in [] if reversed_ones else uncovered(intervals, tasks):
         held = f"task {first}" if end == first + 1 else f"tasks {first} to {end - 1}"
         verb = "" if why == "do not exist" else " is" if end == first + 1 else " are"

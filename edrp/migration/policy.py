@@ -176,7 +176,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         return {other: chance for other, chance in zip(self.node_counts, row, strict=True) if chance > 0}
 
     def _disagreements(self, decision: PolicyDecision, costs: ProjectedCosts) -> list[str]:
-        held = sorted(each for each in decision.intervals if each is not None and each[0] < each[1])
+        held = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
         if not self.allow_empty or len(held) == self.nodes:
             boundaries = (0, *(end for _, end in held))
         else:

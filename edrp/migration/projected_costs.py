@@ -31,7 +31,7 @@ class ProjectedCosts:
     @property
     def states(self) -> int:
         """Number of partitions."""
-        return sum(each.size for each in self.values.values())
+        return sum(costs.size for costs in self.values.values())
 
     def index_of(self, boundaries: Sequence[int]) -> int | None:
         """Row of a partition among those with as many intervals, or None."""
@@ -39,7 +39,7 @@ class ProjectedCosts:
         if rows is None:
             return None
         low, high = 0, len(rows)
-        wanted = tuple(int(each) for each in boundaries)
+        wanted = tuple(int(boundary) for boundary in boundaries)
         while low < high:
             middle = (low + high) // 2
             if tuple(rows[middle].tolist()) < wanted:

@@ -149,16 +149,16 @@ class MigrationSequence(Problem):
                 allow_empty=self.allow_empty,
             )
             evaluations.append(found)
-            broken += [f"step {step}: {each}" for each in found.broken]
-            if any("tasks [" in each for each in found.broken):
+            broken += [f"step {step}: {why}" for why in found.broken]
+            if any("tasks [" in why for why in found.broken):
                 break  # what later steps move cannot be said
             before = after
-        moved = sum(each.objective for each in evaluations)
+        moved = sum(evaluation.objective for evaluation in evaluations)
         metrics = {
-            name: sum(each.metrics[name] for each in evaluations)
+            name: sum(evaluation.metrics[name] for evaluation in evaluations)
             for name in ("moved_state", "moved_share", "moved_tasks", "moves")
         }
-        metrics["largest_load"] = max((each.metrics["largest_load"] for each in evaluations), default=0.0)
+        metrics["largest_load"] = max((evaluation.metrics["largest_load"] for evaluation in evaluations), default=0.0)
         return Evaluation(moved, metrics, tuple(broken))
 
     def solution(self, decision: tuple[Nodes, ...] | None, fields: dict[str, Any]) -> MigrationSequenceSolution:

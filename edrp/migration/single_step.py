@@ -104,7 +104,7 @@ def evaluate_migration(
         `largest_load` relative to the average load of a node, `moved_tasks` and `moves`.
     """
     broken = [_words_of(*fault) for fault in uncovered(decision, len(work))]
-    present = [each for each in decision if each is not None]
+    present = [interval for interval in decision if interval is not None]
     if len(present) != nodes:
         broken.append(f"nodes: {len(present)} hold an interval against {nodes}")
     total = sum(work)
@@ -156,10 +156,10 @@ def migration_clashes(work: Sequence[float], nodes: int, tolerance: float, *, al
 
 def _fewest_intervals(work: Sequence[float], limit: float) -> int:
     count, load = 1, 0.0
-    for each in work:
-        load += each
+    for amount in work:
+        load += amount
         if load > limit:
-            count, load = count + 1, each
+            count, load = count + 1, amount
     return count
 
 

@@ -103,7 +103,7 @@ class MigrationFormulation(Formulation):
         start = np.full(self.program.columns, np.nan)
         block, arcs, before = self.program["interval"], self.arcs, self.problem.intervals
         start[block] = 0.0
-        held = [(each, node) for node, each in enumerate(decision) if each is not None and each[0] < each[1]]
+        held = [(interval, node) for node, interval in enumerate(decision) if interval is not None and interval[0] < interval[1]]
         state = OPEN
         for place, ((first, end), node) in enumerate(sorted(held)):
             old = before[node] if node < len(before) else (0, 0)
@@ -212,7 +212,7 @@ def _arcs(problem: MigrationProblem, place: Ints, first: Ints, end: Ints) -> Arc
     arc, old, enters = np.tile(arc, 2), np.tile(old, 2), np.repeat([OPEN, TAKEN], arc.size)
     possible = (enters == OPEN) | (inside[first[arc]] & (old > leftmost[arc]))
     arc, old, enters = arc[possible], old[possible], enters[possible]
-    place, first, end, leftmost, rightmost, pieces = (each[arc] for each in (place, first, end, leftmost, rightmost, pieces))
+    place, first, end, leftmost, rightmost, pieces = (column[arc] for column in (place, first, end, leftmost, rightmost, pieces))
     nobody = old > rightmost
     takes = (old == rightmost) | ((enters == TAKEN) & (leftmost == rightmost))
     old = np.where(nobody, 0, old)

@@ -101,8 +101,8 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
         before = rule.initial(change.work, change.nodes_before)
         started = Change(before, change.nodes_before, change.nodes_after, change.work, change.state_size, change.tolerance)
         outcomes.append(outcome(started, rule(started)))
-    shares = np.array([each.moved_share for each in outcomes])
-    broken = float(np.mean([each.breaks_limit for each in outcomes]))
+    shares = np.array([outcome.moved_share for outcome in outcomes])
+    broken = float(np.mean([outcome.breaks_limit for outcome in outcomes]))
     return Expectation(float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(runs)), broken)
 
 

@@ -23,7 +23,7 @@ def recurrent_classes(probabilities: Floats) -> list[Ints]:
     classes, label = connected_components(linked, connection="strong")
     source, target = np.nonzero(linked)
     left = set(label[source[label[source] != label[target]]].tolist())
-    members = [np.flatnonzero(label == each) for each in range(classes) if each not in left]
+    members = [np.flatnonzero(label == component) for component in range(classes) if component not in left]
     return sorted(members, key=lambda states: int(states[0]))
 
 
@@ -40,8 +40,8 @@ def period(probabilities: Floats, state: int) -> int:
     linked = probabilities[np.ix_(members, members)] > 0
     order, parent = breadth_first_order(linked, 0)
     depth = np.zeros(members.size, dtype=np.int64)
-    for each in order[1:]:
-        depth[each] = depth[parent[each]] + 1
+    for state in order[1:]:
+        depth[state] = depth[parent[state]] + 1
     source, target = np.nonzero(linked)
     return int(np.gcd.reduce(depth[source] + 1 - depth[target])) if source.size else 0
 

@@ -28,7 +28,7 @@ def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] 
     >>> counts.tolist(), transitions.tolist()
     ([2, 3], [[0, 1], [2, 1]])
     """
-    arrays = [np.asarray(each) for each in series]
+    arrays = [np.asarray(counts) for counts in series]
     faults: list[Fault] = []
     for index, array in enumerate(arrays):
         place = "series" if len(arrays) == 1 else f"series[{index}]"
@@ -42,11 +42,11 @@ def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] 
         raise InvalidInstanceError([Fault("series", "", "is empty; give at least one number of nodes")])
     if unknown := np.setdiff1d(occurring, known).tolist():
         why = f"occurs in the series, but node_counts is {known.tolist()}; name it there"
-        raise InvalidInstanceError([Fault("series", str(each), why) for each in unknown])
+        raise InvalidInstanceError([Fault("series", str(count), why) for count in unknown])
     order = np.argsort(known)
     transitions = np.zeros((known.size, known.size), dtype=np.int64)
-    for each in integers:
-        rows = order[np.searchsorted(known, each, sorter=order)]
+    for counts in integers:
+        rows = order[np.searchsorted(known, counts, sorter=order)]
         np.add.at(transitions, (rows[:-1], rows[1:]), 1)
     return known, transitions
 

@@ -213,7 +213,7 @@ class TransitionMatrix:
         """
         classes = self.recurrent_classes
         if start is None and len(classes) > 1:
-            among = ", ".join("{" + ", ".join(map(str, each)) + "}" for each in classes)
+            among = ", ".join("{" + ", ".join(map(str, members)) + "}" for members in classes)
             why = f"the chain ends in one of {among}; name the number of nodes that it starts from"
             raise InvalidInstanceError([Fault("start", "", why)])
         return markov_chains.long_run_shares(self.probabilities, self.row(classes[0][0] if start is None else start))
@@ -289,7 +289,7 @@ def _checked(node_counts: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Fl
         faults.append(Fault("node_counts", "[]", "must name at least one number of nodes"))
     elif counts.ndim == 1:
         values, occurrences = np.unique(counts, return_counts=True)
-        faults += [Fault("node_counts", str(each), "is named twice") for each in values[occurrences > 1].tolist()]
+        faults += [Fault("node_counts", str(count), "is named twice") for count in values[occurrences > 1].tolist()]
     matrix = np.array(probabilities, dtype=np.float64)
     if matrix.shape != (counts.size, counts.size):
         why = f"must have one row and one column for each of the {counts.size} node counts"

@@ -44,13 +44,13 @@ def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROU
         Of the iteration; samples per class and round.
     """
     features = [Features(model.tasks.work_before, model.limit(nodes)) for nodes in model.counts]
-    policy = Fitted(model, tuple(np.zeros(each.count) for each in features))
+    policy = Fitted(model, tuple(np.zeros(feature.count) for feature in features))
     # The systems are small: threads of BLAS that wait for each other would cost many times the work.
     with threadpool_limits(1, user_api="blas"):
         for _ in range(rounds):
             visited = visit(policy, model, samples, NOISE, generator)
             targets = [policy.backups(source, rows) for source, rows in enumerate(visited)]
-            weights = [each.fit(rows, y) for each, rows, y in zip(features, visited, targets, strict=True)]
+            weights = [feature.fit(rows, y) for feature, rows, y in zip(features, visited, targets, strict=True)]
             policy = Fitted(model, tuple(weights))
     return policy
 
@@ -69,11 +69,11 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
     """
     model = policy.model
     if max(model.size.states) <= kept:
-        partitions = tuple(each.astype(np.int64) for each in model.partitions)
+        partitions = tuple(rows.astype(np.int64) for rows in model.partitions)
     else:
-        partitions = tuple(distinct(each) for each in visit(policy, model, kept, RESTRICTED_NOISE, generator))
+        partitions = tuple(distinct(rows) for rows in visit(policy, model, kept, RESTRICTED_NOISE, generator))
     costs = [[_costs(model, a, b) for b in partitions] for a in partitions]
-    values = [np.zeros(len(each)) for each in partitions]
+    values = [np.zeros(len(rows)) for rows in partitions]
     error = np.inf
     while error > 1e-9 * model.total_state:
         new = [_backup(model, costs[source], values, source) for source in range(len(values))]
@@ -81,7 +81,7 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
         most = max(float((b - a).max()) for a, b in zip(values, new, strict=True))
         reach = model.discount / (1 - model.discount)
         error = reach * (most - least) / 2
-        values = [each + reach * (least + most) / 2 for each in new]
+        values = [value + reach * (least + most) / 2 for value in new]
     return Restricted(model, partitions, tuple(values))
 
 

@@ -52,14 +52,14 @@ def visit(
         short = [target for target in model.successors(now) if len(found[target]) < per_class]
         weights = model.transitions[now, short] if short else np.zeros(0)
         if weights.sum() <= 0:  # all that may follow are full: go on from a class that is not
-            now = int(np.argmin([len(each) for each in found]))
+            now = int(np.argmin([len(rows) for rows in found]))
             before = random_partitions(model, now, 1, generator)[0]
         else:
             now = int(generator.choice(short, p=weights / weights.sum()))
             drawn = next(reserve[now], None) if generator.random() < noise else None
             before = policy.action(before, now) if drawn is None else drawn
         found[now].append(before)
-    return tuple(np.array(each[:per_class]) for each in found)
+    return tuple(np.array(rows[:per_class]) for rows in found)
 
 
 def random_partitions(model: PolicyModel, target: int, size: int, generator: np.random.Generator) -> Boundaries:

@@ -169,9 +169,9 @@ class Course:
     def path_of(self, assignments: Sequence[Sequence[Interval | None]]) -> Path:
         """The partitions of assignments, empty intervals last."""
         path = []
-        for each in assignments:
-            held = sorted(interval for interval in each if interval is not None and interval[0] < interval[1])
-            empty = sum(interval is not None and interval[0] == interval[1] for interval in each)
+        for assignment in assignments:
+            held = sorted(interval for interval in assignment if interval is not None and interval[0] < interval[1])
+            empty = sum(interval is not None and interval[0] == interval[1] for interval in assignment)
             ends = [end for _, end in held]
             path.append(np.array([0, *ends, *[ends[-1]] * empty], dtype=np.int64))
         return tuple(path)
@@ -191,7 +191,7 @@ class Course:
         current: Assignment = tuple(intervals)
         found = []
         for step, boundaries in zip(self.steps, path, strict=True):
-            present = [each for each in current if each is not None]
+            present = [interval for interval in current if interval is not None]
             old = OldNodes.of(present)
             matched = match(step.state_before, old.boundaries, boundaries)
             current = in_place(current, assign(old, len(present), boundaries, matched, step.members.nodes))
@@ -202,7 +202,7 @@ class Course:
 def _owners(assignment: Sequence[Interval | None], tasks: int) -> Ints:
     """Node of each task."""
     owners = np.empty(tasks, np.int64)
-    for node, each in enumerate(assignment):
-        if each is not None:
-            owners[each[0] : each[1]] = node
+    for node, interval in enumerate(assignment):
+        if interval is not None:
+            owners[interval[0] : interval[1]] = node
     return owners

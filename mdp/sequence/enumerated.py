@@ -65,7 +65,7 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
     >>> from edrp.mdp.tasks import Tasks
     >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
     >>> cost, path = enumerate_path(course)
-    >>> cost, [each.tolist() for each in path]
+    >>> cost, [boundaries.tolist() for boundaries in path]
     (6.0, [[0, 4, 13, 20], [0, 4, 6, 13, 20]])
     """
     what = f"all partitions of {len(course.steps) - 1} steps"

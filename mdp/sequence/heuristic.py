@@ -61,8 +61,8 @@ class Pools:
         """Keep those with one boundary moved by up to two tasks."""
         for step, boundaries in enumerate(path):
             members = self.course.steps[step].members
-            for each in _neighbours(boundaries, members.work_before, members.limit, allow_empty=members.allow_empty):
-                self.add(step, each)
+            for neighbour in _neighbours(boundaries, members.work_before, members.limit, allow_empty=members.allow_empty):
+                self.add(step, neighbour)
 
     def best_path(self) -> tuple[float, Path]:
         """The best path through kept partitions; every step must have one."""

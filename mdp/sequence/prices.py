@@ -90,10 +90,12 @@ class Relaxation:
             if key not in pairs:
                 pairs[key] = Pairs.of(sides[key[0]], sides[key[1]])
             self._pairs.append(pairs[key])
-        most = max(each.count for each in self._pairs)
+        most = max(pairs.count for pairs in self._pairs)
         self._room, self._reached = Choices.room(most), np.empty((most, 2))
         positions = [np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level)) for graph in graphs]
-        self._positions = [np.repeat(each, np.diff(graph.arc_start)) for each, graph in zip(positions, graphs, strict=True)]
+        self._positions = [
+            np.repeat(position, np.diff(graph.arc_start)) for position, graph in zip(positions, graphs, strict=True)
+        ]
 
     def _evaluate(self) -> None:
         """The least costs of all migrations, each by itself."""
@@ -139,9 +141,9 @@ class Relaxation:
             self._solve(t)
             arcs = np.zeros(self.graphs[t].nodes, np.int64), np.zeros(self.graphs[t + 1].nodes, np.int64)
             trace_pair(pairs, self._room, *arcs)
-            for step, graph, each in ((t - 1, self.graphs[t], arcs[LEFT]), (t, self.graphs[t + 1], arcs[RIGHT])):
+            for step, graph, path in ((t - 1, self.graphs[t], arcs[LEFT]), (t, self.graphs[t + 1], arcs[RIGHT])):
                 if step >= 0:
-                    found.append((step, np.concatenate([[0], graph.boundary[graph.arc_target[each]]])))
+                    found.append((step, np.concatenate([[0], graph.boundary[graph.arc_target[path]]])))
         return found
 
     def after(self, step: int, partitions: Boundaries) -> Boundaries:
@@ -162,7 +164,7 @@ class Relaxation:
         bool
             Whether any path is left; if not, none costs less.
         """
-        excess = [np.zeros(each.size) for each in self._prices]
+        excess = [np.zeros(price.size) for price in self._prices]
         for t in range(len(self._pairs)):
             left, right = self._excess(t)
             excess[t] += left

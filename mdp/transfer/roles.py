@@ -65,7 +65,7 @@ def roles(before: ArrayLike, after: ArrayLike, nodes: int | None = None) -> tupl
 
     Examples
     --------
-    >>> [[tasks.tolist() for tasks in each] for each in roles([0, 0, 1, 1], [0, 1, 1, 2])]
+    >>> [[tasks.tolist() for tasks in role] for role in roles([0, 0, 1, 1], [0, 1, 1, 2])]
     [[[0], [1], []], [[2], [3], [1]], [[], [], [3]]]
     """
     old, new = np.asarray(before, dtype=np.int64), np.asarray(after, dtype=np.int64)
@@ -105,8 +105,8 @@ def traffic_of(moves: Iterable[Move], nodes: int | None = None) -> Floats:
     [[0.0, 8.0], [0.0, 0.0]]
     """
     listed = list(moves)
-    count = max((max(each.source, each.target) + 1 for each in listed), default=0) if nodes is None else nodes
+    count = max((max(move.source, move.target) + 1 for move in listed), default=0) if nodes is None else nodes
     traffic = np.zeros((count, count))
-    for each in listed:
-        traffic[each.source, each.target] += each.size
+    for move in listed:
+        traffic[move.source, move.target] += move.size
     return traffic

@@ -108,7 +108,7 @@ def schedule_transfers(
     size = sizes[source, target]
     fluid = max((sizes.sum(axis=1) / sending).max(initial=0.0), (sizes.sum(axis=0) / receiving).max(initial=0.0))
     if not exclusive:
-        together = tuple(Transfer(*each) for each in zip(source.tolist(), target.tolist(), size.tolist(), strict=True))
+        together = tuple(Transfer(*transfer) for transfer in zip(source.tolist(), target.tolist(), size.tolist(), strict=True))
         return TransferSchedule((Phase(0.0, fluid, together),) if together else (), fluid, fluid, fluid)
     seconds = size / np.minimum(sending[source], receiving[target])
     busy = np.concatenate([np.bincount(source, seconds), np.bincount(target, seconds)])
@@ -119,7 +119,9 @@ def schedule_transfers(
     durations, first, active = open_shop_phases(source, target, ticks, len(sizes))
     parts = _parts(size, ticks, np.repeat(durations, np.diff(first)), active)
     ends = np.cumsum(durations)
-    listed = [Transfer(*each) for each in zip(source[active].tolist(), target[active].tolist(), parts.tolist(), strict=True)]
+    listed = [
+        Transfer(*transfer) for transfer in zip(source[active].tolist(), target[active].tolist(), parts.tolist(), strict=True)
+    ]
     phases = tuple(
         Phase(float((end - duration) * tick), float(duration * tick), tuple(listed[a:b]))
         for end, duration, a, b in zip(ends, durations, first[:-1], first[1:], strict=True)

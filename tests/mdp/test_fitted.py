@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_recommendation():
 def test_visits_reach_every_class_also_where_the_chain_rarely_goes():
     model = replace(process(), transitions=np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]))
     visited = visit(SingleStep(model), model, 10, 0.2, np.random.default_rng(0))
-    assert [len(each) for each in visited] == [10, 10, 10]
+    assert [len(rows) for rows in visited] == [10, 10, 10]
 
 
 def test_partitions_beyond_counting_are_no_obstacle():

@@ -47,9 +47,9 @@ def test_steps_are_fewest_limited_and_even(seed: int, in_order: bool) -> None:
     assert (np.ptp(coming, axis=0) <= 1).all()
     assert (np.ptp(leaving, axis=0) <= 1).all()
     traffic = np.stack([traffic_between(a, b, size, nodes) for a, b in pairwise(path)])
-    for node, each in enumerate(roles(before, after, nodes)):
-        assert np.ptp(traffic[:, :, node].sum(axis=1)) <= size[each.to_move_in].max(initial=0) + 1e-9
-        assert np.ptp(traffic[:, node, :].sum(axis=1)) <= size[each.to_move_out].max(initial=0) + 1e-9
+    for node, role in enumerate(roles(before, after, nodes)):
+        assert np.ptp(traffic[:, :, node].sum(axis=1)) <= size[role.to_move_in].max(initial=0) + 1e-9
+        assert np.ptp(traffic[:, node, :].sum(axis=1)) <= size[role.to_move_out].max(initial=0) + 1e-9
 
 
 def test_steps_together_take_little_longer_than_the_migration_at_once() -> None:

@@ -54,7 +54,7 @@ def small_classes(count: int, seed: int):
         m = int(generator.integers(1, 9))
         whole = generator.integers(2)
         work, state = (generator.integers(0, 4, (2, m)).astype(float)) if whole else generator.random((2, m))
-        nodes, others = (int(each) for each in generator.integers(1, 6, 2))
+        nodes, others = (int(count) for count in generator.integers(1, 6, 2))
         limit = load_limit(work.sum(), others, generator.choice([0.0, 0.2, 0.5, 1.0, 3.0]))
         yield generator, Tasks.of(work, state), nodes, others, limit, bool(generator.integers(2))
 
@@ -128,7 +128,7 @@ def test_best_replies_are_those_of_a_full_scan() -> None:
         best_responses(trie, prepare_values(trie, values), tasks.state_before, partitions, rows, incumbents, found, chosen)
         for row, partition in enumerate(partitions.astype(int)):
             total = tasks.state_before[-1]
-            scan = values + [total - plain_gain(tasks.state_before, partition, each) for each in responses.astype(int)]
+            scan = values + [total - plain_gain(tasks.state_before, partition, response) for response in responses.astype(int)]
             least = scan.min(initial=np.inf)
             assert found[row] == least or abs(found[row] - least) < 1e-9
             assert chosen[row] == (np.flatnonzero(scan <= least + 1e-9)[0] if least < np.inf else -1)
@@ -143,14 +143,14 @@ def test_best_replies_among_thousands(skew: str) -> None:
     trie = Trie.of(before, 12, load_limit(before[-1], 12, 0.2), False)
     responses = enumerate_partitions(before, 12, load_limit(before[-1], 12, 0.2), False)
     generator = np.random.default_rng(4)
-    values = np.array([state[-1] - plain_gain(state, responses[0], each) for each in responses])
+    values = np.array([state[-1] - plain_gain(state, responses[0], response) for response in responses])
     values += generator.random(len(responses))
     prepared = prepare_values(trie, values)
     order = colexicographic(partitions)
     found, chosen = np.empty(len(partitions)), np.full(len(partitions), -1)
     best_responses(trie, prepared, state, partitions, order, chosen, found, chosen)
     for row in generator.choice(len(partitions), 5):
-        scan = values + [state[-1] - plain_gain(state, partitions[row], each) for each in responses]
+        scan = values + [state[-1] - plain_gain(state, partitions[row], response) for response in responses]
         assert found[row] == pytest.approx(scan.min(), abs=1e-9)
         assert chosen[row] == scan.argmin()
     parted, again = np.empty(len(partitions)), np.full(len(partitions), -1)

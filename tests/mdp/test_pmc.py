@@ -70,7 +70,7 @@ def test_projected_costs_are_those_of_plain_value_iteration(seed):
 
 def test_counted_before_enumeration():
     model = sixteen_tasks()
-    assert [len(each) for each in model.partitions] == list(model.size.states)
+    assert [len(rows) for rows in model.partitions] == list(model.size.states)
 
 
 def test_a_sweep_is_a_full_scan_pruned():
@@ -144,7 +144,7 @@ def test_a_decision_is_the_least_of_all(seed):
     before = np.unique([0, *cuts, 16])
     totals = migration_costs(before, policy.costs.boundaries[nodes], model.tasks.state_size) + 0.8 * policy.costs.values[nodes]
     assert decision.objective == pytest.approx(totals.min(), rel=1e-12)
-    assert sum(each is not None for each in decision.intervals) == nodes
+    assert sum(interval is not None for interval in decision.intervals) == nodes
 
 
 @cache

@@ -116,15 +116,15 @@ def test_pairs_of_classes_are_searched_completely() -> None:
         tasks = Tasks.of(generator.random(m), generator.integers(0, 4, m) if generator.integers(2) else generator.random(m))
         allow_empty = bool(generator.integers(2))
         classes = [(int(generator.integers(1, 6)), tasks.work.sum() * generator.choice([0.5, 0.7, 1.1])) for _ in range(2)]
-        left, right = (Trie.of(tasks.work_before, *each, allow_empty) for each in classes)
+        left, right = (Trie.of(tasks.work_before, *parameters, allow_empty) for parameters in classes)
         if left.count * right.count == 0:
             continue
-        prices = [0.3 * generator.normal(size=each.arc_target.size) for each in (left, right)]
+        prices = [0.3 * generator.normal(size=trie.arc_target.size) for trie in (left, right)]
         pairs = Pairs.of(Side.of(left), Side.of(right))
         room = Choices.room(pairs.count)
         least = least_pair(pairs, *prices, tasks.state_before, room)
-        rows = [enumerate_partitions(tasks.work_before, *each, allow_empty).astype(np.int64) for each in classes]
-        arcs = [arcs_of(each, np.arange(each.count)) for each in (left, right)]
+        rows = [enumerate_partitions(tasks.work_before, *parameters, allow_empty).astype(np.int64) for parameters in classes]
+        arcs = [arcs_of(trie, np.arange(trie.count)) for trie in (left, right)]
         gains = np.array([[gain_between(tasks.state_before, a, b) for b in rows[1]] for a in rows[0]])
         paid = [price[arc].sum(axis=1) for price, arc in zip(prices, arcs, strict=True)]
         costs = tasks.state_before[-1] - gains + paid[0][:, None] + paid[1][None]

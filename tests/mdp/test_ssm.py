@@ -297,7 +297,7 @@ def test_no_smaller_load_keeps_as_much_at_sizes_beyond_enumeration() -> None:
         if found is None:
             continue
         checked += 1
-        held = [each for each in found[1] if each is not None and each[0] < each[1]]
+        held = [interval for interval in found[1] if interval is not None and interval[0] < interval[1]]
         load = max(tasks.work_before[end] - tasks.work_before[first] for first, end in held)
         gain, boundaries, _ = ssm(tasks, old.boundaries, nodes, load * (1 + 1e-12), allow_empty)
         assert gain == pytest.approx(found[0], rel=1e-12)
@@ -384,7 +384,7 @@ def optimum(instance) -> float:
 def test_errata_of_the_printed_ssm(erratum: str) -> None:
     """Each erratum of Fig. 4 has its counterexample, and brute force confirms the optimum."""
     instance = ERRATA[erratum]
-    others = tuple(each for each in printed.REPAIRS if each != erratum)
+    others = tuple(repair for repair in printed.REPAIRS if repair != erratum)
     assert (optimum(instance), printed.printed_ssm(instance, others)) == FOUND[erratum]
     assert printed.printed_ssm(instance) != optimum(instance)
     assert printed.printed_ssm(instance, printed.REPAIRS) == optimum(instance)

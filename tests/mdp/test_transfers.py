@@ -42,14 +42,14 @@ def check(schedule: TransferSchedule, traffic: Floats, up: Floats, down: Floats)
         assert phase.start == pytest.approx(clock, rel=1e-12, abs=tick)
         assert phase.duration > 0
         clock = phase.start + phase.duration
-        senders = [each.source for each in phase.transfers]
-        receivers = [each.target for each in phase.transfers]
+        senders = [transfer.source for transfer in phase.transfers]
+        receivers = [transfer.target for transfer in phase.transfers]
         assert len(set(senders)) == len(senders)
         assert len(set(receivers)) == len(receivers)
-        for each in phase.transfers:
-            rate = min(up[each.source], down[each.target])
-            assert each.size <= rate * (phase.duration + tick) * (1 + 1e-9)
-            delivered[each.source, each.target] += each.size
+        for transfer in phase.transfers:
+            rate = min(up[transfer.source], down[transfer.target])
+            assert transfer.size <= rate * (phase.duration + tick) * (1 + 1e-9)
+            delivered[transfer.source, transfer.target] += transfer.size
     assert clock == pytest.approx(schedule.total_seconds, rel=1e-12)
     np.testing.assert_allclose(delivered, traffic, rtol=1e-12)
     assert not delivered[traffic == 0].any()
@@ -92,8 +92,8 @@ def test_shared_links_take_the_fluid_time(seed: int) -> None:
         return
     (phase,) = schedule.phases
     rates = np.zeros_like(traffic)
-    for each in phase.transfers:
-        rates[each.source, each.target] = each.size / phase.duration
+    for transfer in phase.transfers:
+        rates[transfer.source, transfer.target] = transfer.size / phase.duration
     load = np.concatenate([rates.sum(axis=1) / up, rates.sum(axis=0) / down])
     assert load.max() == pytest.approx(1, rel=1e-12)
     np.testing.assert_allclose(rates * schedule.total_seconds, traffic, rtol=1e-12)
@@ -155,10 +155,10 @@ def test_roles_and_traffic_account_for_every_task(seed: int) -> None:
     count = max(map(len, plans))
     traffic = traffic_between(before, after, size, nodes=count)
     np.testing.assert_allclose(traffic_of(moves_between(*plans, size.tolist()), nodes=count), traffic, rtol=1e-12)
-    for node, each in enumerate(roles(before, after, nodes=count)):
-        assert size[each.to_move_out].sum() == pytest.approx(traffic[node].sum())
-        assert size[each.to_move_in].sum() == pytest.approx(traffic[:, node].sum())
-        np.testing.assert_array_equal(np.union1d(each.to_stay, each.to_move_out), np.flatnonzero(before == node))
+    for node, role in enumerate(roles(before, after, nodes=count)):
+        assert size[role.to_move_out].sum() == pytest.approx(traffic[node].sum())
+        assert size[role.to_move_in].sum() == pytest.approx(traffic[:, node].sum())
+        np.testing.assert_array_equal(np.union1d(role.to_stay, role.to_move_out), np.flatnonzero(before == node))
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ class TestBalancedPacking:
         rules = (BalancedPacking(), EvenSplit(matching=True))
         shares = []
         for _ in range(60):
-            before, after = (int(each) for each in generator.integers(8, 17, 2))
+            before, after = (int(count) for count in generator.integers(8, 17, 2))
             work = 1 + generator.random(64)
             change = Change(BalancedPacking().initial(work, before), before, after, work, work, 0.2)
             least = least_moved(change)
@@ -281,7 +281,7 @@ class TestStickyByWork:
         """The limit is broken only where tasks are coarse."""
         generator = np.random.default_rng(0)
         for _ in range(100):
-            before, after = (int(each) for each in generator.integers(4, 9, 2))
+            before, after = (int(count) for count in generator.integers(4, 9, 2))
             change = Change(generator.integers(0, before, 200), before, after, generator.random(200), np.ones(200), 0.1)
             assert not outcome(change, StickyByWork()(change)).breaks_limit
 
@@ -332,7 +332,7 @@ class TestRing:
         problem = as_problem(random_change(seed, contiguous=True))
         tasks, before = len(problem.work), len(problem.intervals)
         assignment = ring_assignment(problem, hashed)
-        assert [each is not None for each in assignment] == [node < problem.nodes for node in range(len(assignment))]
+        assert [interval is not None for interval in assignment] == [node < problem.nodes for node in range(len(assignment))]
         now, then = task_owner(problem.intervals, tasks), task_owner(assignment, tasks)
         assert -1 not in then
         for source, target in zip(now, then, strict=True):

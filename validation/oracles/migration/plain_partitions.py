@@ -22,10 +22,10 @@ def all_partitions(work: Sequence[float], nodes: int, tolerance: float, *, allow
     limit = (1 + tolerance) * sum(work) / nodes * (1 + 1e-9)
     choose = combinations_with_replacement if allow_empty else combinations
     inner = choose(range(1, tasks + (1 if allow_empty else 0)), nodes - 1)
-    found = [(0, *each, tasks) for each in inner]
+    found = [(0, *ends, tasks) for ends in inner]
     # Of partitions that differ only in where their empty intervals stand, the one that has them last is kept.
-    canonical = [each for each in found if all(a < b or a == tasks for a, b in pairwise(each))]
-    return [each for each in canonical if all(sum(work[a:b]) <= limit for a, b in pairwise(each))]
+    canonical = [boundaries for boundaries in found if all(a < b or a == tasks for a, b in pairwise(boundaries))]
+    return [boundaries for boundaries in canonical if all(sum(work[a:b]) <= limit for a, b in pairwise(boundaries))]
 
 
 def least_cost(before: Partition, after: Partition, state_size: Sequence[float]) -> float:

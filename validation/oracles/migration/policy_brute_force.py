@@ -36,7 +36,7 @@ class PolicyBruteForce:
         """Least c(P, P′) + γ·C(P′) of the problem's own migration, or None where it is infeasible."""
         if not self.projected:
             return None
-        return min(self.objective(each) for each in self._classes[self._problem.nodes])
+        return min(self.objective(partition) for partition in self._classes[self._problem.nodes])
 
     def objective(self, partition: Partition) -> float:
         """c(P, P′) + γ·C(P′) of the problem's own migration to a partition."""
@@ -44,15 +44,15 @@ class PolicyBruteForce:
         return moved + self._problem.discount * self.projected[partition]
 
     def _iterate(self) -> None:
-        states = [each for rows in self._classes.values() for each in rows]
-        number = {each: index for index, each in enumerate(states)}
+        states = [partition for rows in self._classes.values() for partition in rows]
+        number = {partition: index for index, partition in enumerate(states)}
         costs = np.array([[least_cost(a, b, self._problem.state_size) for b in states] for a in states])
-        members = {count: [number[each] for each in rows] for count, rows in self._classes.items()}
+        members = {count: [number[partition] for partition in rows] for count, rows in self._classes.items()}
         values = np.zeros(len(states))
         while True:
             totals = costs + self._problem.discount * values
             best = {count: totals[:, rows].min(axis=1) for count, rows in members.items()}
-            new = np.array([self._expected(len(each) - 1, best, index) for index, each in enumerate(states)])
+            new = np.array([self._expected(len(partition) - 1, best, index) for index, partition in enumerate(states)])
             change, values = np.abs(new - values).max(), new
             if change <= 1e-13 * max(1.0, np.abs(values).max()):
                 break

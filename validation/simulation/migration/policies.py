@@ -130,7 +130,7 @@ def plan(course: Course, known_ways: Sequence[Followed] = (), most_states: int =
         path = enumerate_path(known, threads=os.cpu_count() or 1)[1]
         return Planned(path, perf_counter() - began, "exact")
     pools = Pools(known)
-    ways = [improved(known, each.path[1:]) for each in known_ways]
+    ways = [improved(known, run.path[1:]) for run in known_ways]
     for way in ways:
         pools.add_path(way)
     ways.append(search_path(known, pools, out_of_time=lambda: perf_counter() - began > SEARCH_SECONDS)[1])
@@ -139,4 +139,4 @@ def plan(course: Course, known_ways: Sequence[Followed] = (), most_states: int =
 
 
 def _boundaries(intervals: Iterable[Interval | None]) -> Boundaries:
-    return np.unique([end for each in intervals if each is not None for end in each]).astype(np.int64)
+    return np.unique([end for interval in intervals if interval is not None for end in interval]).astype(np.int64)
