@@ -45,7 +45,7 @@ def _commands() -> None:
 
 
 def instance(tasks: int, before: int, seed: int = 0) -> tuple[Tasks, OldNodes]:
-    """Work and state drawn anew on an old assignment of even counts, as if the load had drifted since."""
+    """Work and state drawn again on an old assignment of even counts, as if the load had drifted since."""
     rng = np.random.default_rng(seed)
     boundaries = (np.arange(before + 1) * tasks // before).tolist()
     return Tasks.of(rng.uniform(0.5, 1.5, tasks), rng.exponential(1.0, tasks)), OldNodes.of(list(pairwise(boundaries)))

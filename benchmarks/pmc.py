@@ -1,8 +1,8 @@
-"""Projected migration costs: how long value iteration takes, beside a general solver.
+"""Projected migration costs: how long value iteration takes, next to a general solver.
 
 python benchmarks/pmc.py sizes              two skews of 64 tasks on 8 to 16 nodes, one thread and two
 python benchmarks/pmc.py million            a million partitions
-python benchmarks/pmc.py general            beside quantecon's DiscreteDP, on a process that it can hold
+python benchmarks/pmc.py general            next to quantecon's DiscreteDP, on a process that it can hold
 python benchmarks/pmc.py fitted             beyond enumeration: share of the exact saving
 """
 

@@ -1,4 +1,4 @@
-"""PMC on Spark beside the threads of one machine: same numbers, what the way through Spark costs.
+"""PMC on Spark next to the threads of one machine: same numbers, what the way through Spark costs.
 
     python benchmarks/pmc_spark.py                  # two skews of 64 tasks on 8 to 16 nodes, local[2] against two threads
     python benchmarks/pmc_spark.py --tolerance 0.25 # more states

@@ -8,7 +8,7 @@ interval [a, b) changes the two by one of four numbers (`Gains`), whatever came 
 
 The search walks the trie of the class depth first. It gives up a prefix when even the best that can follow, exact in
 gains and prices and with the least residue below that prefix (`PreparedValues`), is no better than the best response known.
-What can follow is computed from right to left for every place of the trie; two partitions that agree from some boundary
+The bound on the rest is computed from right to left for every place of the trie; two partitions that agree from some boundary
 on share that part of it, so partitions are best taken in the order of `colexicographic`.
 """
 
@@ -25,7 +25,7 @@ from edrp.mdp.trie import PreparedValues, Trie, arc_below
 
 
 class Gains(NamedTuple):
-    """What one interval of Q adds, for every span of the class, to the two best gains at its ends.
+    """Gains that one interval of Q adds, for every span of the class, to the two best gains at its ends.
 
     Named by whether the owner is free at the interval's begin, and at its end: `free_free` leads from the gain with a
     free owner to the gain with a free owner, and so on; −inf where there is no such way.
@@ -109,7 +109,7 @@ def best_responses(
     Parameters
     ----------
     trie
-        Of the class of Q.
+        Trie of the class of Q.
     prepared
         Its values V, from `prepare_values`.
     state_before
@@ -117,7 +117,7 @@ def best_responses(
     partitions
         Shape (count, k + 1), the partitions P; intervals may be empty.
     rows
-        Which of them to answer, in the order in which to answer them: a part of `colexicographic(partitions)` is fastest.
+        Rows to search from, in this order: a part of `colexicographic(partitions)` is fastest.
     incumbents
         Shape (count,), number of a good response to each P, such as that of the sweep before, or −1. May be `responses`.
     values, responses
@@ -201,7 +201,7 @@ def weigh(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, g
 
 @inlined
 def from_the_right(trie: Trie, price: np.ndarray, changed: int, space: Workspace) -> None:
-    """What can follow each place whose boundary lies before `changed`."""
+    """Most that can still be gained from each place whose boundary lies before `changed`."""
     gains, free, whatever = space.gains, space.free_after, space.any_after
     for k in range(trie.nodes - 1, -1, -1):
         for v in range(trie.level[k], trie.level[k + 1]):

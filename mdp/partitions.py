@@ -67,8 +67,8 @@ def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> 
 
     Examples
     --------
-    >>> found = layers(np.arange(5.0), 2, 3.0, allow_empty=False)
-    >>> found.first.tolist(), found.last.tolist()
+    >>> graph = layers(np.arange(5.0), 2, 3.0, allow_empty=False)
+    >>> graph.first.tolist(), graph.last.tolist()
     ([0, 1, 4], [0, 3, 4])
     """
     tasks = work_before.size - 1
@@ -164,16 +164,16 @@ def enumerate_partitions(
     what = f"{shown:.6g} partitions of {tasks} tasks into {nodes} intervals"
     remedy = "lower the tolerance, or use a method that does not list them"
     refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, remedy)
-    found = np.empty((count, nodes + 1), boundary_type(tasks))
+    rows = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
         row, end = np.zeros((2, nodes + 1), np.int64)
-        _enumerate(graph.first, graph.last, graph.reach, row, end, found)
-    return found
+        _enumerate(graph.first, graph.last, graph.reach, row, end, rows)
+    return rows
 
 
 @inner_loop
 def _enumerate(
-    first: np.ndarray, last: np.ndarray, reach: np.ndarray, row: np.ndarray, end: np.ndarray, found: np.ndarray
+    first: np.ndarray, last: np.ndarray, reach: np.ndarray, row: np.ndarray, end: np.ndarray, rows: np.ndarray
 ) -> None:
     """Walk all paths depth first; `row` is the current path, `end[k]` the last boundary to try at position k."""
     nodes, tasks = first.size - 1, reach.size - 1
@@ -187,7 +187,7 @@ def _enumerate(
             else:
                 row[k], end[k] = max(begin + 1, first[k]), min(reach[begin], last[k])
         for position in range(nodes + 1):
-            found[index, position] = row[position]
+            rows[index, position] = row[position]
         index += 1
         while k >= 0 and row[k] >= end[k]:
             k -= 1

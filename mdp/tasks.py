@@ -54,7 +54,7 @@ class OldNodes(NamedTuple):
     Attributes
     ----------
     boundaries : shape (k + 1,)
-        Of the k intervals that are not empty, strictly ascending.
+        Boundaries of the k intervals that are not empty, strictly ascending.
     nodes : shape (k,)
         Node of each of them.
     idle : shape (n − k,)

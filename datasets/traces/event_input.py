@@ -27,7 +27,7 @@ class EventColumns:
     time
         Seconds as numbers, or ISO 8601 timestamps; those without a zone are taken as UTC.
     key
-        What the operator partitions by.
+        Keys that the operator partitions by.
     bytes
         Size of each event, or None when every event counts the same.
     """
@@ -57,7 +57,7 @@ def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
 
 
 def unreadable(error: Exception, source: str) -> InvalidInstanceError:
-    """What Spark says when it cannot read a file, in one sentence."""
+    """Reason why Spark cannot read a file, in one sentence."""
     lines = str(error).splitlines()
     causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
     return InvalidInstanceError([Fault("events", source, f"cannot be read: {(causes or lines)[-1 if causes else 0]}")])

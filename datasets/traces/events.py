@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 logger = logging.getLogger(__name__)
-MOST_INTERVALS = 5_000_000
+MAX_INTERVALS = 5_000_000
 """More than a century of minutes: beyond this, one wrong time stretches the trace."""
 
 Sums = dict[str, NDArray[Any]]
@@ -121,23 +121,23 @@ def _summed_up(
 
 def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
     """The first interval, sums of each from there to the last, and the number of unreadable events by what is wrong."""
-    found: Any = interval_loads(loads).limit(MOST_INTERVALS + 1).toPandas()
-    wrong = found[found["interval"].isna()]
+    frame: Any = interval_loads(loads).limit(MAX_INTERVALS + 1).toPandas()
+    wrong = frame[frame["interval"].isna()]
     malformed = {UNREADABLE[int(task)]: int(count) for task, count in zip(wrong["task"], wrong["events"], strict=True)}
-    found = found.dropna(subset="interval")
-    if found.empty:
+    frame = frame.dropna(subset="interval")
+    if frame.empty:
         unread = sum(malformed.values())
         raise InvalidInstanceError([Fault("events", f"{unread} unreadable", "there is no event with a time, a key and a size")])
-    index = found["interval"].to_numpy(np.int64)
+    index = frame["interval"].to_numpy(np.int64)
     first, last = int(index.min()), int(index.max())
-    if last - first >= MOST_INTERVALS:
-        why = f"is too many (more than {MOST_INTERVALS}); give times in seconds, lengthen the interval, or leave out wrong times"
+    if last - first >= MAX_INTERVALS:
+        why = f"is too many (more than {MAX_INTERVALS}); give times in seconds, lengthen the interval, or leave out wrong times"
         raise InvalidInstanceError([Fault("intervals from first to last event", str(last - first + 1), why)])
     sums = {}
     for name in ("events", "bytes"):
-        if name in found:
+        if name in frame:
             sums[name] = np.zeros(last - first + 1)
-            sums[name][index - first] = found[name].to_numpy(np.float64)
+            sums[name][index - first] = frame[name].to_numpy(np.float64)
     return first, sums, malformed
 
 
@@ -172,27 +172,27 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
 
 def _dense(table: DataFrame, index: str, size: int) -> Sums:
     """Columns of a small table as arrays over all values of `index`; 0 where a value has no row."""
-    found: Any = table.toPandas()
+    frame: Any = table.toPandas()
     dense = {}
-    for name in found.columns.drop(index):
+    for name in frame.columns.drop(index):
         dense[name] = np.zeros(size)
-        dense[name][found[index].to_numpy(np.int64)] = found[name].to_numpy(np.float64)
+        dense[name][frame[index].to_numpy(np.int64)] = frame[name].to_numpy(np.float64)
     return dense
 
 
 def _matrix(loads: DataFrame, measure: str, first: int, intervals: int, tasks: int) -> Floats:
-    found: Any = loads.where("task >= 0").select("interval", "task", measure).toPandas()
+    frame: Any = loads.where("task >= 0").select("interval", "task", measure).toPandas()
     matrix = np.zeros((intervals, tasks))
-    matrix[found["interval"].to_numpy(np.int64) - first, found["task"].to_numpy(np.int64)] = found[measure].to_numpy(np.float64)
+    matrix[frame["interval"].to_numpy(np.int64) - first, frame["task"].to_numpy(np.int64)] = frame[measure].to_numpy(np.float64)
     return matrix
 
 
 def _transitions(table: DataFrame) -> TransitionCounts:
-    found: Any = table.toPandas()
-    source, target = found["source"].to_numpy(np.int64), found["target"].to_numpy(np.int64)
+    frame: Any = table.toPandas()
+    source, target = frame["source"].to_numpy(np.int64), frame["target"].to_numpy(np.int64)
     known = np.union1d(source, target)
     counts = np.zeros((known.size, known.size), np.int64)
-    counts[np.searchsorted(known, source), np.searchsorted(known, target)] = found["count"].to_numpy(np.int64)
+    counts[np.searchsorted(known, source), np.searchsorted(known, target)] = frame["count"].to_numpy(np.int64)
     return TransitionCounts(tuple(int(count) for count in known), counts)
 
 

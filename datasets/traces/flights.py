@@ -58,7 +58,7 @@ def flights(key: FlightKey = "route") -> KeyedStream:
     """All 336,776 departures of 2013 by scheduled local time, keyed by route ("EWR-IAH") or aircraft ("N14228").
 
     The scheduled time is taken because 8,255 flights were cancelled and never left. Time counts from the
-    beginning of the year, without summer time. Of 2,512 departures the aircraft is not known; they are left out when
+    beginning of the year, without summer time. The aircraft is not known for 2,512 departures, which are left out when
     it is the key.
 
     Raises

@@ -31,7 +31,7 @@ class LoadSeries:
     Attributes
     ----------
     name
-        What was counted.
+        Thing that was counted.
     step
         Seconds.
     counts : shape (T,)

@@ -1,4 +1,4 @@
-"""What a log of events says about an operator: its tasks, their load over time, and the nodes that it asked for."""
+"""Summary of a log of events: the tasks of an operator, their load over time, and the nodes that it needs."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Trace:
         at
             Interval in which the number of nodes changes; default: the last one.
         tolerance, allow_empty
-            Of the problem.
+            Fields of the problem.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class Trace:
         transitions : shape (k, k)
             Probabilities, estimated from `transitions`.
         tolerance, discount, allow_empty
-            Of the problem.
+            Fields of the problem.
 
         Raises
         ------

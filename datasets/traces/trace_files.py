@@ -70,7 +70,7 @@ def load_trace(folder: str | Path) -> Trace:
     try:
         head = json.loads(read_whole(place / HEAD))
         if head["format"] != FORMAT:
-            raise InvalidInstanceError([Fault("format", str(head["format"]), f"must be {FORMAT}; prepare the trace anew")])
+            raise InvalidInstanceError([Fault("format", str(head["format"]), f"must be {FORMAT}; prepare the trace again")])
         tasks, intervals = parquet.read_table(place / "tasks.parquet"), parquet.read_table(place / "intervals.parquet")
         trace = Trace(
             settings=TraceSettings(**head["settings"]),

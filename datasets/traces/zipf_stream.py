@@ -39,11 +39,11 @@ def zipf_events(
     keys
         Number of keys that may occur.
     exponent
-        Of Zipf's law; 0 makes all keys equally frequent.
+        Exponent of Zipf's law; 0 makes all keys equally frequent.
     days
         Length of the stream.
     seed
-        Of keys and waves.
+        Seed of keys and waves.
 
     Raises
     ------

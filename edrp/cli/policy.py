@@ -1,4 +1,4 @@
-"""`edrp policy`: projected costs computed beforehand, and decisions made with them."""
+"""`edrp policy`: compute projected costs beforehand, and decide with them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ policy = typer.Typer(help="Migrations that prepare for those to come: compute on
 
 
 class EngineName(StrEnum):
-    """What runs the sweeps."""
+    """Engines that run sweeps."""
 
     local = "local"
     spark = "spark"
@@ -46,13 +46,17 @@ class EngineName(StrEnum):
 def precompute(
     problem: Annotated[Path, typer.Argument(help="A problem of kind migration-policy.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the policy.")],
-    spark: Annotated[str | None, typer.Option("--spark", help="Master, such as local[2]; without it, threads.")] = None,
-    engine: Annotated[EngineName | None, typer.Option(help="What runs the sweeps; spark if --spark is given.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Of the local engine; default: all cores.")] = None,
-    tasks: Annotated[int | None, typer.Option(min=1, help="Of a sweep on Spark.")] = None,
+    spark: Annotated[str | None, typer.Option("--spark", help="Spark master, such as local[2]; without it, threads.")] = None,
+    engine: Annotated[
+        EngineName | None, typer.Option(help="Engine of the sweeps [default: spark with --spark, else local].")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of the local engine [default: all cores].")] = None,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, help="Tasks of a sweep on Spark [default: spark.sql.shuffle.partitions].")
+    ] = None,
     memory: Memory = "2g",
     accuracy: Annotated[
-        float, typer.Option(min=0, callback=finite, help="Proven error of costs, relative to all state, to stop at.")
+        float, typer.Option(min=0, callback=finite, help="Proven error of the costs, relative to all state, at which to stop.")
     ] = ACCURACY,
     time_limit: TimeLimit = None,
 ) -> None:
@@ -68,7 +72,7 @@ def precompute(
     say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_seconds(model):.1f} core-seconds a sweep")
     try:
         with _engine(local, spark or "local[2]", memory, threads, tasks) as runs:
-            found = precompute_policy(
+            result = precompute_policy(
                 model,
                 runs,
                 out,
@@ -81,8 +85,8 @@ def precompute(
     except KeyboardInterrupt:
         say(errors(), f"interrupted; the same command goes on from the last sweep that {out} holds")
         raise
-    figures = f"costs known to {found.error_bound:.3g} B after {found.sweeps} sweeps, {sum(found.seconds):.1f} s"
-    if found.error_bound > accuracy * model.total_state:
+    figures = f"costs known to {result.error_bound:.3g} B after {result.sweeps} sweeps, {sum(result.seconds):.1f} s"
+    if result.error_bound > accuracy * model.total_state:
         say(output(), f"{out}: not finished, {figures}; run the same command again to go on", "yellow")
         raise typer.Exit(ExitCode.NOTHING_FOUND)
     say(output(), f"{out}: {states}; {figures}")
@@ -90,9 +94,9 @@ def precompute(
 
 @policy.command("decide")
 def decide(
-    folder: Annotated[Path, typer.Argument(help="Of the policy.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Folder of the policy.", show_default=False)],
     before: Annotated[str, typer.Option("--from", help="Intervals of the nodes as JSON, [[0,8],[8,64]], or a file of it.")],
-    nodes: Annotated[int, typer.Option(min=1, help="How many there are to be.")],
+    nodes: Annotated[int, typer.Option(min=1, help="Number of nodes after the migration.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the solution.")] = None,
 ) -> None:
     """Decide a migration with a precomputed policy: least state moved now and, discounted, expected later."""

@@ -39,14 +39,14 @@ class Measure(StrEnum):
 
 
 class StateOf(StrEnum):
-    """What makes up the state of a task."""
+    """Ways to measure the state of a task."""
 
     keys = "keys"
     window = "window"
 
 
 SparkMaster = Annotated[str, typer.Option("--spark", help="Master: local[cores], spark://…, yarn; sc://… for Spark Connect.")]
-Memory = Annotated[str, typer.Option("--memory", help="Of the Spark driver.")]
+Memory = Annotated[str, typer.Option("--memory", help="Memory of the Spark driver, such as 2g.")]
 
 
 @trace.command("prepare")
@@ -59,9 +59,11 @@ def prepare(
         ),
     ],
     tasks: Annotated[int, typer.Option(help="Tasks that keys are hashed to.")] = 64,
-    interval: Annotated[float, typer.Option(callback=finite, help="Seconds; one number of nodes for each.")] = 3600.0,
-    low: Annotated[int, typer.Option(help="Least number of nodes.")] = 8,
-    high: Annotated[int, typer.Option(help="Greatest number of nodes.")] = 16,
+    interval: Annotated[
+        float, typer.Option(callback=finite, help="Seconds of an interval; each has one number of nodes.")
+    ] = 3600.0,
+    low: Annotated[int, typer.Option(help="Smallest number of nodes.")] = 8,
+    high: Annotated[int, typer.Option(help="Largest number of nodes.")] = 16,
     capacity: Annotated[
         float | None, typer.Option(callback=finite, help="Load that a node carries in an interval, instead of spreading.")
     ] = None,
@@ -71,15 +73,17 @@ def prepare(
     bytes_each: Annotated[
         float, typer.Option(callback=finite, help="Bytes of state of each key, or event without size.")
     ] = 100.0,
-    window: Annotated[float, typer.Option(callback=finite, help="Seconds that the window is long.")] = 3600.0,
+    window: Annotated[float, typer.Option(callback=finite, help="Seconds of the window.")] = 3600.0,
     malformed_limit: Annotated[
         float, typer.Option(callback=finite, help="Unreadable events allowed: a share if below 1, else a number.")
     ] = 0.01,
-    time_column: Annotated[str, typer.Option(help="Seconds, or ISO timestamps (UTC unless they say).")] = "time",
-    key_column: Annotated[str, typer.Option(help="What the operator partitions by.")] = "key",
-    bytes_column: Annotated[str | None, typer.Option(help="Size of each event; without it all are equal.")] = None,
-    tolerance: Annotated[float, typer.Option(min=0, callback=finite, help="Of the problems that are written.")] = 0.2,
-    discount: Annotated[float, typer.Option(min=0, callback=finite, help="Of the policy problem that is written.")] = 0.8,
+    time_column: Annotated[str, typer.Option(help="Column of the times: seconds, or ISO timestamps (UTC by default).")] = "time",
+    key_column: Annotated[str, typer.Option(help="Column of the keys that the operator partitions by.")] = "key",
+    bytes_column: Annotated[str | None, typer.Option(help="Column of the sizes of events; without it all are equal.")] = None,
+    tolerance: Annotated[float, typer.Option(min=0, callback=finite, help="Tolerance τ of the problems that are written.")] = 0.2,
+    discount: Annotated[
+        float, typer.Option(min=0, callback=finite, help="Discount γ of the policy problem that is written.")
+    ] = 0.8,
     loads: Annotated[bool, typer.Option("--loads", help="Also write the work by interval and task.")] = False,
     data: Annotated[Path | None, typer.Option("--data", help="Folder of the taxi and Twitter series.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the trace and the problems made of it.")] = None,
@@ -112,11 +116,11 @@ def prepare(
         with spark_session(spark, memory=memory) as session:
             source = _source(session, events, columns, data)
             begin = perf_counter()
-            found = prepare_trace(source, settings, keep_loads=loads, progress=tell)
+            prepared = prepare_trace(source, settings, keep_loads=loads, progress=tell)
             seconds = perf_counter() - begin
-    _print(events, found, seconds)
+    _print(events, prepared, seconds)
     if out is not None:
-        _write(found, out, tolerance, discount)
+        _write(prepared, out, tolerance, discount)
 
 
 def _source(session: SparkSession, events: str, columns: EventColumns, data: Path | None) -> DataFrame:
@@ -134,35 +138,36 @@ def _source(session: SparkSession, events: str, columns: EventColumns, data: Pat
     return keyed_events(read_events(session, events), columns)
 
 
-def _print(events: str, found: Trace, seconds: float) -> None:
-    total = int(found.events.sum())
-    begin, end = found.start_times[0], found.start_times[-1] + found.settings.interval
-    nodes, times = found.node_counts, f"{begin:.6g} … {end:.6g} s"
+def _print(events: str, prepared: Trace, seconds: float) -> None:
+    total = int(prepared.events.sum())
+    begin, end = prepared.start_times[0], prepared.start_times[-1] + prepared.settings.interval
+    nodes, times = prepared.node_counts, f"{begin:.6g} … {end:.6g} s"
     if begin > 1e8:  # seconds since 1970
         times = " … ".join(f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}" for time in (begin, end))
-    heaviest = found.work.max() * found.work.size / max(found.work.sum(), 1e-300)
+    heaviest = prepared.work.max() * prepared.work.size / max(prepared.work.sum(), 1e-300)
     rows = [
         ("events", f"{total}"),
-        ("unreadable events", ", ".join(f"{count} without {what}" for what, count in found.malformed.items()) or "none"),
+        ("unreadable events", ", ".join(f"{count} without {what}" for what, count in prepared.malformed.items()) or "none"),
         ("time", times),
-        ("intervals", f"{found.events.size} of {found.settings.interval:g} s"),
-        ("nodes", f"{nodes.min()} … {nodes.max()}, {found.changes.size} changes"),
+        ("intervals", f"{prepared.events.size} of {prepared.settings.interval:g} s"),
+        ("nodes", f"{nodes.min()} … {nodes.max()}, {prepared.changes.size} changes"),
         ("heaviest task", f"{heaviest:.3g} times the average work"),
-        ("state", f"{found.state_size.sum():.6g} B" + ("" if found.keys is None else f", {int(found.keys.sum())} keys")),
+        ("state", f"{prepared.state_size.sum():.6g} B" + ("" if prepared.keys is None else f", {int(prepared.keys.sum())} keys")),
         ("throughput", f"{total / seconds:.3g} events/s in {seconds:.1f} s"),
     ]
     output().print(table(("quantity", "value"), rows, title=events))
 
 
-def _write(found: Trace, out: Path, tolerance: float, discount: float) -> None:
+def _write(prepared: Trace, out: Path, tolerance: float, discount: float) -> None:
     try:
-        save_trace(found, out)
-        if not found.changes.size:
+        save_trace(prepared, out)
+        if not prepared.changes.size:
             say(output(), f"written to {out}; the number of nodes never changes, so there is no problem to solve")
             return
-        matrix = TransitionMatrix.from_counts(found.transitions.node_counts, found.transitions.counts)
-        save(found.migration_problem(tolerance=tolerance), out / "migration.json")
-        policy = found.policy_problem(matrix.node_counts.tolist(), matrix.probabilities, tolerance=tolerance, discount=discount)
+        matrix = TransitionMatrix.from_counts(prepared.transitions.node_counts, prepared.transitions.counts)
+        save(prepared.migration_problem(tolerance=tolerance), out / "migration.json")
+        counts = matrix.node_counts.tolist()
+        policy = prepared.policy_problem(counts, matrix.probabilities, tolerance=tolerance, discount=discount)
         save(policy, out / "migration-policy.json")
     except OSError as error:
         raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None

@@ -46,7 +46,7 @@ class Move(Document):
 def moves_between(
     before: Sequence[Interval | None], after: Sequence[Interval | None], state_size: Sequence[float]
 ) -> tuple[Move, ...]:
-    """What has to be moved to get from one assignment to another, in the order of the tasks.
+    """Moves that lead from one assignment to another, in the order of the tasks.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def give_out(
     """Complete an assignment of which only the intervals that old nodes keep are settled.
 
     The others go to free old nodes, in the order of both, then to new nodes, which are numbered after the old ones.
-    If nodes are still missing, the next free old ones, then new ones, hold nothing. What is left over is removed.
+    If nodes are still missing, the next free old ones, then new ones, hold nothing. Nodes that are left over are removed.
 
     Parameters
     ----------

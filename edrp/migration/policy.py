@@ -24,7 +24,7 @@ class PolicyDecision:
     Attributes
     ----------
     intervals
-        Of each node, None where it is removed.
+        Interval of each node, None where it is removed.
     projected_cost
         C of the assignment's partition, in bytes.
     objective
@@ -40,7 +40,7 @@ class PolicyDecision:
 
 
 class MigrationPolicySolution(Solution):
-    """What a method found for a problem of kind `migration-policy`, and what it proved."""
+    """Answer of a method to a problem of kind `migration-policy`, with what it proved."""
 
     kind: Literal["migration-policy-solution"] = Field("migration-policy-solution", description="says what the document is")
     objective: float | None = Field(
@@ -129,7 +129,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
 
     def evaluate(self, decision: PolicyDecision) -> Evaluation:
         """Evaluate an assignment; its projected cost must satisfy the Bellman equation over the decision's own table."""
-        found = evaluate_migration(
+        evaluation = evaluate_migration(
             decision.intervals,
             self.intervals,
             self.work,
@@ -138,11 +138,11 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
             self.tolerance,
             allow_empty=self.allow_empty,
         )
-        broken = list(found.broken)
+        broken = list(evaluation.broken)
         if decision.costs is not None and not broken:
             broken += self._disagreements(decision, decision.costs)
-        metrics = {**found.metrics, "projected_cost": decision.projected_cost}
-        return Evaluation(found.objective + self.discount * decision.projected_cost, metrics, tuple(broken))
+        metrics = {**evaluation.metrics, "projected_cost": decision.projected_cost}
+        return Evaluation(evaluation.objective + self.discount * decision.projected_cost, metrics, tuple(broken))
 
     def solution(self, decision: PolicyDecision | None, fields: dict[str, Any]) -> MigrationPolicySolution:
         """The assignment and the moves that lead to it."""
@@ -181,7 +181,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
             boundaries = (0, *(end for _, end in held))
         else:
             boundaries = (0, *(end for _, end in held), *[len(self.work)] * (self.nodes - len(held)))
-        stored = costs.cost_of(boundaries)
+        stored = costs.cost(boundaries)
         if stored is None:
             return [f"projected cost: the table knows no partition {boundaries}"]
         slack = 1e-9 * max(1.0, abs(stored))

@@ -33,7 +33,7 @@ class ProjectedCosts:
         """Number of partitions."""
         return sum(costs.size for costs in self.values.values())
 
-    def index_of(self, boundaries: Sequence[int]) -> int | None:
+    def row_index(self, boundaries: Sequence[int]) -> int | None:
         """Row of a partition among those with as many intervals, or None."""
         rows = self.boundaries.get(len(boundaries) - 1)
         if rows is None:
@@ -48,9 +48,9 @@ class ProjectedCosts:
                 high = middle
         return low if low < len(rows) and tuple(rows[low].tolist()) == wanted else None
 
-    def cost_of(self, boundaries: Sequence[int]) -> float | None:
+    def cost(self, boundaries: Sequence[int]) -> float | None:
         """C of a partition in bytes, or None where it is not in the table."""
-        index = self.index_of(boundaries)
+        index = self.row_index(boundaries)
         return None if index is None else float(self.values[len(boundaries) - 1][index])
 
     def backup(self, boundaries: Sequence[int], state_size: Sequence[float], row: Mapping[int, float], discount: float) -> float:

@@ -16,7 +16,7 @@ Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
 
 
 def _form(value: Any) -> str:
-    """Which of the two forms was given, told by the first entry, so that faults are reported for that form only."""
+    """Tell the two forms apart by the first entry, so that faults are reported for the form in use only."""
     first = value[0] if isinstance(value, (list, tuple)) and value else None
     return "tuple[tuple]" if isinstance(first, (list, tuple)) else "tuple[number]"
 
@@ -39,7 +39,7 @@ class SequenceStep(Document):
 
 
 class MigrationSequenceSolution(Solution):
-    """What a method found for a problem of kind `migration-sequence`, and what it proved."""
+    """Answer of a method to a problem of kind `migration-sequence`, with what it proved."""
 
     kind: Literal["migration-sequence-solution"] = Field("migration-sequence-solution", description="says what the document is")
     objective: float | None = Field(description="state that moves in all steps, as re-evaluated", json_schema_extra={"unit": "B"})
@@ -97,9 +97,9 @@ class MigrationSequence(Problem):
                 faults.add(("nodes", step), count, "must be at least 1")
         widths = {len(row): (name, place) for name in ("state_size", "work") for place, row in self._rows(name)}
         for name in ("work", "state_size"):
-            given = getattr(self, name)
-            if isinstance(given[0], tuple) and len(given) != steps:
-                faults.add((name,), len(given), f"must be one row, or one row for each of {steps} steps")
+            rows = getattr(self, name)
+            if isinstance(rows[0], tuple) and len(rows) != steps:
+                faults.add((name,), len(rows), f"must be one row, or one row for each of {steps} steps")
         tasks = self.tasks
         for width, (name, place) in widths.items():
             if width != tasks:
@@ -110,8 +110,8 @@ class MigrationSequence(Problem):
         return self
 
     def _rows(self, name: str) -> list[tuple[tuple[int, ...], Row]]:
-        given = getattr(self, name)
-        return [((step,), row) for step, row in enumerate(given)] if isinstance(given[0], tuple) else [((), given)]
+        rows = getattr(self, name)
+        return [((step,), row) for step, row in enumerate(rows)] if isinstance(rows[0], tuple) else [((), rows)]
 
     @property
     def tasks(self) -> int:
@@ -139,7 +139,7 @@ class MigrationSequence(Problem):
         broken = [] if len(decision) == len(self.nodes) else [f"steps: {len(decision)} against {len(self.nodes)}"]
         evaluations = []
         for step, after in enumerate(decision[: len(self.nodes)]):
-            found = evaluate_migration(
+            step_evaluation = evaluate_migration(
                 after,
                 before,
                 self.work_at(step),
@@ -148,9 +148,9 @@ class MigrationSequence(Problem):
                 self.tolerance[step],
                 allow_empty=self.allow_empty,
             )
-            evaluations.append(found)
-            broken += [f"step {step}: {why}" for why in found.broken]
-            if any("tasks [" in why for why in found.broken):
+            evaluations.append(step_evaluation)
+            broken += [f"step {step}: {why}" for why in step_evaluation.broken]
+            if any("tasks [" in why for why in step_evaluation.broken):
                 break  # what later steps move cannot be said
             before = after
         moved = sum(evaluation.objective for evaluation in evaluations)

@@ -16,7 +16,7 @@ METRIC_UNITS: dict[str, JsonValue] = {"unit": "moved_state B, others 1"}
 
 
 class MigrationSolution(Solution):
-    """What a method found for a problem of kind `migration`, and what it proved."""
+    """Answer of a method to a problem of kind `migration`, with what it proved."""
 
     kind: Literal["migration-solution"] = Field("migration-solution", description="says what the document is")
     objective: float | None = Field(description="state that moves, as re-evaluated", json_schema_extra={"unit": "B"})
@@ -35,7 +35,7 @@ class MigrationSolution(Solution):
 
 
 class MigrationProblem(TaskIntervals, Problem):
-    """Give the tasks to another number of nodes (or balance them anew) and move the least state.
+    """Give the tasks to another number of nodes (or balance them again) and move the least state.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def evaluate_migration(
     work, state_size
         Shape (m,): amounts of work, bytes.
     nodes, tolerance, allow_empty
-        Of the problem.
+        Fields of the problem.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def evaluate_migration(
         The objective is the state that moves, in bytes. Metrics: `moved_state` (bytes), `moved_share` of all state,
         `largest_load` relative to the average load of a node, `moved_tasks` and `moves`.
     """
-    broken = [_words_of(*fault) for fault in uncovered(decision, len(work))]
+    broken = [_sentence(*fault) for fault in uncovered(decision, len(work))]
     present = [interval for interval in decision if interval is not None]
     if len(present) != nodes:
         broken.append(f"nodes: {len(present)} hold an interval against {nodes}")
@@ -176,5 +176,5 @@ def _rounded_up(value: float) -> float:
     return float(f"{value * (1 + 5e-7) + 5e-7:.6g}")
 
 
-def _words_of(first: int, end: int, why: str) -> str:
+def _sentence(first: int, end: int, why: str) -> str:
     return f"tasks [{first}, {end}): {why}"

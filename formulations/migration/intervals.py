@@ -2,7 +2,7 @@
 
 Column: an interval [first, end) at a place in this order, and the old node that keeps it, or nobody. A boundary inside an
 old node's interval is there twice, `OPEN`, and `TAKEN` if that node keeps an interval before, so that no path keeps two
-intervals on one node. What is left is a shortest path without side rows: the relaxation is integral, and a solver needs no
+intervals on one node. The rest is a shortest path without side rows: the relaxation is integral, and a solver needs no
 search. With rows of a user's own it may be fractional; so where intervals begin, and who keeps them, are integer columns,
 which decide all others. (Thousands of integer intervals instead would take solvers ten times as long to presolve.)
 """
@@ -33,7 +33,7 @@ BYTES_PER_INTERVAL = 1000
 
 
 class Arcs(NamedTuple):
-    """What the columns of the block `interval` stand for; arrays of shape (columns,).
+    """Meaning of the columns of the block `interval`; arrays of shape (columns,).
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class MigrationFormulation(Formulation):
     Attributes
     ----------
     arcs
-        What the columns of the block `interval` stand for.
+        Meaning of the columns of the block `interval`.
 
     Examples
     --------
@@ -105,10 +105,10 @@ class MigrationFormulation(Formulation):
         start[block] = 0.0
         held = [(interval, node) for node, interval in enumerate(decision) if interval is not None and interval[0] < interval[1]]
         state = OPEN
-        for place, ((first, end), node) in enumerate(sorted(held)):
+        for position, ((first, end), node) in enumerate(sorted(held)):
             old = before[node] if node < len(before) else (0, 0)
             keeper = node if max(old[0], first) < min(old[1], end) else NOBODY
-            same = (arcs.place == place) & (arcs.first == first) & (arcs.end == end) & (arcs.enters == state)
+            same = (arcs.place == position) & (arcs.first == first) & (arcs.end == end) & (arcs.enters == state)
             same &= arcs.node == keeper
             if not same.any():
                 return None
@@ -120,7 +120,7 @@ class MigrationFormulation(Formulation):
         """Bytes that move, in the program's own terms.
 
         Where a solver stops early, an interval that its point gives to nobody may overlap the node that gets it after
-        all: then less moves than the point says, and the decision is encoded anew.
+        all: then less moves than the point says, and the decision is encoded again.
         """
         point = self.encode(decision)
         return self.model_objective.value(values if point is None else point)
@@ -191,9 +191,9 @@ def _bands(problem: MigrationProblem) -> tuple[Ints, Ints, Ints]:
     limit = load_limit(work_before[-1], nodes, problem.tolerance)
     reach = np.searchsorted(work_before, work_before + limit, side="right") - 1
     low, high = np.full(nodes + 1, tasks), np.zeros(nodes + 1, np.int64)
-    for place in range(nodes):
-        high[place + 1] = reach[high[place]]
-        low[nodes - 1 - place] = np.searchsorted(reach, low[nodes - place], side="left")
+    for position in range(nodes):
+        high[position + 1] = reach[high[position]]
+        low[nodes - 1 - position] = np.searchsorted(reach, low[nodes - position], side="left")
     if problem.allow_empty:
         return reach, low, high
     places = np.arange(nodes + 1)

@@ -10,13 +10,13 @@ from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.migration.rule import Change, Reassignment, matched
 
 HALVINGS = 60
-"""Of the range in which the least largest load is searched: more than a float can tell apart."""
+"""Halvings of the range of the least largest load: more than the precision of a float."""
 
 ROUNDING = 1e-12
-"""Relative, of sums of work and of state."""
+"""Relative rounding error of sums of work and of state."""
 
-MOST_ROUNDS = 100
-"""Of moving every boundary once."""
+MAX_ROUNDS = 100
+"""Rounds in which every boundary is moved once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class BalancedPacking:
         answer = matched(change, _groups(boundaries))
         if possible > change.limit:
             return answer
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             if not _improve(change, boundaries, answer.former, least):
                 break
             answer = matched(change, _groups(boundaries))

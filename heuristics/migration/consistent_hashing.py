@@ -23,7 +23,7 @@ class ConsistentHashing:
     virtual_nodes
         Places of each node on the ring; more even out the number of tasks per node.
     seed
-        Of the hash.
+        Seed of the hash.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Expectation(NamedTuple):
 
 
 def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, seed: int = 0) -> Expectation:
-    """What consistent hashing moves on average, over `runs` hash functions that each begin with their own assignment.
+    """Mean cost of consistent hashing over `runs` hash functions, each of which begins with its own assignment.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
     runs
         At least 2.
     virtual_nodes
-        Of `ConsistentHashing`.
+        Parameters of `ConsistentHashing`.
     seed
-        Of the first run; the others follow it.
+        Seed of the first run; the others follow it.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class MigrationRule(Method):
 
     @abstractmethod
     def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
-        """What the rule gives to each node."""
+        """Interval that the rule gives to each node."""
 
 
 class ConsistentHashingMethod(MigrationRule):

@@ -11,7 +11,7 @@ from edrp.migration.single_step import MigrationProblem
 
 
 def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
-    """What each node holds when nodes stand on a ring of tasks, each with the tasks up to its point.
+    """Assignment of nodes that stand on a ring of tasks, each with the tasks up to its point.
 
     Old nodes stand where their intervals end, so that nothing moves that need not. The newest nodes leave, that is
     those with the highest numbers, and each leaves its tasks to the next node on the ring. New nodes are hashed to
@@ -24,7 +24,7 @@ def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
     problem
         The migration.
     seed
-        Of the hash.
+        Seed of the hash.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
     """
     before, after, tasks = len(problem.intervals), problem.nodes, len(problem.work)
     standing = [(point, node) for point, node in _old_points(problem.intervals) if node < after]
-    standing += [(point_of(node, tasks, seed), node) for node in range(before, after)]
+    standing += [(new_point(node, tasks, seed), node) for node in range(before, after)]
     # Of nodes on the same point the old ones keep their order, the new ones follow and hold nothing.
     standing.sort(key=itemgetter(0))
     assignment: list[Interval | None] = [None] * max(before, after)
@@ -52,10 +52,10 @@ def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
     return tuple(assignment)
 
 
-def point_of(node: int, tasks: int, seed: int = 0) -> int:
+def new_point(node: int, tasks: int, seed: int = 0) -> int:
     """Point of a new node: behind one of the tasks, at the same share of the ring however many tasks there are.
 
-    >>> point_of(2, 8), point_of(2, 8000)
+    >>> new_point(2, 8), new_point(2, 8000)
     (8, 7458)
     """
     hashed = int(np.random.SeedSequence([seed, node]).generate_state(1, np.uint64)[0])

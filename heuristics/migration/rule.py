@@ -1,4 +1,4 @@
-"""What a rule for changing the number of nodes sees, what it answers, and how the answer is judged.
+"""Input and output of rules for changing the number of nodes, and how their answers are judged.
 
 Rules give tasks to nodes, not intervals to nodes: some of those in use today know no contiguity.
 """
@@ -49,7 +49,7 @@ class Change:
 
 
 class Reassignment(NamedTuple):
-    """What a rule answers.
+    """Answer of a rule.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Rule(Protocol):
 
     @property
     def name(self) -> str:
-        """For tables."""
+        """Name in tables."""
         ...
 
     def initial(self, work: Floats, nodes: int) -> Ints:
@@ -81,14 +81,14 @@ class Rule(Protocol):
 
 
 class Outcome(NamedTuple):
-    """What a reassignment costs, and whether it is allowed.
+    """Cost of a reassignment, and whether it is allowed.
 
     Attributes
     ----------
     moved_state
         Bytes that move.
     moved_share
-        Of all state.
+        Share of all state that moves.
     largest_load
         Work of the busiest node relative to the average.
     breaks_limit

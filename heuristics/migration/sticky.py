@@ -11,7 +11,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.migration.rule import Change, Reassignment, newest_leave
 
 FREE = -1
-"""In place of a node: the task is given up by its own."""
+"""In place of a node: its own node has given the task up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ class StickyByWork:
 
 def _to_the_least_loaded(kept: Ints, work: Floats, nodes: int) -> Ints:
     """Free tasks, heaviest first, each to the node with the least work (the longest-processing-time rule)."""
-    given = kept.copy()
+    owner = kept.copy()
     load = np.bincount(kept[kept != FREE], work[kept != FREE], minlength=nodes)
     queue = list(zip(load.tolist(), range(nodes), strict=True))
     heapify(queue)
     free = np.flatnonzero(kept == FREE)
     for task in free[np.argsort(-work[free], kind="stable")]:
         least, node = queue[0]
-        given[task] = node
+        owner[task] = node
         heapreplace(queue, (least + float(work[task]), node))
-    return given
+    return owner

@@ -71,7 +71,7 @@ def checked_transitions(transitions: ArrayLike, size: int) -> Ints:
 
 
 def faults_of_counts(array: NDArray[Any], place: str) -> list[Fault]:
-    """What is wrong with an array that should hold numbers of nodes, shape (any,), with the place of each.
+    """Faults of an array that should hold numbers of nodes, shape (any,), each with its place.
 
     >>> [str(fault) for fault in faults_of_counts(np.array([2, 0]), "nodes")]
     ['nodes[1]: must be a whole number of nodes, at least 1 (got 0)']

@@ -1,4 +1,4 @@
-"""What projected costs are explained by: where a partition has its boundaries, and how its intervals are loaded."""
+"""Features that explain projected costs: where a partition has its boundaries, and how its intervals are loaded."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What a policy saves against SSM per migration, as a share of SSM's cost.
+    """Saving of a policy against SSM per migration, as a share of SSM's cost.
 
     Attributes
     ----------
@@ -48,11 +48,11 @@ class Guarded:
     Attributes
     ----------
     name
-        Of the chosen candidate; "ssm" where none is surely better.
+        Name of the chosen candidate; "ssm" where none is surely better.
     policy
         The chosen candidate.
     savings : by name
-        Of every candidate.
+        Saving of every candidate.
     """
 
     name: str
@@ -72,7 +72,7 @@ def guard(
     candidates
         Policies by name.
     seed
-        Of the simulation; should differ from the one that the candidates were made with.
+        Seed of the simulation; should differ from the one that the candidates were made with.
     runs, steps
         Independent runs, and migrations that count in each of them.
     """

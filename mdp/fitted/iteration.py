@@ -21,14 +21,14 @@ from edrp.mdp.tasks import Boundaries
 
 ROUNDS = 15
 SAMPLES = 200
-"""Partitions of each class at which a round computes backups."""
+"""Partitions of each node count at which a round computes backups."""
 
 NOISE = 0.3
 """Share of random partitions among those a round visits."""
 
 RESTRICTED_NOISE = 0.05
 KEPT = 1500
-"""Partitions of each class in the restricted process."""
+"""Partitions of each node count in the restricted process."""
 
 
 def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROUNDS, samples: int = SAMPLES) -> Fitted:
@@ -37,11 +37,11 @@ def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROU
     Parameters
     ----------
     model
-        The process; none of its classes may be empty.
+        The process; there must be a partition for each node count.
     generator
         Draws the samples.
     rounds, samples
-        Of the iteration; samples per class and round.
+        Rounds of the iteration, and samples per node count and round.
     """
     features = [Features(model.tasks.work_before, model.limit(nodes)) for nodes in model.counts]
     policy = Fitted(model, tuple(np.zeros(feature.count) for feature in features))

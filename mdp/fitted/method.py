@@ -29,7 +29,7 @@ NEGLIGIBLE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class FittedParameters:
-    """`rounds` and `samples` of the fit, `kept` partitions per class of the restricted process."""
+    """`rounds` and `samples` of the fit, `kept` partitions per node count of the restricted process."""
 
     rounds: Annotated[int, Field(ge=1)] = ROUNDS
     samples: Annotated[int, Field(ge=1)] = SAMPLES
@@ -84,9 +84,9 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
     Parameters
     ----------
     model
-        The process; none of its classes may be empty.
+        The process; there must be a partition for each node count.
     seed
-        Of samples and simulation.
+        Seed of samples and simulation.
     **parameters
         `rounds`, `samples` of `fit`, `kept` of `restrict`.
 

@@ -19,10 +19,10 @@ from edrp.mdp.tasks import Boundaries
 
 
 class PartitionPolicy(Protocol):
-    """A policy."""
+    """A policy: maps a partition and the next node count to the partition to take."""
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
-        """The partition of class `target` to go to from partition `before`."""
+        """The partition to go to from `before`, with the node count of index `target`."""
         ...
 
 
@@ -57,7 +57,7 @@ class Fitted:
     model
         The process.
     weights : by class, shape (features,)
-        Of C, in bytes.
+        Weights of C, in bytes.
     """
 
     model: PolicyModel

@@ -43,23 +43,23 @@ def visit(
     At each step, with probability `noise`, a partition drawn uniformly is taken instead of the policy's. All classes are
     visited equally often; the order of visits follows the chain.
     """
-    found: list[list[Boundaries]] = [[] for _ in model.counts]
+    visited: list[list[Boundaries]] = [[] for _ in model.counts]
     reserve = [iter(random_partitions(model, target, per_class, generator)) for target in range(len(model.counts))]
     before = next(reserve[0], None)
     assert before is not None, "a class without partitions has no policy"
     now = 0
-    while min(map(len, found)) < per_class:
-        short = [target for target in model.successors(now) if len(found[target]) < per_class]
+    while min(map(len, visited)) < per_class:
+        short = [target for target in model.successors(now) if len(visited[target]) < per_class]
         weights = model.transitions[now, short] if short else np.zeros(0)
         if weights.sum() <= 0:  # all that may follow are full: go on from a class that is not
-            now = int(np.argmin([len(rows) for rows in found]))
+            now = int(np.argmin([len(rows) for rows in visited]))
             before = random_partitions(model, now, 1, generator)[0]
         else:
             now = int(generator.choice(short, p=weights / weights.sum()))
             drawn = next(reserve[now], None) if generator.random() < noise else None
             before = policy.action(before, now) if drawn is None else drawn
-        found[now].append(before)
-    return tuple(np.array(rows[:per_class]) for rows in found)
+        visited[now].append(before)
+    return tuple(np.array(rows[:per_class]) for rows in visited)
 
 
 def random_partitions(model: PolicyModel, target: int, size: int, generator: np.random.Generator) -> Boundaries:

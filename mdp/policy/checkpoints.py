@@ -15,9 +15,9 @@ from pyarrow import parquet
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.files import write_whole
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.parameters import fingerprint, parameters_of
+from edrp.mdp.policy.parameters import fingerprint, model_parameters
 from edrp.mdp.policy.pmc import Iteration
-from edrp.mdp.policy.tables import lists_of, refuse_changed, rows_of, write_classes
+from edrp.mdp.policy.tables import refuse_changed, to_lists, to_rows, write_classes
 
 log = logging.getLogger("edrp.pmc")
 
@@ -54,7 +54,7 @@ class Checkpoints:
         table = self.folder / f"sweep-{now.sweeps:04d}.parquet"
         digest = write_classes(table, (self._columns(now, index) for index in range(len(self.model.counts))))
         head = {
-            "fingerprint": fingerprint(parameters_of(self.model)),
+            "fingerprint": fingerprint(model_parameters(self.model)),
             "sweeps": now.sweeps,
             "error_bound": now.error_bound,
             "seconds": now.seconds,
@@ -84,18 +84,18 @@ class Checkpoints:
     def _columns(self, now: Iteration, index: int) -> dict[str, Any]:
         assert now.actions is not None, "a checkpoint is written after a sweep"
         nodes = np.full(self.model.size.states[index], self.model.counts[index], np.int32)
-        return {"nodes": nodes, "cost": now.values[index], ACTIONS: lists_of(now.actions[index].astype(np.int32))}
+        return {"nodes": nodes, "cost": now.values[index], ACTIONS: to_lists(now.actions[index].astype(np.int32))}
 
     def _read(self, path: Path) -> Iteration:
         head = json.loads(path.read_text(encoding="utf-8"))
-        if head["fingerprint"] != fingerprint(parameters_of(self.model)):
+        if head["fingerprint"] != fingerprint(model_parameters(self.model)):
             raise ValueError("it is of other parameters")
         refuse_changed(path.with_suffix(".parquet"), head["sha256"])
         file = parquet.ParquetFile(path.with_suffix(".parquet"))
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
         widths = [self.model.successors(source).size for source in range(len(self.model.counts))]
         values = [group.column("cost").to_numpy() for group in groups]
-        actions = [rows_of(group.column(ACTIONS), width) for group, width in zip(groups, widths, strict=True)]
+        actions = [to_rows(group.column(ACTIONS), width) for group, width in zip(groups, widths, strict=True)]
         if tuple(costs.size for costs in values) != self.model.size.states:
             raise ValueError("it has another number of states")
         return Iteration(

@@ -15,7 +15,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.parameters import parameters_of
+from edrp.mdp.policy.parameters import model_parameters
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
@@ -91,7 +91,7 @@ def _bound(decision: PolicyDecision, error: float) -> float:
 
 
 def too_many_states(model: PolicyModel) -> str:
-    """What enumerating would take, and what does without."""
+    """Refusal that says how much memory enumerating would take, and which method does without."""
     states, memory = sum(model.size.states), model.size.memory
     return (
         f"{states:.6g} partitions of {model.tasks.work.size} tasks would take {memory / 2**30:.3g} GiB, more than the "
@@ -137,7 +137,7 @@ class StoredPolicy(Method):
             return Answer("infeasible", "finished", size={"states": sum(wanted.size.states)})
         began = perf_counter()
         policy = _opened(folder)
-        refuse_other_problem(folder, parameters_of(policy.model), wanted)
+        refuse_other_problem(folder, model_parameters(policy.model), wanted)
         policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes
         opened = perf_counter()
         decision = policy.decide(problem.intervals, problem.nodes)

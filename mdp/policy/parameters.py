@@ -12,14 +12,14 @@ from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.tasks import Tasks
 
 
-def parameters_of(model: PolicyModel) -> dict[str, Any]:
+def model_parameters(model: PolicyModel) -> dict[str, Any]:
     """All that the projected costs of a model depend on, as JSON can hold it.
 
     Examples
     --------
     >>> from edrp.mdp.tasks import Tasks
     >>> model = PolicyModel(Tasks.of([1, 1], [5, 5]), (1, 2), 0.5, True, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.8)
-    >>> parameters_of(model)["node_counts"]
+    >>> model_parameters(model)["node_counts"]
     [1, 2]
     """
     return {
@@ -33,8 +33,8 @@ def parameters_of(model: PolicyModel) -> dict[str, Any]:
     }
 
 
-def model_of(parameters: dict[str, Any]) -> PolicyModel:
-    """The model with these parameters, the inverse of `parameters_of`."""
+def build_model(parameters: dict[str, Any]) -> PolicyModel:
+    """The model with these parameters, the inverse of `model_parameters`."""
     return PolicyModel(
         tasks=Tasks.of(parameters["work"], parameters["state_size"]),
         counts=tuple(int(count) for count in parameters["node_counts"]),

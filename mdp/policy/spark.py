@@ -22,7 +22,7 @@ from edrp.core.arrays import Ints, Ints32
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import cancelled_with_us
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.parameters import fingerprint, parameters_of
+from edrp.mdp.policy.parameters import fingerprint, model_parameters
 from edrp.mdp.policy.pmc import CHUNK, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows
 from edrp.mdp.trie import PreparedValues
 
@@ -218,7 +218,7 @@ _cache = _WorkerCache()
 
 def _prepared(job: SweepJob) -> tuple[PolicyModel, Sequence[PreparedValues]]:
     if _cache.sweep != job.sweep:
-        parameters = fingerprint(parameters_of(job.model))
+        parameters = fingerprint(model_parameters(job.model))
         if _cache.parameters != parameters:
             _cache.parameters, _cache.model = parameters, job.model
             gc.freeze()  # Spark collects garbage after every task, and would look at all modules again each time

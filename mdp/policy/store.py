@@ -21,9 +21,9 @@ from edrp.core.files import read_whole, write_whole
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.parameters import differences, fingerprint, model_of, parameters_of
+from edrp.mdp.policy.parameters import build_model, differences, fingerprint, model_parameters
 from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, iterate
-from edrp.mdp.policy.tables import lists_of, refuse_changed, rows_of, write_classes
+from edrp.mdp.policy.tables import refuse_changed, to_lists, to_rows, write_classes
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.projected_costs import ProjectedCosts
 
@@ -71,13 +71,13 @@ def precompute_policy(
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)
     >>> with TemporaryDirectory() as folder:
-    ...     found = precompute_policy(model, Threads(1), folder)
-    ...     round(load_policy(folder).costs.cost_of((0, 3, 6)), 6)
+    ...     iteration = precompute_policy(model, Threads(1), folder)
+    ...     round(load_policy(folder).costs.cost((0, 3, 6)), 6)
     2.0
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    parameters = parameters_of(model)
+    parameters = model_parameters(model)
     if (place / PARAMETERS).exists():
         _refuse_others(place, _read_json(place / PARAMETERS), parameters)
     finished = _finished(place, accuracy * model.total_state)
@@ -91,7 +91,7 @@ def precompute_policy(
         if after_sweep is not None:
             after_sweep(now)
 
-    found = iterate(
+    iteration = iterate(
         model,
         engine,
         state=checkpoints.latest(),
@@ -100,27 +100,27 @@ def precompute_policy(
         time_limit=time_limit,
         after_sweep=keep,
     )
-    if found.error_bound <= accuracy * model.total_state:
-        save_policy(model, found, place)
+    if iteration.error_bound <= accuracy * model.total_state:
+        save_policy(model, iteration, place)
         checkpoints.remove()
-    return found
+    return iteration
 
 
 def _finished(place: Path, error: float) -> Iteration | None:
-    """What a finished, sound and sufficiently exact policy knows, or None."""
+    """Result of a policy that is finished, sound and sufficiently exact, or None."""
     if not (place / MANIFEST).exists():
         return None
     try:
         policy, manifest = load_policy(place), _read_json(place / MANIFEST)
     except InvalidInstanceError as damaged:
-        log.warning("computed anew: %s", damaged)
+        log.warning("computed again: %s", damaged)
         return None
     if policy.costs.error_bound > error:
         return None
     return Iteration(list(policy.costs.values.values()), None, manifest["sweeps"], policy.costs.error_bound, manifest["seconds"])
 
 
-def save_policy(model: PolicyModel, found: Iteration, folder: str | Path) -> None:
+def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) -> None:
     """Write a policy; until the manifest is there, which comes last, `load_policy` refuses the folder.
 
     Raises
@@ -131,21 +131,21 @@ def save_policy(model: PolicyModel, found: Iteration, folder: str | Path) -> Non
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     (place / MANIFEST).unlink(missing_ok=True)
-    parameters = parameters_of(model)
+    parameters = model_parameters(model)
     write_whole(place / PARAMETERS, json.dumps(parameters, indent=1) + "\n")
 
     def columns(index: int) -> dict[str, Any]:
         nodes = np.full(model.size.states[index], model.counts[index], np.int32)
-        return {"nodes": nodes, "partition": lists_of(model.partitions[index]), "cost": found.values[index]}
+        return {"nodes": nodes, "partition": to_lists(model.partitions[index]), "cost": iteration.values[index]}
 
     digest = write_classes(place / COSTS, (columns(index) for index in range(len(model.counts))))
     manifest = {
         "format": FORMAT,
         "fingerprint": fingerprint(parameters),
         "states": sum(model.size.states),
-        "error_bound": found.error_bound,
-        "sweeps": found.sweeps,
-        "seconds": found.seconds,
+        "error_bound": iteration.error_bound,
+        "sweeps": iteration.sweeps,
+        "seconds": iteration.seconds,
         "sha256": digest,
     }
     write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
@@ -157,7 +157,7 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
     Parameters
     ----------
     folder
-        Of the policy.
+        Folder of the policy.
     problem
         If given, the policy must be one for its work, state sizes, node counts, transitions, discount and tolerance.
 
@@ -170,7 +170,7 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
     manifest, parameters = _read_head(place)
     if problem is not None:
         refuse_other_problem(place, parameters, PolicyModel.of(problem, problem.reachable_counts))
-    model = model_of(parameters)
+    model = build_model(parameters)
     refuse_changed(place / COSTS, manifest["sha256"])
     return MigrationPolicy(model, _read_costs(place / COSTS, model, float(manifest["error_bound"])))
 
@@ -208,7 +208,7 @@ def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyMode
         index = [known.index(count) for count in wanted.counts]
         transitions = np.asarray(stored["transitions"])[np.ix_(index, index)].tolist()
         stored = {**stored, "node_counts": list(wanted.counts), "transitions": transitions}
-    _refuse_others(place, stored, parameters_of(wanted))
+    _refuse_others(place, stored, model_parameters(wanted))
 
 
 def _read_head(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -219,9 +219,9 @@ def _read_head(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise InvalidInstanceError([Fault("policy", str(place), why)])
     manifest, parameters = _read_json(place / MANIFEST), _read_json(place / PARAMETERS)
     if manifest.get("format") != FORMAT:
-        raise InvalidInstanceError([Fault("format", str(manifest.get("format")), f"must be {FORMAT}; compute the policy anew")])
+        raise InvalidInstanceError([Fault("format", str(manifest.get("format")), f"must be {FORMAT}; compute the policy again")])
     if fingerprint(parameters) != manifest.get("fingerprint"):
-        why = "do not belong to the costs beside them; compute the policy anew"
+        why = "do not belong to the costs in the folder; compute the policy again"
         raise InvalidInstanceError([Fault(PARAMETERS, str(place), why)])
     return manifest, parameters
 
@@ -232,18 +232,18 @@ def _read_costs(path: Path, model: PolicyModel, error_bound: float) -> Projected
         file = parquet.ParquetFile(path)
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
         for group, count, partitions in zip(groups, model.counts, model.partitions, strict=True):
-            if not np.array_equal(rows_of(group.column("partition"), count + 1), partitions):
+            if not np.array_equal(to_rows(group.column("partition"), count + 1), partitions):
                 raise ValueError(f"its partitions into {count} intervals are not those of the parameters")
         values = {count: np.array(group.column("cost").to_numpy()) for group, count in zip(groups, model.counts, strict=True)}
     except (ValueError, KeyError, pyarrow.ArrowException) as error:
-        raise InvalidInstanceError([Fault(COSTS, str(path), f"cannot be used: {error}; compute the policy anew")]) from None
+        raise InvalidInstanceError([Fault(COSTS, str(path), f"cannot be used: {error}; compute the policy again")]) from None
     return ProjectedCosts(dict(zip(model.counts, model.partitions, strict=True)), values, error_bound)
 
 
 def _refuse_others(place: Path, stored: dict[str, Any], wanted: dict[str, Any]) -> None:
     others = differences(stored, wanted)
     if others:
-        why = f"belongs to a policy of other {', '.join(others)}; name another folder, or compute the policy anew"
+        why = f"belongs to a policy of other {', '.join(others)}; name another folder, or compute the policy again"
         raise InvalidInstanceError([Fault("policy", str(place), why)])
 
 
@@ -251,7 +251,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(read_whole(path))
     except json.JSONDecodeError as error:
-        raise InvalidInstanceError([Fault(path.name, str(path), f"is no JSON: {error}; compute the policy anew")]) from None
+        raise InvalidInstanceError([Fault(path.name, str(path), f"is no JSON: {error}; compute the policy again")]) from None
     if not isinstance(content, dict):
-        raise InvalidInstanceError([Fault(path.name, str(path), "must hold an object; compute the policy anew")])
+        raise InvalidInstanceError([Fault(path.name, str(path), "must hold an object; compute the policy again")])
     return content

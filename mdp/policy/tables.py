@@ -1,4 +1,4 @@
-"""Values of all partitions as Parquet: one row a state, one row group a class."""
+"""Values of all partitions as Parquet: one row per state, one row group per node count."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pyarrow import parquet
 from edrp.core.errors import Fault, InvalidInstanceError
 
 
-def lists_of(rows: NDArray[Any]) -> pyarrow.Array:
+def to_lists(rows: NDArray[Any]) -> pyarrow.Array:
     """An array of shape (rows, width) as one list per row.
 
-    >>> lists_of(np.array([[0, 1, 4], [0, 2, 4]], dtype=np.int16)).to_pylist()
+    >>> to_lists(np.array([[0, 1, 4], [0, 2, 4]], dtype=np.int16)).to_pylist()
     [[0, 1, 4], [0, 2, 4]]
     """
     count, width = rows.shape
@@ -27,8 +27,8 @@ def lists_of(rows: NDArray[Any]) -> pyarrow.Array:
     return pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), pyarrow.array(rows.ravel()))
 
 
-def rows_of(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
-    """The inverse of `lists_of`.
+def to_rows(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
+    """The inverse of `to_lists`.
 
     Raises
     ------
@@ -42,14 +42,14 @@ def rows_of(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
 
 
 def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
-    """Write columns class by class beside `path`, then move the file there; returns its SHA-256.
+    """Write columns by node count next to `path`, then move the file there; returns its SHA-256.
 
     Parameters
     ----------
     path
-        Of the file.
+        Path of the file.
     classes
-        Columns of each class; from a generator, so that only one class is in memory twice.
+        Columns for each node count; from a generator, so that only one table is in memory twice.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
         with parquet.ParquetWriter(partial, first.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
-        digest = sha256_of(partial)
+        digest = file_sha256(partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     return digest
 
 
-def sha256_of(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -85,6 +85,6 @@ def refuse_changed(path: Path, digest: str) -> None:
         Naming the file.
     """
     if not path.is_file():
-        raise InvalidInstanceError([Fault(path.name, str(path), "is missing; compute the policy anew")])
-    if sha256_of(path) != digest:
-        raise InvalidInstanceError([Fault(path.name, str(path), "is damaged: its checksum is another; compute the policy anew")])
+        raise InvalidInstanceError([Fault(path.name, str(path), "is missing; compute the policy again")])
+    if file_sha256(path) != digest:
+        raise InvalidInstanceError([Fault(path.name, str(path), "is damaged: its checksum is another; compute the policy again")])

@@ -23,7 +23,7 @@ LISTING_SECONDS = 5.0
 PATIENT_SECONDS = 600.0
 """The same once passes close no more of the gap."""
 
-LARGEST_POOL = 300
+MAX_POOL = 300
 """Partitions of a step that are recombined after a pass."""
 
 EXTENDED = 60
@@ -87,7 +87,7 @@ def search_by_prices(
     threads
         That search at the same time once all that is left is listed.
     seed
-        Of the passes.
+        Seed of the passes.
     out_of_time
         Asked now and then.
     progress
@@ -122,7 +122,7 @@ def _pass_until_proven(
     out_of_time: Callable[[], bool],
     progress: Callable[[float, float], None],
 ) -> None:
-    pools = Pools(course, LARGEST_POOL)
+    pools = Pools(course, MAX_POOL)
     rounding = 1e-12 * sum(float(step.state_before[-1]) for step in course.steps)
     relaxation = Relaxation(course, seed, out_of_time)
     gaps: list[float] = []

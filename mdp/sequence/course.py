@@ -121,7 +121,7 @@ class Course:
         """The course of a problem."""
         loads = [(problem.work_at(step), problem.state_size_at(step)) for step in range(len(problem.nodes))]
         start = OldNodes.of(problem.intervals).boundaries
-        return cls._of(loads, start, problem.nodes, problem.tolerance, problem.allow_empty)
+        return cls._build(loads, start, problem.nodes, problem.tolerance, problem.allow_empty)
 
     @classmethod
     def constant(
@@ -129,10 +129,10 @@ class Course:
     ) -> Course:
         """A course during which loads do not change."""
         work, state = tuple(tasks.work.tolist()), tuple(tasks.state_size.tolist())
-        return cls._of([(work, state)] * len(nodes), start, nodes, tolerance, allow_empty)
+        return cls._build([(work, state)] * len(nodes), start, nodes, tolerance, allow_empty)
 
     @classmethod
-    def _of(
+    def _build(
         cls,
         loads: Sequence[tuple[tuple[float, ...], tuple[float, ...]]],
         start: Boundaries,
@@ -166,7 +166,7 @@ class Course:
         ]
         return np.maximum(0.0, moved)
 
-    def path_of(self, assignments: Sequence[Sequence[Interval | None]]) -> Path:
+    def boundary_path(self, assignments: Sequence[Sequence[Interval | None]]) -> Path:
         """The partitions of assignments, empty intervals last."""
         path = []
         for assignment in assignments:
@@ -189,14 +189,14 @@ class Course:
     def assignments(self, path: Sequence[Boundaries], intervals: Sequence[Interval]) -> tuple[Assignment, ...]:
         """The interval of every node after each step of a path that begins at the assignment `intervals`."""
         current: Assignment = tuple(intervals)
-        found = []
+        assignments = []
         for step, boundaries in zip(self.steps, path, strict=True):
             present = [interval for interval in current if interval is not None]
             old = OldNodes.of(present)
             matched = match(step.state_before, old.boundaries, boundaries)
             current = in_place(current, assign(old, len(present), boundaries, matched, step.members.nodes))
-            found.append(current)
-        return tuple(found)
+            assignments.append(current)
+        return tuple(assignments)
 
 
 def _owners(assignment: Sequence[Interval | None], tasks: int) -> Ints:

@@ -14,7 +14,7 @@ from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.two_sided import two_sided
 from edrp.mdp.tasks import Boundaries, Tasks
 
-LARGEST_POOL = 1000
+MAX_POOL = 1000
 """Partitions of a step that are recombined, unless told otherwise; the newest are kept."""
 
 STEPS_ASIDE = (-2, -1, 1, 2)
@@ -35,7 +35,7 @@ class Pools:
         How many are kept for a step.
     """
 
-    def __init__(self, course: Course, largest: int = LARGEST_POOL) -> None:
+    def __init__(self, course: Course, largest: int = MAX_POOL) -> None:
         self.course = course
         self.largest = largest
         self._pools: list[dict[tuple[int, ...], None]] = [{} for _ in course.steps]
@@ -138,7 +138,7 @@ def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
 
 
 def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambda: False) -> Path:
-    """Choose each partition anew between its neighbours, exactly, until none of them gets better.
+    """Choose each partition again between its neighbours, exactly, until none of them gets better.
 
     Examples
     --------
@@ -214,13 +214,13 @@ def search_path(
     course
         Feasible at every step.
     pools
-        Of the course; partitions that are met are added.
+        Pools of the course; partitions that are met are added.
     starts
         Greedy paths of a round, made with state sizes that are off by random factors.
     patience
         Rounds without success after which the search ends.
     seed
-        Of the factors.
+        Seed of the factors.
     out_of_time
         Asked now and then; at least one greedy path is made.
 

@@ -22,17 +22,17 @@ log = logging.getLogger("edrp.oms")
 
 Way = Literal["auto", "enumerated", "prices", "heuristic"]
 
-MOST_SECONDS = 60.0
-"""Rough time on one core up to which all partitions are listed."""
+MAX_SECONDS = 60.0
+"""Estimated seconds on one core up to which all partitions are listed."""
 
-MOST_COUNTED = 10**18
+MAX_COUNTED = 10**18
 """More partitions are reported as so many."""
 
-MOST_PLACES = 1e9
+MAX_PLACES = 1e9
 """Pairs of places, summed over pairs of consecutive classes, up to which bounds are computed by prices."""
 
 HEURISTIC_SHARE = 0.2
-"""Of the time limit, before proving begins."""
+"""Share of the time limit for the search before proving begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Oms(Method):
         size = {"tasks": problem.tasks, "steps": len(problem.nodes)}
         if not course.feasible:
             return Answer("infeasible", "finished", size=size)
-        size["partitions"] = min(sum(step.members.count for step in course.steps), MOST_COUNTED)
+        size["partitions"] = min(sum(step.members.count for step in course.steps), MAX_COUNTED)
         way = parameters.way if parameters.way != "auto" else _affordable(course, options)
         log.info("%s: %s steps, %.4g partitions", way, len(course.steps), size["partitions"])
         if way == "enumerated":
@@ -95,11 +95,11 @@ class Oms(Method):
 
 def _affordable(course: Course, options: Options) -> Way:
     seconds, memory = enumeration_needs(course)
-    if seconds <= min(MOST_SECONDS, 0.5 * options.remaining) and memory <= memory_limit():
+    if seconds <= min(MAX_SECONDS, 0.5 * options.remaining) and memory <= memory_limit():
         return "enumerated"
     places = [1, *(step.members.places for step in course.steps)]
     pairs = sum(a * b for a, b in pairwise(places))
-    return "prices" if pairs <= MOST_PLACES else "heuristic"
+    return "prices" if pairs <= MAX_PLACES else "heuristic"
 
 
 def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> Search:
@@ -113,7 +113,7 @@ def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> 
 
 
 def _quick(course: Course) -> tuple[float, Path]:
-    """What is found without any search: for one that is over before it has begun."""
+    """Greedy path for a search that is over before it has begun."""
     return search_path(course, Pools(course), out_of_time=lambda: True)
 
 
@@ -134,9 +134,9 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
     except KeyboardInterrupt:
         (cost, path), ended = _quick(course), "interrupted"
     if options.start is not None and problem.evaluate(options.start).feasible:
-        given = course.path_of(options.start)
-        if (value := float(course.costs(given).sum())) < cost:
-            cost, path = value, given
+        start = course.boundary_path(options.start)
+        if (value := float(course.costs(start).sum())) < cost:
+            cost, path = value, start
     if ended == "finished" and options.remaining <= 0:
         ended = "time_limit"
     # Whatever follows, the first step moves what it has to.
@@ -150,7 +150,7 @@ def _proven(course: Course, search: Search, options: Options) -> Search:
         if options.progress is not None:
             options.progress(options.elapsed, cost, bound)
 
-    found = search_by_prices(
+    result = search_by_prices(
         course,
         search.cost,
         search.path,
@@ -160,8 +160,8 @@ def _proven(course: Course, search: Search, options: Options) -> Search:
         out_of_time=lambda: options.remaining <= 0,
         progress=report,
     )
-    found.bound = max(found.bound, search.bound)
-    return found
+    result.bound = max(result.bound, search.bound)
+    return result
 
 
 def _answer(course: Course, problem: MigrationSequence, search: Search, way: Way, size: dict[str, int]) -> Answer:

@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
     low, high : shape (left places, right positions)
         Range [low, high) of right places at each position that can be open together with each left place.
     offset : shape (left places, right positions)
-        What to add to a right place to get the number of the state.
+        Offset of a right place to get the number of the state.
     count : number of states.
     """
 

@@ -5,8 +5,8 @@ when it is left. Over the whole course nothing changes, but each migration c(P, 
 its own P and Q (`pairs`), and the sum of these minima is a lower bound: a Lagrangian relaxation of "the Q of one
 migration is the P of the next, interval by interval".
 
-Prices are found by block-coordinate ascent. What a migration would cost more if it had to use an interval, its *excess*,
-is handed on to the migration that shares the interval: the giver's minimum stays what it is, the receiver's can only
+Prices are found by block-coordinate ascent. The *excess* of an interval, the additional cost of a migration that has to
+use it, is handed on to the migration that shares the interval: the giver's minimum stays what it is, the receiver's can only
 rise. A partition has one interval at each position, so the excess of all intervals at one position may be handed on
 whole, at k positions one k-th of it; positions are taken by residue classes of a random stride. Passes go forwards and
 backwards over the course. The bound never falls, needs no step length, and usually ends within a few parts in a
@@ -43,7 +43,7 @@ class Relaxation:
     course
         Feasible at every step.
     seed
-        Of the strides.
+        Seed of the strides.
     out_of_time
         Asked now and then; when it says so, any method may raise.
 
@@ -55,7 +55,7 @@ class Relaxation:
     Attributes
     ----------
     graphs
-        What is left of each class; the first is the current partition alone.
+        Graph of what is left of each class; the first is the current partition alone.
     bound
         In bytes: no path through what is left costs less.
 

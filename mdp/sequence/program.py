@@ -151,7 +151,7 @@ def _backwards(
 ) -> tuple[Floats, Ints32]:
     """Least cost from each partition of one stage to the end, and the partition of the next that it leads to."""
     prepared = prepare_values(there.trie, values)
-    found, responses = np.empty(here.trie.count), np.full(here.trie.count, -1)
+    costs, responses = np.empty(here.trie.count), np.full(here.trie.count, -1)
     if incumbents is not None:
         responses[:] = incumbents
 
@@ -159,8 +159,8 @@ def _backwards(
         if out_of_time():
             raise OutOfTimeError
         rows = here.order[first : first + CHUNK]
-        best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, found, responses)
+        best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, costs, responses)
 
     for _ in pool.map(answer, range(0, here.trie.count, CHUNK)):
         pass
-    return found, responses.astype(np.int32)
+    return costs, responses.astype(np.int32)

@@ -17,7 +17,7 @@ def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
     Parameters
     ----------
     graph
-        Of the class, numbered or not.
+        Graph of the class, numbered or not.
     allowed
         Shape (arcs,).
 
@@ -144,13 +144,13 @@ def listed(trie: Trie) -> Partitions:
     >>> listed(Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)).tolist()
     [[0, 1, 4], [0, 2, 4], [0, 3, 4]]
     """
-    found = np.zeros((trie.count, trie.nodes + 1), boundary_type(int(trie.boundary[-1])))
-    _list(trie, found, np.zeros((2, trie.nodes + 1), np.int64))
-    return found
+    rows = np.zeros((trie.count, trie.nodes + 1), boundary_type(int(trie.boundary[-1])))
+    _list(trie, rows, np.zeros((2, trie.nodes + 1), np.int64))
+    return rows
 
 
 @inner_loop
-def _list(trie: Trie, found: np.ndarray, stack: np.ndarray) -> None:
+def _list(trie: Trie, rows: np.ndarray, stack: np.ndarray) -> None:
     """Walk all paths depth first; `stack` holds place and next arc of each position."""
     place, arc = stack[0], stack[1]
     arc[0] = trie.arc_start[0]
@@ -159,7 +159,7 @@ def _list(trie: Trie, found: np.ndarray, stack: np.ndarray) -> None:
         v = place[k]
         if k == trie.nodes:
             for position in range(trie.nodes + 1):
-                found[row, position] = trie.boundary[place[position]]
+                rows[row, position] = trie.boundary[place[position]]
             row += 1
             k -= 1
         elif arc[k] == trie.arc_start[v + 1]:

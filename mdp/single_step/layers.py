@@ -47,7 +47,7 @@ class Line(NamedTuple):
 
 
 @kernel
-def line_of(work_before: Floats, state_before: Floats, old_boundaries: Boundaries) -> Line:
+def make_line(work_before: Floats, state_before: Floats, old_boundaries: Boundaries) -> Line:
     """The tasks in order, and the old intervals without the empty ones."""
     own = np.empty(work_before.size - 1, np.int64)
     old = np.zeros(old_boundaries.size, np.int64)
@@ -102,7 +102,7 @@ class Room(NamedTuple):
 def mirrored(line: Line) -> Line:
     """The same tasks and nodes, read from the last to the first."""
     work, state = line.work_before[-1] - line.work_before[::-1], line.state_before[-1] - line.state_before[::-1]
-    return line_of(work, state, line.own.size - line.old[::-1])
+    return make_line(work, state, line.own.size - line.old[::-1])
 
 
 @kernel

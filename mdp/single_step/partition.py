@@ -20,11 +20,6 @@ def room_for_layers(count: int, tasks: int) -> Layer:
 
 
 @inlined
-def _layer(layers: Layer, index: int) -> Layer:
-    return Layer(layers.gain[index], layers.moves[index])
-
-
-@inlined
 def _set_first_layer(bands: Bands, layer: Layer) -> None:
     tasks = bands.reach.size - 1
     for state in range(2):
@@ -40,13 +35,14 @@ def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room
     The bands are trimmed to what partitions that lose no more need. `layers` is room for two layers.
     """
     nodes = bands.low.size - 1
-    _set_first_layer(bands, _layer(layers, 0))
+    _set_first_layer(bands, Layer(layers.gain[0], layers.moves[0]))
     nothing_left = 0.0 if allow_empty else -np.inf
     for k in range(1, nodes + 1):
         new = k % 2
         if not tighten(bands, k):
             return -np.inf
-        set_layer(line, bands, k, _layer(layers, 1 - new), _layer(layers, new), nothing_left, slack, room)
+        before, layer = Layer(layers.gain[1 - new], layers.moves[1 - new]), Layer(layers.gain[new], layers.moves[new])
+        set_layer(line, bands, k, before, layer, nothing_left, slack, room)
         if not trim(bands, k, line.state_before, layers.gain[new, OPEN], max_lost):
             return -np.inf
     return layers.gain[nodes % 2, OPEN, 0]
@@ -66,28 +62,28 @@ def partition_into(
     step = nodes if (nodes + 1) * size <= stored_cells else int(np.ceil(np.sqrt(nodes)))
     blocks = (nodes + step - 1) // step
     kept, layers = room_for_layers(blocks, size - 1), room_for_layers(step + 1, size - 1)
-    _set_first_layer(bands, _layer(kept, 0))
+    _set_first_layer(bands, Layer(kept.gain[0], kept.moves[0]))
     boundaries[0] = 0
     alive = (True, False)
     best = 0.0
     for turn in range(2 * blocks - 1):
         block = turn if turn < blocks else 2 * blocks - 2 - turn
         base, top = block * step, min((block + 1) * step, nodes)
-        _copy(_layer(kept, block), _layer(layers, 0))
+        _copy(Layer(kept.gain[block], kept.moves[block]), Layer(layers.gain[0], layers.moves[0]))
         for k in range(base + 1, top + 1):
             r = k - base
-            set_layer(line, bands, k, _layer(layers, r - 1), _layer(layers, r), nothing_left, slack, room)
+            before, layer = Layer(layers.gain[r - 1], layers.moves[r - 1]), Layer(layers.gain[r], layers.moves[r])
+            set_layer(line, bands, k, before, layer, nothing_left, slack, room)
         if turn < blocks - 1:
-            _copy(_layer(layers, step), _layer(kept, block + 1))
+            _copy(Layer(layers.gain[step], layers.moves[step]), Layer(kept.gain[block + 1], kept.moves[block + 1]))
             continue
         if turn == blocks - 1:
             best = layers.gain[top - base, OPEN, 0]
         for k in range(top, base, -1):
             first, r = boundaries[nodes - k], k - base
             furthest = min(bands.reach[first], bands.high[k - 1])
-            boundaries[nodes - k + 1], alive = _next_boundary(
-                line, first, furthest, alive, _layer(layers, r), _layer(layers, r - 1), slack
-            )
+            layer, after = Layer(layers.gain[r], layers.moves[r]), Layer(layers.gain[r - 1], layers.moves[r - 1])
+            boundaries[nodes - k + 1], alive = _next_boundary(line, first, furthest, alive, layer, after, slack)
     return best
 
 

@@ -33,7 +33,7 @@ def ssm(
     -------
     tuple or None
         Gain (bytes that stay), boundaries of shape (n′ + 1,) with empty intervals last, and the old interval that keeps
-        each new one, −1 for none, of shape (n′,). None where no partition keeps to the limit. Of several, the one with
+        each new one, −1 for none, of shape (n′,). None where no partition keeps to the limit. Among several, the one with
         the fewest moves, then the one whose boundaries, read from the first, are smallest.
 
     Examples
@@ -64,10 +64,10 @@ class Ssm(Method):
         tasks = Tasks.of(problem.work, problem.state_size)
         old = OldNodes.of(problem.intervals)
         before = len(problem.intervals)
-        found = best_migration(tasks, old, before, problem.nodes, problem.tolerance, problem.allow_empty)
+        best = best_migration(tasks, old, before, problem.nodes, problem.tolerance, problem.allow_empty)
         size = {"tasks": len(problem.work), "nodes": problem.nodes}
-        if found is None:
+        if best is None:
             return Answer("infeasible", "finished", size=size)
-        gain, assignment = found
+        gain, assignment = best
         moved = max(0.0, float(tasks.state_before[-1]) - gain)
         return Answer("optimal", "finished", assignment, moved, moved, size)

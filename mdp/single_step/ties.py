@@ -1,6 +1,6 @@
 """One answer among equals: SSM with deterministic ties, down to the interval of each node.
 
-Of all assignments that move the least state, the one with the least maximal load; of these the one with the fewest moves
+Among all assignments that move the least state, the one with the least maximal load; among these the one with the fewest moves
 (a move is a run of neighbouring tasks that goes from one old node to one other node); of these the one whose interval
 boundaries, read from the first task on and without empty intervals, are smallest (the first interval ends as early as
 possible, then the second, …); and within that partition the matching that `matching.match` describes.
@@ -16,7 +16,7 @@ from edrp.core.arrays import Floats
 from edrp.core.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
 from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import Layer, Line, Room, line_of, mirrored, room_for
+from edrp.mdp.single_step.layers import Layer, Line, Room, make_line, mirrored, room_for
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into, room_for_layers
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit
@@ -39,7 +39,7 @@ def best_migration(
     nodes
         Number of nodes afterwards, n′.
     tolerance
-        Of the load, τ in state migration, Definition 3.1.
+        Tolerance of the load, τ in state migration, Definition 3.1.
     allow_empty
         Whether nodes may hold no task afterwards.
 
@@ -91,7 +91,7 @@ def settle(
         State that stays; NaN where no partition keeps to the limit.
     """
     tasks, nodes = work_before.size - 1, matched.size
-    line, bands, room = line_of(work_before, state_before, old_boundaries), room_for_bands(tasks, nodes), room_for(tasks)
+    line, bands, room = make_line(work_before, state_before, old_boundaries), room_for_bands(tasks, nodes), room_for(tasks)
     slack = EQUAL_GAINS * state_before[-1]
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
@@ -148,7 +148,7 @@ def _needed(
 ) -> tuple[Boundaries, Boundaries]:
     """Least and greatest boundary in each layer, before and behind which no more than `max_lost` is lost.
 
-    A smaller limit loses no less, so these hold for all trials. What is lost before a boundary, the mirror image knows.
+    A smaller limit loses no less, so these hold for all trials. The mirror image knows how much is lost before a boundary.
     """
     tasks = line.own.size
     largest_gain(line, bands, allow_empty, slack, room, layers, max_lost)

@@ -1,7 +1,7 @@
 """The partition between two others: least state moved on the way into it and out of it together, exactly.
 
-What SSM does with one neighbour in time, with two. A sequence of migrations is improved step by step with it: each
-partition is chosen anew between the one before and the one after.
+The counterpart of SSM for two neighbours in time instead of one. A sequence of migrations is improved step by step with it: each
+partition is chosen again between the one before and the one after.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS
 from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, line_of
+from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, make_line
 from edrp.mdp.tasks import Boundaries
 
 
@@ -97,8 +97,8 @@ def meet(
     bands = room_for_bands(tasks, nodes)
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
-    before = Side(line_of(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
-    after = Side(line_of(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
+    before = Side(make_line(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
+    after = Side(make_line(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
     best = np.full((nodes + 1, tasks + 1, 4), -np.inf)
     for k in range(nodes + 1 if allow_empty else 1):
         for state in range(4):

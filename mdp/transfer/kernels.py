@@ -167,12 +167,12 @@ def _cover(shop: OpenShop, start: int, total: int) -> None:
             while True:
                 step = reached_by[other]
                 near = source[step] + nodes + target[step] - other
-                given_up = match[near]
+                dropped = match[near]
                 match[near] = step
                 match[other] = step
                 if near == start:
                     return
-                other = source[given_up] + nodes + target[given_up] - near
+                other = source[dropped] + nodes + target[dropped] - near
 
 
 @kernel

@@ -149,10 +149,10 @@ def _order(step: Ints, old: Ints, new: Ints, moved: Ints, work: Floats) -> Ints:
 def _check(old: Ints, new: Ints, size: Floats, work: Floats | None, most_move_ins: int) -> None:
     faults = []
     named = {"after": new, "state_size": size} if work is None else {"after": new, "state_size": size, "work": work}
-    for place, array in named.items():
+    for name, array in named.items():
         if array.shape != old.shape or array.ndim != 1:
             why = f"must be a flat list with one entry for each of the {old.size} tasks"
-            faults.append(Fault(place, f"an array of shape {array.shape}", why))
+            faults.append(Fault(name, f"an array of shape {array.shape}", why))
     if most_move_ins < 1:
         faults.append(Fault("most_move_ins", str(most_move_ins), "must be at least 1, or nothing can move"))
     if faults:

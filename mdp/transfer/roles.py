@@ -1,4 +1,4 @@
-"""What a change of assignment means for each node, and for each pair of nodes (state migration, section 5.1).
+"""Effect of a change of assignment on each node, and on each pair of nodes (state migration, section 5.1).
 
 Assignments are arrays here, one node per task: what a change looks like halfway need not be intervals.
 """

@@ -157,14 +157,14 @@ def _checked_traffic(traffic: ArrayLike) -> Floats:
 def _checked_links(uplink: ArrayLike, downlink: ArrayLike | None, nodes: int) -> tuple[Floats, Floats]:
     links = []
     faults: list[Fault] = []
-    for place, given in (("uplink", uplink), ("downlink", uplink if downlink is None else downlink)):
-        bandwidth = np.asarray(given, dtype=np.float64)
+    for name, values in (("uplink", uplink), ("downlink", uplink if downlink is None else downlink)):
+        bandwidth = np.asarray(values, dtype=np.float64)
         if bandwidth.shape not in ((), (nodes,)):
             why = f"must be one number, or one for each of the {nodes} nodes"
-            faults.append(Fault(place, f"an array of shape {bandwidth.shape}", why))
+            faults.append(Fault(name, f"an array of shape {bandwidth.shape}", why))
             continue
         for index in np.flatnonzero(~((bandwidth > 0) & np.isfinite(bandwidth)))[:20]:
-            where = f"{place}[{index}]" if bandwidth.ndim else place
+            where = f"{name}[{index}]" if bandwidth.ndim else name
             faults.append(Fault(where, str(bandwidth.flat[index]), "must be a finite number of bytes per second above 0"))
         links.append(np.broadcast_to(bandwidth, (nodes,)))
     if faults:

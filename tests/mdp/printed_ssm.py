@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 REPAIRS = ("E1", "E2", "E3", "E4")
-"""What has to be repaired in Fig. 4.
+"""Repairs that Fig. 4 needs.
 
 E1: lines 11 and 12 subtract w[lb] after lb has moved on, the wrong task; and lb may fall below α, so that tasks before the
     sub-problem count again.

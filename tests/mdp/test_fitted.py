@@ -73,7 +73,7 @@ def test_the_restricted_process_costs_no_less_than_the_whole():
     restricted = restrict(fitted(), np.random.default_rng(1), kept=120)
     ratios = []
     for nodes, rows, values in zip(process().counts, restricted.partitions, restricted.values, strict=True):
-        truth = np.array([exact().costs.cost_of(row.tolist()) for row in rows])
+        truth = np.array([exact().costs.cost(row.tolist()) for row in rows])
         assert (values >= truth - 1e-6).all(), nodes
         ratios.append(float((values / truth).mean()))
     assert max(ratios) < 1.15

@@ -12,7 +12,7 @@ from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered, without
 from edrp.mdp.tasks import Tasks
-from edrp.mdp.trie import Trie, arcs_of, prepare_values, rank_partitions
+from edrp.mdp.trie import Trie, path_arcs, prepare_values, rank_partitions
 from edrp.migration.intervals import load_limit
 
 SKEWS = ("uniform", "lognormal")
@@ -167,7 +167,7 @@ def test_forbidding_intervals_leaves_the_partitions_without_them() -> None:
         if trie.count == 0:
             continue
         allowed = generator.random(trie.arc_target.size) < 0.7
-        kept = allowed[arcs_of(trie, np.arange(trie.count))].all(axis=1)
+        kept = allowed[path_arcs(trie, np.arange(trie.count))].all(axis=1)
         smaller, arcs = without(trie, allowed)
         assert allowed[arcs].all()
         assert count_paths(smaller) == kept.sum()
@@ -175,5 +175,5 @@ def test_forbidding_intervals_leaves_the_partitions_without_them() -> None:
             again = numbered(smaller)
             assert listed(again).tolist() == listed(trie)[kept].tolist()
             assert again.count == kept.sum()
-            paths = arcs[arcs_of(again, np.arange(again.count))]
-            assert paths.tolist() == arcs_of(trie, np.flatnonzero(kept)).tolist()
+            paths = arcs[path_arcs(again, np.arange(again.count))]
+            assert paths.tolist() == path_arcs(trie, np.flatnonzero(kept)).tolist()

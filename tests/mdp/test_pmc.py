@@ -63,7 +63,7 @@ def test_projected_costs_are_those_of_plain_value_iteration(seed):
     costs = iterate(model, Threads(1)).to_costs(model)
     assert costs.states == len(expected.projected)
     for partition, value in expected.projected.items():
-        assert costs.cost_of(partition) == pytest.approx(value, rel=1e-9, abs=1e-9)
+        assert costs.cost(partition) == pytest.approx(value, rel=1e-9, abs=1e-9)
     solution = edrp.solve(problem, "pmc")
     assert (solution.status, solution.objective) == ("optimal", pytest.approx(expected.best(), rel=1e-9, abs=1e-9))
 

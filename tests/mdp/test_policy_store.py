@@ -130,7 +130,7 @@ def changed(path, **entries):
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda folder: (folder / "manifest.json").unlink(), "half written"),
         (lambda folder: changed(folder / "manifest.json", format=9), "must be 1"),
@@ -141,9 +141,9 @@ def changed(path, **entries):
         (lambda folder: (folder / "costs.parquet").write_bytes((folder / "costs.parquet").read_bytes()[:-9]), "is damaged"),
     ],
 )
-def test_damaged_folders_are_refused(folder, damage, said):
+def test_damaged_folders_are_refused(folder, damage, message):
     damage(folder)
-    with pytest.raises(InvalidInstanceError, match=said):
+    with pytest.raises(InvalidInstanceError, match=message):
         load_policy(folder)
 
 
@@ -253,7 +253,7 @@ def test_a_batch_decides_with_a_stored_policy(example_policy):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--from", "[[0,8],[9,16]]", "--nodes", "4"], "task 8 is held by no node"),
         (["--from", "[[0,8],[8,16]", "--nodes", "4"], "is no JSON"),
@@ -261,24 +261,24 @@ def test_a_batch_decides_with_a_stored_policy(example_policy):
         (["--from", "nowhere.json", "--nodes", "4"], "cannot be read"),
     ],
 )
-def test_decide_refuses_bad_input(run, examples, tmp_path, arguments, said):
+def test_decide_refuses_bad_input(run, examples, tmp_path, arguments, message):
     problem = edrp.load(examples / "migration_policy.json")
     model = PolicyModel.of(problem)
     save_policy(model, iterate(model, Threads(1)), tmp_path)
     done = run("policy", "decide", tmp_path, *arguments)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_precompute_refuses_what_it_cannot_do(run, examples, tmp_path, write, monkeypatch):
     source = examples / "migration_policy.json"
-    for arguments, code, said in (
+    for arguments, code, message in (
         ([source, "--spark", "local[1]", "--engine", "local"], 2, "runs no Spark"),
         ([examples / "migration.json"], 2, "must be migration-policy"),
         ([write({**json.loads(source.read_text()), "tolerance": 0.0}, "tight.json")], 3, "tolerance"),
     ):
         done = run("policy", "precompute", *arguments, "--out", tmp_path / "out")
-        assert (done.code, said in done.err) == (code, True), done.err
+        assert (done.code, message in done.err) == (code, True), done.err
     stopped = run("policy", "precompute", source, "--out", tmp_path / "out", "--time-limit", "0")
     assert (stopped.code, "run the same command again" in stopped.out) == (4, True)
     monkeypatch.setattr("edrp.cli.policy.memory_limit", lambda: 10.0)

@@ -19,7 +19,7 @@ from edrp.mdp.sequence.method import Oms, OmsParameters
 from edrp.mdp.sequence.pairs import Choices, Pairs, Side, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.prices import Relaxation
 from edrp.mdp.tasks import Tasks
-from edrp.mdp.trie import Trie, arcs_of
+from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
 from edrp.validation.oracles.migration.sequence_brute_force import brute_force_sequence
@@ -124,7 +124,7 @@ def test_pairs_of_classes_are_searched_completely() -> None:
         room = Choices.room(pairs.count)
         least = least_pair(pairs, *prices, tasks.state_before, room)
         rows = [enumerate_partitions(tasks.work_before, *parameters, allow_empty).astype(np.int64) for parameters in classes]
-        arcs = [arcs_of(trie, np.arange(trie.count)) for trie in (left, right)]
+        arcs = [path_arcs(trie, np.arange(trie.count)) for trie in (left, right)]
         gains = np.array([[gain_between(tasks.state_before, a, b) for b in rows[1]] for a in rows[0]])
         paid = [price[arc].sum(axis=1) for price, arc in zip(prices, arcs, strict=True)]
         costs = tasks.state_before[-1] - gains + paid[0][:, None] + paid[1][None]
@@ -199,7 +199,7 @@ def test_improvement_never_makes_a_path_worse() -> None:
         assert (np.diff(boundaries) > 0).all()
 
 
-def sequence_of(course: Course) -> MigrationSequence:
+def draw_sequence(course: Course) -> MigrationSequence:
     tasks = course.steps[0].tasks
     return MigrationSequence(
         work=tasks.work.tolist(),
@@ -213,7 +213,7 @@ def sequence_of(course: Course) -> MigrationSequence:
 
 def test_a_time_limit_is_kept_and_the_bound_holds() -> None:
     """The same sequence with much and with little time."""
-    problem = sequence_of(skewed_course(4, 64, (8, 16), 10, 0.5))
+    problem = draw_sequence(skewed_course(4, 64, (8, 16), 10, 0.5))
     begin = perf_counter()
     hasty = Oms().run(problem, Options(time_limit=0.7))
     assert perf_counter() - begin < 2.0

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from edrp.core.kernels import kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
 from edrp.mdp.single_step.bands import room_for_bands, set_bands
-from edrp.mdp.single_step.layers import line_of, room_for
+from edrp.mdp.single_step.layers import make_line, room_for
 from edrp.mdp.single_step.partition import partition_into
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.ties import best_migration
@@ -176,7 +176,7 @@ def test_plain_and_compiled_brute_force_agree() -> None:
             assert tuple(None if node < 0 else node for node in kept[: len(best.kept)].tolist()) == best.kept
 
 
-def before_of(sizes) -> np.ndarray:
+def prefix_sums(sizes) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(sizes)])
 
 
@@ -205,12 +205,12 @@ def test_matching_is_the_best_assignment() -> None:
         table = overlaps(state, old, new)
         rows, columns = linear_sum_assignment(table, maximize=True)
         best = table[rows, columns].sum()
-        matched = match(before_of(state), old, new)
+        matched = match(prefix_sums(state), old, new)
         kept = np.flatnonzero(matched >= 0)
         assert np.unique(matched[kept]).size == kept.size
         assert table[kept, matched[kept]].sum() == pytest.approx(best, abs=1e-9)
-        assert gain_between(before_of(state), old, new) == pytest.approx(best, abs=1e-9)
-        assert gain_between(before_of(state), new, old) == pytest.approx(best, abs=1e-9)
+        assert gain_between(prefix_sums(state), old, new) == pytest.approx(best, abs=1e-9)
+        assert gain_between(prefix_sums(state), new, old) == pytest.approx(best, abs=1e-9)
 
 
 def test_matching_prefers_more_pieces_and_then_earlier_ones() -> None:
@@ -260,8 +260,8 @@ def test_layers_that_are_computed_twice_give_the_same_partition() -> None:
     rng = np.random.default_rng(7)
     for _ in range(60):
         m, nodes = int(rng.integers(10, 60)), int(rng.integers(1, 14))
-        work, state = before_of(rng.integers(1, 4, m)), before_of(rng.integers(0, 4, m))
-        line, bands = line_of(work, state, random_partition(rng, m, 12)), room_for_bands(m, nodes)
+        work, state = prefix_sums(rng.integers(1, 4, m)), prefix_sums(rng.integers(0, 4, m))
+        line, bands = make_line(work, state, random_partition(rng, m, 12)), room_for_bands(m, nodes)
         if set_bands(bands, work, load_limit(work[-1], nodes, 0.8), True):
             slack, room = EQUAL_GAINS * state[-1], room_for(m)
             answers = []
@@ -313,7 +313,7 @@ def test_the_cost_between_partitions_is_a_metric(seed: int) -> None:
     """Zero to itself, symmetric, and never more by a detour (so the cost to go is 1-Lipschitz in it)."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 25))
-    state = before_of(rng.exponential(1.0, m))
+    state = prefix_sums(rng.exponential(1.0, m))
     p, q, r = (random_partition(rng, m, 7) for _ in range(3))
 
     def cost(one: np.ndarray, other: np.ndarray) -> float:
@@ -346,8 +346,8 @@ def test_two_sided_is_the_best_of_all_partitions() -> None:
     rng = np.random.default_rng(8)
     for _ in range(400):
         m, nodes, allow_empty = int(rng.integers(1, 8)), int(rng.integers(1, 5)), bool(rng.random() < 0.5)
-        work, left_state = before_of(rng.integers(0, 4, m)), before_of(rng.integers(0, 4, m))
-        right_state = left_state if rng.random() < 0.5 else before_of(rng.integers(0, 4, m))
+        work, left_state = prefix_sums(rng.integers(0, 4, m)), prefix_sums(rng.integers(0, 4, m))
+        right_state = left_state if rng.random() < 0.5 else prefix_sums(rng.integers(0, 4, m))
         left, right = random_partition(rng, m, 5), random_partition(rng, m, 5)
         limit = load_limit(work[-1], nodes, float(rng.choice(TOLERANCES)))
         best = None

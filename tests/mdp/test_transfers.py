@@ -13,7 +13,7 @@ from edrp.migration.intervals import moves_between
 
 
 def random_traffic(generator: np.random.Generator) -> Floats:
-    """Between 1 and 12 nodes, sparse or dense, sizes even, skewed, whole or tiny beside huge."""
+    """Between 1 and 12 nodes, sparse or dense, sizes even, skewed, whole or tiny next to huge."""
     nodes = int(generator.integers(1, 13))
     sizes = [
         generator.random((nodes, nodes)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.datasets.families.family import Family
-from edrp.datasets.migration.skew import WORK, WorkMaker, state_of
+from edrp.datasets.migration.skew import WORK, WorkMaker, draw_state
 from edrp.datasets.rounding import rounded
 from edrp.datasets.traces.trace import even_intervals
 from edrp.migration.policy import MigrationPolicyProblem
@@ -23,7 +23,7 @@ TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 24, 24
 
 TOLERANCES = (0.2, 1.2)
 TASKS_PER_NODE = 4
-"""Of the most nodes that are drawn."""
+"""Share of the largest number of nodes that is drawn."""
 
 UNCHECKED_SHARE = 0.3
 """How often the node count is taken as drawn, even if no assignment keeps within the tolerance."""
@@ -111,7 +111,7 @@ def _policy(tasks: int, work: Floats, random: np.random.Generator) -> MigrationP
 def _tasks(work: Floats, nodes: int, random: np.random.Generator) -> Fields:
     """Work, state and the intervals of nodes that were even when the work was another."""
     drifted = work * random.uniform(*DRIFT, work.size)
-    return {"work": work, "state_size": state_of(work, random), "intervals": even_intervals(drifted, nodes)}
+    return {"work": work, "state_size": draw_state(work, random), "intervals": even_intervals(drifted, nodes)}
 
 
 def _other_count(nodes: int, most: int, random: np.random.Generator) -> int:

@@ -23,7 +23,7 @@ from edrp.datasets.families import registry
 from edrp.datasets.families.placement import networks
 from edrp.datasets.families.placement.shapes import SHAPES, Shape
 from edrp.datasets.families.registry import choose_families, own_families
-from edrp.datasets.migration.skew import WORK, state_of
+from edrp.datasets.migration.skew import WORK, draw_state
 from edrp.datasets.rounding import rounded
 from edrp.migration.single_step import MigrationProblem
 
@@ -264,7 +264,7 @@ def test_work_is_spread_as_the_family_says():
 
 def test_state_follows_work_in_half_of_the_draws():
     work = WORK["uniform"][0](400, np.random.default_rng(0))
-    tied = [abs(np.corrcoef(work, state_of(work, np.random.default_rng(seed)))[0, 1]) > 0.5 for seed in range(60)]
+    tied = [abs(np.corrcoef(work, draw_state(work, np.random.default_rng(seed)))[0, 1]) > 0.5 for seed in range(60)]
     assert 15 < sum(tied) < 45
 
 

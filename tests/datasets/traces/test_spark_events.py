@@ -81,7 +81,7 @@ def hashed(key: str | int, seed: int = 42) -> int:
 
 
 def twin(events: pd.DataFrame, settings: TraceSettings) -> dict[str, np.ndarray]:
-    """What the pipeline should find, for events that can all be read."""
+    """Expected result of the pipeline, for events that can all be read."""
     tasks = {key: hashed(key) % settings.tasks for key in events["key"].unique()}
     task = events["key"].map(tasks).to_numpy()
     interval = np.floor(events["time"] / settings.interval).to_numpy(np.int64)
@@ -303,7 +303,7 @@ def test_trace_prepare_spreads_counted_tweets_into_events(spark, run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["twitter:EDRP", "--data", "."], "must be one of AAPL"),
         (["zipf:many"], "must give a number of events"),
@@ -312,10 +312,10 @@ def test_trace_prepare_spreads_counted_tweets_into_events(spark, run, tmp_path):
         (["flights", "--work", "bytes"], "needs events with sizes"),
     ],
 )
-def test_trace_prepare_refuses_bad_input(spark, run, arguments, said):
+def test_trace_prepare_refuses_bad_input(spark, run, arguments, message):
     done = run("trace", "prepare", *arguments)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_without_pyspark_or_java_the_error_names_what_to_install(monkeypatch):

@@ -24,7 +24,7 @@ from edrp.heuristics.migration import (
     outcome,
 )
 from edrp.heuristics.migration.balanced_packing import least_largest_load
-from edrp.heuristics.migration.ring import point_of, ring_assignment
+from edrp.heuristics.migration.ring import new_point, ring_assignment
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit
@@ -68,7 +68,7 @@ def as_problem(change: Change, allow_empty: bool = True) -> MigrationProblem:
 
 
 def least_moved(change: Change, allow_empty: bool = True) -> float | None:
-    """What SSM moves; None where no intervals keep to the limit."""
+    """State that SSM moves; None where no intervals keep to the limit."""
     problem = as_problem(change)
     found = best_migration(
         Tasks.of(change.work, change.state_size),
@@ -351,7 +351,7 @@ class TestRing:
     def test_a_new_node_takes_what_lies_before_its_point(self) -> None:
         """And from no other node than the one in whose interval the point lies."""
         problem = MigrationProblem(work=[1] * 100, state_size=[1] * 100, intervals=[(50, 100), (0, 50)], nodes=3, tolerance=9)
-        point = point_of(2, 100, seed=3)
+        point = new_point(2, 100, seed=3)
         assert 50 < point < 100
         assert ring_assignment(problem, seed=3) == ((point, 100), (0, 50), (50, point))
 
@@ -365,19 +365,19 @@ class TestRing:
 
     def test_points_are_spread_and_the_same_share_of_any_ring(self) -> None:
         """Uniform, within what 2,000 draws allow; seeds and nodes both matter, and values never change."""
-        points = np.array([[point_of(node, 1000, seed) for node in range(20)] for seed in range(100)])
+        points = np.array([[new_point(node, 1000, seed) for node in range(20)] for seed in range(100)])
         assert abs(points.mean() - 500.5) < 30
         assert np.histogram(points, bins=4, range=(1, 1000))[0].min() > 400
         for tasks in (7, 64, 999):
-            assert point_of(3, tasks) == -(-point_of(3, 10 * tasks) // 10)
-        assert [point_of(node, 64, seed=7) for node in range(8)] == [59, 24, 64, 18, 45, 31, 3, 1]
+            assert new_point(3, tasks) == -(-new_point(3, 10 * tasks) // 10)
+        assert [new_point(node, 64, seed=7) for node in range(8)] == [59, 24, 64, 18, 45, 31, 3, 1]
 
     def test_the_method_says_what_it_breaks_and_would_have_moved(self) -> None:
         """Half of the tasks are too many for one of three nodes."""
         problem = MigrationProblem(work=[1] * 100, state_size=[2] * 100, intervals=[(0, 50), (50, 100)], nodes=3, tolerance=0.2)
         method = BY_NAME["consistent-hashing"]
         answer = method.run(problem, Options(seed=3))
-        moved = 2 * (point_of(2, 100, seed=3) - 50)
+        moved = 2 * (new_point(2, 100, seed=3) - 50)
         assert answer.status == "none"
         assert answer.notes == (
             f"consistent-hashing breaks tolerance: node 0 holds work 50 against 40; it would have moved {moved} B",

@@ -99,7 +99,7 @@ class PolicyCheckProblems(CheckProblems):
         return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
 
     def infeasible(self) -> dict[str, Any]:
-        """What may follow cannot be done."""
+        """The migration that may follow cannot be done."""
         return {
             "later": MigrationPolicyProblem(
                 work=[1, 9], state_size=[1, 1], intervals=[(0, 2)], nodes=1, tolerance=0.2,

@@ -22,9 +22,9 @@ def all_partitions(work: Sequence[float], nodes: int, tolerance: float, *, allow
     limit = (1 + tolerance) * sum(work) / nodes * (1 + 1e-9)
     choose = combinations_with_replacement if allow_empty else combinations
     inner = choose(range(1, tasks + (1 if allow_empty else 0)), nodes - 1)
-    found = [(0, *ends, tasks) for ends in inner]
+    every = [(0, *ends, tasks) for ends in inner]
     # Of partitions that differ only in where their empty intervals stand, the one that has them last is kept.
-    canonical = [boundaries for boundaries in found if all(a < b or a == tasks for a, b in pairwise(boundaries))]
+    canonical = [boundaries for boundaries in every if all(a < b or a == tasks for a, b in pairwise(boundaries))]
     return [boundaries for boundaries in canonical if all(sum(work[a:b]) <= limit for a, b in pairwise(boundaries))]
 
 
@@ -39,10 +39,10 @@ def least_cost(before: Partition, after: Partition, state_size: Sequence[float])
     return float(sum(state_size) - kept[rows, columns].sum())
 
 
-def partition_of(intervals: Sequence[tuple[int, int]]) -> Partition:
+def partition_boundaries(intervals: Sequence[tuple[int, int]]) -> Partition:
     """Boundaries of the intervals that hold tasks.
 
-    >>> partition_of([(2, 5), (3, 3), (0, 2)])
+    >>> partition_boundaries([(2, 5), (3, 3), (0, 2)])
     (0, 2, 5)
     """
     return (0, *(end for first, end in sorted(intervals) if first < end))

@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.validation.oracles.migration.plain_partitions import Partition, all_partitions, least_cost, partition_of
+from edrp.validation.oracles.migration.plain_partitions import Partition, all_partitions, least_cost, partition_boundaries
 
 
 class PolicyBruteForce:
@@ -40,7 +40,7 @@ class PolicyBruteForce:
 
     def objective(self, partition: Partition) -> float:
         """c(P, P′) + γ·C(P′) of the problem's own migration to a partition."""
-        moved = least_cost(partition_of(self._problem.intervals), partition, self._problem.state_size)
+        moved = least_cost(partition_boundaries(self._problem.intervals), partition, self._problem.state_size)
         return moved + self._problem.discount * self.projected[partition]
 
     def _iterate(self) -> None:

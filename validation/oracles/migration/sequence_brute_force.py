@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edrp.migration.sequence import MigrationSequence
-from edrp.validation.oracles.migration.plain_partitions import Partition, all_partitions, least_cost, partition_of
+from edrp.validation.oracles.migration.plain_partitions import Partition, all_partitions, least_cost, partition_boundaries
 
 
 def brute_force_sequence(problem: MigrationSequence) -> float | None:
@@ -22,7 +22,7 @@ def brute_force_sequence(problem: MigrationSequence) -> float | None:
     >>> brute_force_sequence(problem)
     6.0
     """
-    reached: dict[Partition, float] = {partition_of(problem.intervals): 0.0}
+    reached: dict[Partition, float] = {partition_boundaries(problem.intervals): 0.0}
     for step, (nodes, tolerance) in enumerate(zip(problem.nodes, problem.tolerance, strict=True)):
         state_size = problem.state_size_at(step)
         targets = all_partitions(problem.work_at(step), nodes, tolerance, allow_empty=problem.allow_empty)

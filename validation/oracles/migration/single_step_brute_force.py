@@ -30,7 +30,7 @@ class BestMigration(NamedTuple):
     moves
         Runs of neighbouring tasks that go from one old node to one other node.
     boundaries
-        Of the intervals that hold tasks.
+        Boundaries of the intervals that hold tasks.
     kept
         For each of these the node that keeps it, or None.
     """
@@ -103,7 +103,7 @@ def enumerate_migrations(
     old : shape (n, 2)
         Interval of each node, in any order, at most 12 of them.
     nodes, limit, allow_empty
-        Of the target.
+        Fields of the target.
     boundaries, kept : shape (n′ + 1,), (n′,)
         Filled in: the best partition, empty intervals last, and the node that keeps each interval, or −1.
 

@@ -27,21 +27,21 @@ from edrp.validation.simulation.migration.runs import ActionRule, Course, Follow
 
 SINGLE_STEP, MTM, OMS = "SSM", "MTM-aware", "OMS"
 
-MOST_STATES = 600_000
+MAX_STATES = 600_000
 """Partitions up to which MTM-aware migration and OMS are exact.
 
 Beyond, projected costs are fitted, and used only if simulation recommends it; OMS is a search without proof.
 """
 
 SEARCH_SECONDS = 20.0
-"""For OMS where partitions cannot be enumerated."""
+"""Time of OMS where partitions cannot be enumerated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A policy for an uncertain future, ready to decide.
 
-    `how` says in a word where it comes from: "exact", "fitted", "restricted", or "SSM" where the guard advises that.
+    `how` names its origin: "exact", "fitted", "restricted", or "SSM" where the guard advises that.
     """
 
     action: ActionRule
@@ -49,11 +49,11 @@ class Prepared:
     how: str
 
 
-def prepare(model: PolicyModel, most_states: int = MOST_STATES, seed: int = 0) -> Prepared:
+def prepare(model: PolicyModel, max_states: int = MAX_STATES, seed: int = 0) -> Prepared:
     """Exact where the partitions can be enumerated, else fitted and guarded by simulation against SSM."""
     began = perf_counter()
     states = sum(model.size.states)
-    if states <= most_states:
+    if states <= max_states:
         costs = iterate(model, Threads(os.cpu_count() or 1)).to_costs(model)
         policy = MigrationPolicy(model, costs)
 
@@ -80,11 +80,11 @@ def single_step(tasks: Tasks, tolerance: float) -> ActionRule:
     def action(before: Boundaries, nodes: int) -> Boundaries:
         held = before.size - 1
         old = OldNodes(before, np.arange(held), np.empty(0, dtype=np.int64))
-        found = best_migration(tasks, old, held, nodes, tolerance, False)
-        if found is None:
+        best = best_migration(tasks, old, held, nodes, tolerance, False)
+        if best is None:
             why = "; ".join(migration_clashes(tasks.work.tolist(), nodes, tolerance, allow_empty=False))
             raise InvalidInstanceError([Fault("tolerance", f"{tolerance:g}", why)])
-        return _boundaries(found[1])
+        return _boundaries(best[1])
 
     return action
 
@@ -104,11 +104,11 @@ class Planned:
     how: str
 
     def follow(self, course: Course) -> Followed:
-        """What the plan does; deciding takes no time any more."""
+        """Follow the plan; deciding takes no time any more."""
         return judge_path(OMS, [course.start(), *self.path], course, np.zeros(len(self.path)))
 
 
-def plan(course: Course, known_ways: Sequence[Followed] = (), most_states: int = MOST_STATES) -> Planned:
+def plan(course: Course, known_ways: Sequence[Followed] = (), max_states: int = MAX_STATES) -> Planned:
     """OMS: the best partitions for all migrations to come, which no policy can know.
 
     Exact where the partitions can be enumerated, else the best that a search finds within 20 s.
@@ -118,15 +118,15 @@ def plan(course: Course, known_ways: Sequence[Followed] = (), most_states: int =
     course
         To plan for.
     known_ways
-        What policies on partitions did; a search takes their ways into account and ends with none worse.
-    most_states
+        Runs of policies on partitions; a search takes their paths into account and ends with none worse.
+    max_states
         Partitions up to which the plan is exact.
     """
     began = perf_counter()
     counts = course.counts[1:].tolist()
     known = oms_course.Course.constant(course.tasks, course.start(), counts, [course.tolerance] * len(counts), allow_empty=False)
     states = sum({id(step.members): step.members.count for step in known.steps}.values())
-    if states <= most_states:
+    if states <= max_states:
         path = enumerate_path(known, threads=os.cpu_count() or 1)[1]
         return Planned(path, perf_counter() - began, "exact")
     pools = Pools(known)

@@ -46,12 +46,12 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What a policy did on a course, migration by migration; means over the runs of a random one.
+    """Costs of a policy on a course, migration by migration; means over the runs of a random one.
 
     Attributes
     ----------
     name
-        Of the policy.
+        Name of the policy.
     moved_share : shape (p,)
         State that moved, as a share of all.
     broken : shape (p,)

@@ -122,7 +122,7 @@ def test_every_policy_of_the_comparison_is_there(rows: list[PolicyRow]) -> None:
 def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series: MigrationSeries) -> None:
     """The guard decides, and says so."""
     model = policy_model(series.tasks(12), series.transition_matrix(), 0.5, 0.8)
-    prepared = prepare(model, most_states=10)
+    prepared = prepare(model, max_states=10)
     assert prepared.how in ("fitted", "restricted", "SSM")
     course = Course(model.tasks, series.migrations(10), 0.5)
     assert not follow_policy(MTM, prepared.action, course).broken.any()
@@ -132,7 +132,7 @@ def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSerie
     """The search is no better than the optimum, and close to it here."""
     course = Course(series.tasks(12), series.migrations(12), 0.5)
     base = follow_policy(SINGLE_STEP, single_step(course.tasks, 0.5), course)
-    exact, searched = plan(course), plan(course, [base], most_states=10)
+    exact, searched = plan(course), plan(course, [base], max_states=10)
     assert (exact.how, searched.how) == ("exact", "search")
     best, found = exact.follow(course), searched.follow(course)
     assert best.mean <= found.mean + 1e-12
