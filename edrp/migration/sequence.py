@@ -95,15 +95,15 @@ class MigrationSequence(Problem):
         for step, count in enumerate(self.nodes):
             if count < 1:
                 faults.add(("nodes", step), count, "must be at least 1")
-        widths = {len(row): (name, place) for name in ("state_size", "work") for place, row in self._rows(name)}
+        widths = {len(row): (name, index) for name in ("state_size", "work") for index, row in self._rows(name)}
         for name in ("work", "state_size"):
             rows = getattr(self, name)
             if isinstance(rows[0], tuple) and len(rows) != steps:
                 faults.add((name,), len(rows), f"must be one row, or one row for each of {steps} steps")
         tasks = self.tasks
-        for width, (name, place) in widths.items():
+        for width, (name, index) in widths.items():
             if width != tasks:
-                faults.add((name, *place), width, f"has another length than the first row of work; give {tasks} numbers")
+                faults.add((name, *index), width, f"has another length than the first row of work; give {tasks} numbers")
         faults.raise_if_any()
         uncovered_faults(self.intervals, tasks, faults)
         faults.raise_if_any()

@@ -31,7 +31,7 @@ def small_sequences(count: int, seed: int):
     """Up to seven tasks and four steps; constant or changing loads, zeros, ties, idle and shuffled nodes."""
     generator = np.random.default_rng(seed)
     for _ in range(count):
-        m, steps, before = (int(generator.integers(1, most)) for most in (8, 5, 4))
+        m, steps, before = (int(generator.integers(1, high)) for high in (8, 5, 4))
         cuts = [0, *np.sort(generator.integers(0, m + 1, before - 1)).tolist(), m]
         intervals = [[a, b] for a, b in pairwise(cuts)]
         generator.shuffle(intervals)

@@ -197,7 +197,7 @@ class TestBalancedPacking:
         splits = combinations(range(len(work) + nodes - 1), nodes - 1)
         best = np.inf
         for split in splits:
-            ends = [0, *(place - i for i, place in enumerate(split)), len(work)]
+            ends = [0, *(end - i for i, end in enumerate(split)), len(work)]
             best = min(best, max(sum(work[a:b]) for a, b in pairwise(ends)))
         assert least_largest_load(np.array(work), nodes) == pytest.approx(best, rel=1e-9, abs=1e-300)
 
