@@ -24,10 +24,9 @@ from edrp.core.instances import load
 from edrp.core.memory import memory_limit
 from edrp.core.solve import solve
 from edrp.core.spark import spark_session
-from edrp.mdp.policy.forecast import sweep_seconds
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
 from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, Threads
+from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, Threads, sweep_seconds
 from edrp.mdp.policy.spark import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem

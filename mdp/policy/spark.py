@@ -21,8 +21,7 @@ import pyarrow
 from edrp.core.arrays import Ints, Ints32
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import cancelled_with_us
-from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.parameters import fingerprint, model_parameters
+from edrp.mdp.policy.model import PolicyModel, fingerprint, model_parameters
 from edrp.mdp.policy.pmc import CHUNK, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows
 from edrp.mdp.trie import PreparedValues
 

@@ -20,8 +20,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole, write_whole
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.parameters import build_model, differences, fingerprint, model_parameters
+from edrp.mdp.policy.model import PolicyModel, build_model, differences, fingerprint, model_parameters
 from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, iterate
 from edrp.mdp.policy.tables import refuse_changed, to_lists, to_rows, write_classes
 from edrp.migration.policy import MigrationPolicyProblem

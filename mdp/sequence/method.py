@@ -13,9 +13,8 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.sequence.by_prices import Ended, Search, search_by_prices
 from edrp.mdp.sequence.course import Course, Path
-from edrp.mdp.sequence.enumerated import enumerate_path, enumeration_needs
 from edrp.mdp.sequence.heuristic import Pools, search_path
-from edrp.mdp.sequence.program import OutOfTimeError
+from edrp.mdp.sequence.program import OutOfTimeError, enumerate_path, enumeration_needs
 from edrp.migration.sequence import MigrationSequence
 
 log = logging.getLogger("edrp.oms")

@@ -18,7 +18,7 @@ from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
 from edrp.mdp.tasks import Tasks
 from edrp.migration.projected_costs import migration_costs
-from edrp.validation.oracles.migration.policy_brute_force import PolicyBruteForce
+from edrp.validation.oracles.migration.plain_partitions import PolicyBruteForce
 
 
 def small_problem(seed: int, **changes) -> edrp.MigrationPolicyProblem:

@@ -13,16 +13,16 @@ from edrp.mdp.partitions import enumerate_partitions, sample_partitions
 from edrp.mdp.sequence import by_prices, method
 from edrp.mdp.sequence.by_prices import search_by_prices
 from edrp.mdp.sequence.course import Course
-from edrp.mdp.sequence.enumerated import enumerate_path
 from edrp.mdp.sequence.heuristic import Pools, greedy_path, improved, search_path
 from edrp.mdp.sequence.method import Oms, OmsParameters
 from edrp.mdp.sequence.pairs import Choices, Pairs, Side, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.prices import Relaxation
+from edrp.mdp.sequence.program import enumerate_path
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
-from edrp.validation.oracles.migration.sequence_brute_force import brute_force_sequence
+from edrp.validation.oracles.migration.plain_partitions import brute_force_sequence
 
 WAYS = ("auto", "enumerated", "prices", "heuristic")
 

@@ -24,7 +24,7 @@ from edrp.heuristics.migration import (
     outcome,
 )
 from edrp.heuristics.migration.balanced_packing import least_largest_load
-from edrp.heuristics.migration.ring import new_point, ring_assignment
+from edrp.heuristics.migration.consistent_hashing import new_point, ring_assignment
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit

@@ -10,8 +10,7 @@ from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.oracles.check_problems import CheckProblems
-from edrp.validation.oracles.migration.policy_brute_force import PolicyBruteForce
-from edrp.validation.oracles.migration.sequence_brute_force import brute_force_sequence
+from edrp.validation.oracles.migration.plain_partitions import PolicyBruteForce, brute_force_sequence
 from edrp.validation.oracles.migration.single_step_brute_force import brute_force_migration
 
 

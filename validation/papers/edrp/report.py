@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from edrp.datasets import ansnet, ramp
-from edrp.datasets.traces.days import Day, real_day
+from edrp.datasets.traces.rates import Day, real_day
 from edrp.placement.edrp import Weights
 from edrp.placement.network import Network
 from edrp.validation.papers.edrp.experiments import (

@@ -17,8 +17,8 @@ from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.sequence import course as oms_course
-from edrp.mdp.sequence.enumerated import enumerate_path
 from edrp.mdp.sequence.heuristic import Pools, improved, search_path
+from edrp.mdp.sequence.program import enumerate_path
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Interval
