@@ -102,9 +102,9 @@ def responses(sweeps: int = 4, discount: float = 0.8) -> None:
             looked = process_time()
             fresh = [np.zeros(count) for count in counts]
             for (a, b), response in known.items():
-                found = np.empty(counts[a])
-                best_responses(tries[b], aheads[b], tasks.state_before, partitions[a], orders[a], response, found, response)
-                fresh[a] += found / len(tries)
+                costs = np.empty(counts[a])
+                best_responses(tries[b], aheads[b], tasks.state_before, partitions[a], orders[a], response, costs, response)
+                fresh[a] += costs / len(tries)
             values = fresh
             looking.append(looked - start)
             searching.append(process_time() - looked)
@@ -143,9 +143,9 @@ def frontier(
     for tolerance, steps in FRONTIER:
         for seed in range(seeds) if steps <= largest else ():
             skew = SKEWS[seed % 2]
-            found, seconds, cpu = solved(sequence(skew, seed, steps, tolerance), time_limit=time_limit, threads=threads)
-            numbers = f"{100 * found.gap:.3f}", str(found.size["passes"]), f"{seconds:.1f}", f"{cpu:.1f}"
-            table.add_row(f"{tolerance:g}", str(steps), skew, f"{found.size['partitions']:.3g}", found.status, *numbers)
+            solution, seconds, cpu = solved(sequence(skew, seed, steps, tolerance), time_limit=time_limit, threads=threads)
+            numbers = f"{100 * solution.gap:.3f}", str(solution.size["passes"]), f"{seconds:.1f}", f"{cpu:.1f}"
+            table.add_row(f"{tolerance:g}", str(steps), skew, f"{solution.size['partitions']:.3g}", solution.status, *numbers)
     console.print(table)
 
 
@@ -155,9 +155,10 @@ def growth(time_limit: float = 60.0, threads: int = 2) -> None:
     warm()
     table = Table("tasks", "nodes", "partitions", "status", "gap %", "passes", "seconds", title="Ten steps, tolerance 0.2")
     for tasks, counts in ((64, (8, 16)), (128, (12, 24)), (256, (16, 32)), (512, (24, 48)), (1024, (32, 64))):
-        found, seconds, _ = solved(sequence("uniform", 0, 10, 0.2, tasks, counts), time_limit=time_limit, threads=threads)
-        numbers = f"{100 * found.gap:.2f}", str(found.size["passes"]), f"{seconds:.1f}"
-        table.add_row(str(tasks), f"{counts[0]}–{counts[1]}", f"{float(found.size['partitions']):.3g}", found.status, *numbers)
+        solution, seconds, _ = solved(sequence("uniform", 0, 10, 0.2, tasks, counts), time_limit=time_limit, threads=threads)
+        numbers = f"{100 * solution.gap:.2f}", str(solution.size["passes"]), f"{seconds:.1f}"
+        size = f"{float(solution.size['partitions']):.3g}"
+        table.add_row(str(tasks), f"{counts[0]}–{counts[1]}", size, solution.status, *numbers)
     console.print(table)
 
 

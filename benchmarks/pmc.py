@@ -38,16 +38,16 @@ def process(skew: str, tolerance: float = 0.2, tasks: int = 64, counts=range(8, 
 def timed(model: PolicyModel, threads: int):
     _ = model.tries, model.orders
     start = perf_counter()
-    found = iterate(model, Threads(threads))
+    iteration = iterate(model, Threads(threads))
     seconds = perf_counter() - start
-    share = found.error_bound / model.total_state
+    share = iteration.error_bound / model.total_state
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{sum(model.size.states):>10,} states  {threads} thread(s)  {seconds:7.1f} s  {found.sweeps} sweeps  "
+        f"{sum(model.size.states):>10,} states  {threads} thread(s)  {seconds:7.1f} s  {iteration.sweeps} sweeps  "
         f"error {share:.1e} of all state  peak memory {peak:.2f} GiB",
         flush=True,
     )
-    return found
+    return iteration
 
 
 def sizes() -> None:
@@ -73,9 +73,9 @@ def general() -> None:
     pairs = state_action_pairs(model)
     start = perf_counter()
     problem = DiscreteDP(pairs.reward, pairs.transition, model.discount, pairs.state, pairs.action)
-    found = problem.solve(method="modified_policy_iteration", epsilon=1e-6)
+    reference = problem.solve(method="modified_policy_iteration", epsilon=1e-6)
     their_seconds = perf_counter() - start
-    difference = np.abs(np.concatenate(ours.values) + pairs.chance @ found.v).max() / model.total_state
+    difference = np.abs(np.concatenate(ours.values) + pairs.chance @ reference.v).max() / model.total_state
     print(f"{sum(model.size.states)} states, {pairs.state.size:,} state-action pairs")
     print(f"ours {our_seconds:.3f} s, DiscreteDP {their_seconds:.3f} s: ratio {their_seconds / our_seconds:.0f}")
     print(f"largest difference {difference:.1e} of all state")

@@ -27,8 +27,8 @@ console = Console()
 
 def timed(model: PolicyModel, engine: Engine) -> tuple[Iteration, float]:
     begin = perf_counter()
-    found = iterate(model, engine)
-    return found, perf_counter() - begin
+    iteration = iterate(model, engine)
+    return iteration, perf_counter() - begin
 
 
 def run(

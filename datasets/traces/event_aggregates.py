@@ -104,9 +104,9 @@ def transition_table(loads: DataFrame, first: int, last: int, load: str, rule: N
     import pyspark.sql.functions as sf
     from pyspark.sql import Window
 
-    found = loads.where("task >= 0").groupBy("interval").agg(sf.sum(load).cast("double").alias("load"))
+    sums = loads.where("task >= 0").groupBy("interval").agg(sf.sum(load).cast("double").alias("load"))
     everyone = loads.sparkSession.range(first, last + 1).select(sf.col("id").alias("interval"))
-    nodes = everyone.join(found, "interval", "left").select(
+    nodes = everyone.join(sums, "interval", "left").select(
         "interval", rule.column(sf.coalesce("load", sf.lit(0.0))).alias("target")
     )
     in_order = Window.orderBy("interval")  # one row an interval: a single partition holds them

@@ -81,20 +81,20 @@ def _followed(problem: MigrationProblem, rule: Rule) -> Assignment:
         node_of_task[first:end] = node
     work, state_size = np.array(problem.work), np.array(problem.state_size)
     nodes_before = len(problem.intervals)
-    found = rule(Change(node_of_task, nodes_before, problem.nodes, work, state_size, problem.tolerance))
-    return _assignment(found, nodes_before)
+    reassignment = rule(Change(node_of_task, nodes_before, problem.nodes, work, state_size, problem.tolerance))
+    return _assignment(reassignment, nodes_before)
 
 
-def _assignment(found: Reassignment, nodes_before: int) -> Assignment:
+def _assignment(reassignment: Reassignment, nodes_before: int) -> Assignment:
     """Interval of each old node, None where it is removed, then of the new ones."""
-    kept = np.sort(found.former[found.former != NEW])
+    kept = np.sort(reassignment.former[reassignment.former != NEW])
     assignment: list[Interval | None] = [None] * nodes_before
-    assignment += [(0, 0)] * (found.former.size - kept.size)
+    assignment += [(0, 0)] * (reassignment.former.size - kept.size)
     new = nodes_before
-    for node, former in enumerate(found.former.tolist()):
+    for node, former in enumerate(reassignment.former.tolist()):
         place = former if former != NEW else new
         new += former == NEW
-        assignment[place] = _interval(found.node_of_task, node)
+        assignment[place] = _interval(reassignment.node_of_task, node)
     return tuple(assignment)
 
 

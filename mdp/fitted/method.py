@@ -119,5 +119,5 @@ def projected_cost(recommended: Guarded, model: PolicyModel, start: Boundaries, 
 
 
 def _notes(recommended: Guarded) -> tuple[str, ...]:
-    found = [f"saving of {name} against ssm per migration: {saving}" for name, saving in recommended.savings.items()]
-    return (*found, f"used: {recommended.name}")
+    notes = [f"saving of {name} against ssm per migration: {saving}" for name, saving in recommended.savings.items()]
+    return (*notes, f"used: {recommended.name}")

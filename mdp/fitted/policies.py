@@ -66,11 +66,11 @@ class Fitted:
     @cached_property
     def classes(self) -> tuple[PricedClass, ...]:
         """γ·C as prices."""
-        found = []
+        priced = []
         for nodes, graph, weights in zip(self.model.counts, self.model.graphs, self.weights, strict=True):
             price, constant = Features(self.model.tasks.work_before, self.model.limit(nodes)).prices(graph, weights)
-            found.append(PricedClass(graph, self.model.discount * price, self.model.discount * constant))
-        return tuple(found)
+            priced.append(PricedClass(graph, self.model.discount * price, self.model.discount * constant))
+        return tuple(priced)
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """Exact for the fitted cost."""
@@ -80,8 +80,8 @@ class Fitted:
         """Right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), bytes."""
         values = np.zeros(len(partitions))
         for target in self.model.successors(source):
-            found, _ = self.classes[target].best_responses(self.model.tasks.state_before, partitions)
-            values += self.model.transitions[source, target] * found
+            costs, _ = self.classes[target].best_responses(self.model.tasks.state_before, partitions)
+            values += self.model.transitions[source, target] * costs
         return values
 
 

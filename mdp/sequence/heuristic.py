@@ -69,10 +69,10 @@ class Pools:
         listed = [self.newest(step, self.largest) for step in range(len(self._pools))]
         before, values, chosen = self.course.start[np.newaxis], np.zeros(1), []
         for step, after in zip(self.course.steps, listed, strict=True):
-            found, origins = np.empty(len(after)), np.empty(len(after), np.int64)
-            _forwards(step.state_before, before, after, values, found, origins)
+            totals, origins = np.empty(len(after)), np.empty(len(after), np.int64)
+            _forwards(step.state_before, before, after, values, totals, origins)
             chosen.append(origins)
-            before, values = after, found
+            before, values = after, totals
         row = int(values.argmin())
         cost, rows = float(values[row]), [row]
         for origins in chosen[:0:-1]:
@@ -82,21 +82,21 @@ class Pools:
 
 @inner_loop
 def _forwards(
-    state_before: np.ndarray, before: np.ndarray, after: np.ndarray, values: np.ndarray, found: np.ndarray, origins: np.ndarray
+    state_before: np.ndarray, before: np.ndarray, after: np.ndarray, values: np.ndarray, totals: np.ndarray, origins: np.ndarray
 ) -> None:
     """Least cost up to each partition of `after`, and the partition of `before` that it comes from."""
     for j in range(after.shape[0]):
-        found[j], origins[j] = np.inf, 0
+        totals[j], origins[j] = np.inf, 0
         for i in range(before.shape[0]):
-            if values[i] < found[j]:
+            if values[i] < totals[j]:
                 value = values[i] + state_before[-1] - gain_between(state_before, before[i], after[j])
-                if value < found[j]:
-                    found[j], origins[j] = value, i
+                if value < totals[j]:
+                    totals[j], origins[j] = value, i
 
 
 def _neighbours(boundaries: Boundaries, work_before: Floats, limit: float, *, allow_empty: bool) -> list[Boundaries]:
     """Partitions with one inner boundary moved that keep the limit; empty intervals stay where they are."""
-    found = []
+    neighbours = []
     for position in range(1, boundaries.size - 1):
         low, high = boundaries[position - 1], boundaries[position + 1]
         for shift in STEPS_ASIDE:
@@ -105,8 +105,8 @@ def _neighbours(boundaries: Boundaries, work_before: Floats, limit: float, *, al
             if inside and max(work_before[moved] - work_before[low], work_before[high] - work_before[moved]) <= limit:
                 other = boundaries.copy()
                 other[position] = moved
-                found.append(other)
-    return found
+                neighbours.append(other)
+    return neighbours
 
 
 def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
@@ -129,10 +129,10 @@ def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
     for step in course.steps:
         members = step.members
         tasks = Tasks.of(step.tasks.work, step.tasks.state_size * state_factor)
-        found = ssm(tasks, before, members.nodes, members.limit, members.allow_empty)
-        if found is None:
+        best = ssm(tasks, before, members.nodes, members.limit, members.allow_empty)
+        if best is None:
             raise ValueError(f"{members.nodes} nodes have no partition within their load limit")
-        before = found[1]
+        before = best[1]
         path.append(before)
     return tuple(path)
 
@@ -158,10 +158,10 @@ def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambd
             before = course.start if t == 0 else best[t - 1]
             here = steps[t]
             after = best[t + 1] if t + 1 < len(best) else None
-            found = _between(here, before, steps[t + 1] if after is not None else None, after)
-            moved = _costs_around(here, before, found, steps[t + 1] if after is not None else None, after)
+            between = _between(here, before, steps[t + 1] if after is not None else None, after)
+            moved = _costs_around(here, before, between, steps[t + 1] if after is not None else None, after)
             if sum(moved) < costs[t : t + 2].sum() - 1e-12 * here.state_before[-1]:
-                best[t] = found
+                best[t] = between
                 costs[t : t + 2] = moved
                 for neighbour in (t - 1, t + 1):
                     if 0 <= neighbour < len(best):
@@ -173,7 +173,7 @@ def _between(here: Step, before: Boundaries, there: Step | None, after: Boundari
     members = here.members
     if there is None or after is None:
         alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
-        found = None if alone is None else alone[1]
+        between = None if alone is None else alone[1]
     else:
         both = two_sided(
             members.work_before,
@@ -185,16 +185,18 @@ def _between(here: Step, before: Boundaries, there: Step | None, after: Boundari
             members.limit,
             members.allow_empty,
         )
-        found = None if both is None else both[1]
-    if found is None:
+        between = None if both is None else both[1]
+    if between is None:
         raise ValueError(f"{members.nodes} nodes have no partition within their load limit")
-    return found
+    return between
 
 
-def _costs_around(here: Step, before: Boundaries, found: Boundaries, there: Step | None, after: Boundaries | None) -> list[float]:
-    moved = [here.state_before[-1] - gain_between(here.state_before, before, found)]
+def _costs_around(
+    here: Step, before: Boundaries, between: Boundaries, there: Step | None, after: Boundaries | None
+) -> list[float]:
+    moved = [here.state_before[-1] - gain_between(here.state_before, before, between)]
     if there is not None and after is not None:
-        moved.append(there.state_before[-1] - gain_between(there.state_before, found, after))
+        moved.append(there.state_before[-1] - gain_between(there.state_before, between, after))
     return moved
 
 

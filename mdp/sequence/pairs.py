@@ -120,8 +120,10 @@ def _lay_out(left: Side, right: Side, low: np.ndarray, high: np.ndarray, offset:
 
 
 @inner_loop
-def least_pair(pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, found: Choices) -> float:
-    """Least c(P, Q) + prices of both; fills `found`.
+def least_pair(
+    pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, choices: Choices
+) -> float:
+    """Least c(P, Q) + prices of both; fills `choices`.
 
     Parameters
     ----------
@@ -131,10 +133,10 @@ def least_pair(pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, st
         Shape (arcs,) of the left and of the right class.
     state_before
         Shape (m + 1,), bytes.
-    found
+    choices
         Room for at least `pairs.count` states.
     """
-    left, right, value, choice = pairs.left, pairs.right, found.value, found.choice
+    left, right, value, choice = pairs.left, pairs.right, choices.value, choices.choice
     last = left.boundary.size - 1
     for u in range(last, -1, -1):
         a = left.boundary[u]
@@ -187,13 +189,13 @@ def least_pair(pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, st
 
 
 @inner_loop
-def trace_pair(pairs: Pairs, found: Choices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
+def trace_pair(pairs: Pairs, choices: Choices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
     """The arcs of the pair that `least_pair` found, in order, into arrays of shape (nodes,) of each class."""
     left, right = pairs.left, pairs.right
     u, v, matched, i, j = 0, 0, 0, 0, 0
     while i < left_arcs.size or j < right_arcs.size:
         left_is_newer = left.boundary[u] > right.boundary[v]
-        how = found.choice[pairs.offset[u, right.level[v]] + v, matched]
+        how = choices.choice[pairs.offset[u, right.level[v]] + v, matched]
         closes_left = how & 2 == 0
         if how & 1 == 1:
             matched = 1
@@ -215,7 +217,7 @@ def arc_minima(
     left_price: np.ndarray,
     right_price: np.ndarray,
     state_before: np.ndarray,
-    found: Choices,
+    choices: Choices,
     reached: np.ndarray,
     left_least: np.ndarray,
     right_least: np.ndarray,
@@ -224,14 +226,14 @@ def arc_minima(
 
     Parameters
     ----------
-    pairs, left_price, right_price, state_before, found
+    pairs, left_price, right_price, state_before, choices
         As given to `least_pair`, and what it found.
     reached
         Room of shape (states, 2).
     left_least, right_least
         Filled, shape (arcs,) of each class; infinite where no pair contains the arc.
     """
-    left, right, value = pairs.left, pairs.right, found.value
+    left, right, value = pairs.left, pairs.right, choices.value
     last = left.boundary.size - 1
     left_least[:], right_least[:] = np.inf, np.inf
     for state in range(pairs.count):

@@ -136,15 +136,15 @@ class Relaxation:
 
     def attaining(self) -> list[tuple[int, Boundaries]]:
         """Partitions of the pairs that attain the bound, with the number of their step."""
-        found = []
+        attained = []
         for t, pairs in enumerate(self._pairs):
             self._solve(t)
             arcs = np.zeros(self.graphs[t].nodes, np.int64), np.zeros(self.graphs[t + 1].nodes, np.int64)
             trace_pair(pairs, self._room, *arcs)
             for step, graph, path in ((t - 1, self.graphs[t], arcs[LEFT]), (t, self.graphs[t + 1], arcs[RIGHT])):
                 if step >= 0:
-                    found.append((step, np.concatenate([[0], graph.boundary[graph.arc_target[path]]])))
-        return found
+                    attained.append((step, np.concatenate([[0], graph.boundary[graph.arc_target[path]]])))
+        return attained
 
     def after(self, step: int, partitions: Boundaries) -> Boundaries:
         """Where to go in a step from partitions of the one before, by prices as the cost of what follows; one row each."""

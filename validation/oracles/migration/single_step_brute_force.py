@@ -60,9 +60,9 @@ def brute_force_migration(problem: MigrationProblem) -> BestMigration | None:
             boundaries = (0, *inner, tasks)
             load = max(sum(problem.work[first:end]) for first, end in pairwise(boundaries))
             if load <= limit:
-                found = _matched(problem, boundaries, load)
-                if best is None or found[:4] < best[:4]:
-                    best = found
+                candidate = _matched(problem, boundaries, load)
+                if best is None or candidate[:4] < best[:4]:
+                    best = candidate
     return best
 
 
