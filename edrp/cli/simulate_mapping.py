@@ -88,7 +88,7 @@ def simulate_bimodal(
 
 
 def _parameters(method: str, words: list[str], reallocation: bool | None) -> dict[str, Any]:
-    """Parameters of the method; refuses what it does not take, and re-allocation that is told twice."""
+    """Read the parameters of the method; refuse unknown ones, and re-allocation that is set twice."""
     parameters = read_assignments(words)
     if reallocation is not None:
         option = "--reallocation" if reallocation else "--no-reallocation"
@@ -100,7 +100,7 @@ def _parameters(method: str, words: list[str], reallocation: bool | None) -> dic
 
 
 def _chosen(scenario: Path | None, options: dict[str, Any], seed: int) -> ChosenScenario:
-    """The scenario of the file, or that of the paper with the options that were given."""
+    """Return the scenario of the file, or that of the paper with the options of the command line."""
     if scenario is not None:
         refuse_with_scenario({f"--{name}": value for name, value in options.items()})
         return ChosenScenario(str(scenario), read_scenario(scenario, BimodalScenario))

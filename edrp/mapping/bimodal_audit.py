@@ -20,7 +20,7 @@ def run_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
     if len(run.tasks) != len(scenario.tasks):
         yield f"{len(run.tasks)} records for {len(scenario.tasks)} tasks"
         return
-    usable = _usable(scenario)
+    usable = admission_network(scenario)
     for index, record in enumerate(run.tasks):
         yield from (f"task {index}: {why}" for why in _record_faults(scenario, usable, index, record))
     malformed = list(_change_faults(scenario, run))
@@ -29,8 +29,8 @@ def run_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
         yield from _overbooked(scenario, run)
 
 
-def _usable(scenario: Scenario) -> ServerNetwork:
-    """The network as tasks are admitted to it: without what may not carry streams; downlinks are shared, not reserved."""
+def admission_network(scenario: Scenario) -> ServerNetwork:
+    """Return the network for admission: without what may not carry streams; downlinks are shared, not reserved."""
     public = scenario.networks != "dedicated"
     nodes = [server.replace(downlink=None, **({} if public else {"uplink": 0.0})) for server in scenario.network.nodes]
     return scenario.network.replace(nodes=tuple(nodes), **({"links": ()} if scenario.networks == "public" else {}))
@@ -67,7 +67,7 @@ def _record_faults(scenario: Scenario, usable: ServerNetwork, index: int, record
 
 
 def _change_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
-    """Moves of hops that are none, or to where a stream may not go."""
+    """List moves of hops that do not exist, or to where a stream may not go."""
     if list(run.changes.time) != sorted(run.changes.time):
         yield "changes: not in order of time"
     columns = zip(run.changes.time, run.changes.task, run.changes.hop, run.changes.route, strict=True)
@@ -92,7 +92,7 @@ def _change_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
 
 
 def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
-    """Servers, links and uplinks on which more was reserved at some time than there is."""
+    """List servers, links and uplinks on which more is reserved at some time than they have."""
     booked: dict[tuple[str, ...], list[tuple[float, bool, float]]] = {}
 
     def book(what: tuple[str, ...], start: float, end: float, amount: float) -> None:

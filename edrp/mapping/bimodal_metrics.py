@@ -67,7 +67,7 @@ class Span(NamedTuple):
 
 
 def run_metrics(scenario: Scenario, run: BimodalRun) -> dict[str, float]:
-    """Metrics of a run, by name as `BimodalScenario.evaluate` describes them, and `lost_revenue` (money)."""
+    """Compute the metrics of a run, by name as `BimodalScenario.evaluate` describes them, and `lost_revenue` (money)."""
     served = [(index, record) for index, record in enumerate(run.tasks) if record.accepted]
     ends = [record.finish for _, record in served if record.finish is not None]
     horizon = scenario.tasks[-1].arrival or max(ends, default=1.0)
@@ -84,25 +84,30 @@ def run_metrics(scenario: Scenario, run: BimodalRun) -> dict[str, float]:
         "public_share": public / len(hops) if hops else 0.0,
         "messages": _mean([record.messages for record in run.tasks]),
         "reallocations": float(len(run.changes.time)),
-        "lost_revenue": math.fsum(
-            scenario.tasks[index].price * scenario.delivered(index) * (late_share(record) if record.accepted else 1.0)
-            for index, record in enumerate(run.tasks)
-        ),
+        "lost_revenue": lost_revenue(scenario, run),
     }
 
 
+def lost_revenue(scenario: Scenario, run: BimodalRun) -> float:
+    """Compute the revenue lost: of refused tasks all, of others the share of late data."""
+    return math.fsum(
+        task.price * scenario.delivered(index) * (late_share(record) if record.accepted else 1.0)
+        for index, (task, record) in enumerate(zip(scenario.tasks, run.tasks, strict=True))
+    )
+
+
 def is_whole(record: TaskRecord) -> bool:
-    """Whether an accepted task has a start, a finish and windows in which it was observed."""
+    """Tell whether an accepted task has a start, a finish and windows in which it was observed."""
     return not record.accepted or (record.start is not None and record.finish is not None and record.windows > 0)
 
 
 def late_share(record: TaskRecord) -> float:
-    """Mean shortfall of the windows of a task."""
+    """Return the mean shortfall of the windows of a task."""
     return record.shortfall / record.windows if record.windows else 0.0
 
 
 def hop_spans(run: BimodalRun) -> Iterator[Span]:
-    """Which route each hop that leads somewhere takes from when to when."""
+    """Yield for each hop between different servers the routes that it takes, with start and end."""
     moves: dict[tuple[int, int], list[tuple[float, int]]] = {}
     changes = run.changes
     for time, task, hop, moved in zip(changes.time, changes.task, changes.hop, changes.route, strict=True):
@@ -135,12 +140,12 @@ def _elongation(scenario: Scenario, index: int, record: TaskRecord) -> float:
 
 
 def _within(start: float, end: float, horizon: float) -> float:
-    """Seconds of a span before the horizon."""
+    """Return the seconds of a span before the horizon."""
     return max(0.0, min(end, horizon) - start)
 
 
 def _server_use(scenario: Scenario, served: list[tuple[int, TaskRecord]], horizon: float) -> dict[str, float]:
-    """Shares of all computing capacity: reserved, and what the work needs that was done."""
+    """Compute the shares of all computing capacity that are reserved, and that the work done needs."""
     reserved, worked = [], []
     for index, record in served:
         needs = math.fsum(scenario.path_task(index).needs)
@@ -156,7 +161,7 @@ def _server_use(scenario: Scenario, served: list[tuple[int, TaskRecord]], horizo
 
 
 def _link_use(scenario: Scenario, run: BimodalRun, horizon: float) -> float:
-    """Share of all dedicated bandwidth, both directions of each link, that is reserved."""
+    """Compute the share of all dedicated bandwidth, both directions of each link, that is reserved."""
     rates = [scenario.path_task(index).hop_bandwidths if record.accepted else () for index, record in enumerate(run.tasks)]
     used = math.fsum(
         rates[span.task][span.hop] * (len(span.route) - 1) * _within(span.start, span.end, horizon)

@@ -12,7 +12,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class TaskRecord(Document):
-    """One task: refused, or mapped and served to its end."""
+    """Record of one task: refused, or mapped and served to its end."""
 
     accepted: bool = Field(description="whether a map was found and reserved")
     short: str | None = Field(None, description="what was short; null where it was accepted")
@@ -32,7 +32,7 @@ class TaskRecord(Document):
 
 
 class AllocationChanges(Document):
-    """Every hop that was moved while its task ran, as columns of equal length, in order of time."""
+    """Moves of hops while their tasks ran, as columns of equal length, in order of time."""
 
     time: tuple[NonNegative, ...] = Field((), description="when", json_schema_extra={"unit": "s"})
     task: tuple[Count, ...] = Field((), description="position of the task", json_schema_extra={"unit": "1"})
@@ -52,7 +52,7 @@ class AllocationChanges(Document):
 
 
 class BimodalRun(Document):
-    """A whole run: what was admitted, how it was served, what was moved."""
+    """Record of a whole run: which tasks were admitted, how they were served, and which hops were moved."""
 
     tasks: tuple[TaskRecord, ...] = Field(description="in the order of the scenario")
     routes: tuple[tuple[Name, ...], ...] = Field((), description="dedicated routes that hops were moved to, as servers")

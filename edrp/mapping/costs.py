@@ -71,7 +71,7 @@ def key(cost: str, facts: MapFacts, max_links: int, components: int) -> tuple[fl
 
 
 def ranked(cost: str, candidates: Sequence[MapFacts], max_links: int) -> list[int]:
-    """Positions of complete maps, best first; of equal maps the earlier one.
+    """Return the positions of complete maps, best first; of equal maps the earlier one.
 
     For `load-balance`, maps whose load is within 0.1 of the least come first, those with more dedicated hops before others,
     then those with fewer public ones; then the rest by load.

@@ -9,7 +9,7 @@ from edrp.core.kernels import inner_loop
 
 @inner_loop
 def uniform(seed: int, counter: int) -> float:
-    """A number in [0, 1) that depends on seed and counter alone (SplitMix64).
+    """Return a number in [0, 1) that depends on seed and counter alone (SplitMix64).
 
     Messages that overtake one another, and code that walks through them in another order, meet the same draws.
 

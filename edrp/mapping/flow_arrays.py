@@ -1,4 +1,4 @@
-"""Flows between servers as flat arrays, which all methods that share out links use."""
+"""Flows between servers as flat arrays, which all methods for link allocation use."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FlowArrays:
 
 
 def flow_arrays(problem: LinkAllocationProblem, network: NetworkArrays) -> FlowArrays:
-    """The arrays of a problem's flows, with what they hold now; routes have room for `max_links` arcs at least.
+    """Compile the flows of a problem, with their current routes, to arrays that hold at least `max_links` arcs per route.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def flow_arrays(problem: LinkAllocationProblem, network: NetworkArrays) -> FlowA
 
 
 def arc_numbers(network: NetworkArrays) -> dict[tuple[int, int], int]:
-    """Number of the arc between two servers, in the order of the arcs."""
+    """Return the number of the arc between two servers, in the order of the arcs."""
     return {arc: number for number, arc in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}
 
 
 def route_limits(price: Floats, max_links: int, forwarding_price: float) -> Ints:
-    """Links that a route of each flow may have: at most `max_links`, and no more than the price per byte pays for."""
+    """Return the links that a route of each flow may have: at most `max_links`, and no more than its price per byte pays for."""
     if not forwarding_price:
         return np.full(price.shape, max_links, np.int64)
     paid = 1 + np.floor(price * (1 + SLACK) / forwarding_price)
@@ -82,7 +82,7 @@ def route_limits(price: Floats, max_links: int, forwarding_price: float) -> Ints
 
 
 def route_names(network: NetworkArrays, arcs: Ints32) -> tuple[str, ...] | None:
-    """Servers on a route given by its arcs; None for none."""
+    """Return the servers on a route of arcs; None for no arcs."""
     if not len(arcs):
         return None
     return (network.names[network.source[arcs[0]]], *(network.names[server] for server in network.target[arcs]))

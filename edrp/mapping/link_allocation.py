@@ -1,4 +1,4 @@
-"""Which flows get dedicated links and which share the public network (bi-modal networks, section 5)."""
+"""Problem of sharing dedicated links and the public network among flows (bi-modal networks, section 5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Route = tuple[Name, ...]
 
 
 class Flow(Document):
-    """Data of a stream on its way from one server to another, the next that works on it."""
+    """A stream of data from one server to another, which runs the next component."""
 
     name: Name = Field(description="unique among the flows")
     source: Name = Field(description="server that sends")
@@ -159,7 +159,7 @@ class LinkAllocationProblem(Problem):
         )
 
     def evaluate(self, decision: tuple[FlowAllocation, ...]) -> Evaluation:
-        """Evaluate what flows are given.
+        """Evaluate the allocations of all flows.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class LinkAllocationProblem(Problem):
             yield f"forwarding_price: flow {flow.name} would pay {price:.9g} of its price {flow.price:.9g}"
 
     def _broken_rates(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
-        """Links, uplinks and downlinks that carry more than they have."""
+        """List links, uplinks and downlinks that carry more than they have."""
         uses: dict[tuple[str, ...], list[float]] = {}
         for flow, allocation in allocated:
             if allocation.route is not None:
@@ -259,7 +259,7 @@ class LinkAllocationProblem(Problem):
         return LinkAllocationSolution.model_construct(**fields, allocations=decision)
 
     def clashes(self) -> tuple[str, ...]:
-        """Which flows must keep a dedicated route and find none, looking at each alone."""
+        """Name the flows that must keep a dedicated route and find none, each considered alone."""
         lost = tuple(
             f"keep: no route of flow {flow.name} with at most {max_links} link{'s' * (max_links > 1)} has {flow.rate:.6g} bytes/s"
             for flow in self.flows
@@ -269,13 +269,13 @@ class LinkAllocationProblem(Problem):
         return lost or ("keep and bandwidth: each flow alone can keep a dedicated route, but not all of them together",)
 
     def _route_limit(self, flow: Flow) -> int:
-        """Links that a route of the flow may have, by number and price."""
+        """Return the links that a route of the flow may have, by number and price."""
         if not self.forwarding_price:
             return self.max_links
         return int(min(self.max_links, 1 + flow.price * (1 + SLACK) // self.forwarding_price))
 
     def _routable(self, flow: Flow, max_links: int) -> bool:
-        """Whether a route has room for the flow alone."""
+        """Tell whether some route has room for the flow alone."""
         wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if link.bandwidth * (1 + SLACK) >= flow.rate])
         return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=max_links)
 

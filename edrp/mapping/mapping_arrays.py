@@ -77,7 +77,7 @@ class MappingArrays:
 
 
 def network_arrays(network: ServerNetwork) -> NetworkArrays:
-    """The arrays of a network, new ones at each call."""
+    """Compile a network to new arrays."""
     names = tuple(network.by_name)
     index = {name: position for position, name in enumerate(names)}
     arcs = sorted((index[u], index[v], link) for (u, v), link in network.arcs.items())
@@ -100,7 +100,7 @@ def network_arrays(network: ServerNetwork) -> NetworkArrays:
 
 
 def task_arrays(task: PathTask, network: ServerNetwork) -> TaskArrays:
-    """The arrays of a task on a network."""
+    """Compile a task on a network to arrays."""
     index = {name: position for position, name in enumerate(network.by_name)}
     hosts = [[server.hosts(component.service) for server in network.nodes] for component in task.components]
     return TaskArrays(
@@ -115,7 +115,7 @@ def task_arrays(task: PathTask, network: ServerNetwork) -> TaskArrays:
 def path_map(
     network: NetworkArrays, nodes: Sequence[int], routes: Sequence[Sequence[int]], public: Sequence[bool] = ()
 ) -> PathMap:
-    """The map in names: servers of components, servers of each hop, and which hops are public."""
+    """Return a map in names: servers of components, servers of each hop, and which hops are public."""
     names = network.names
     return PathMap.model_construct(
         nodes=tuple(names[server] for server in nodes),

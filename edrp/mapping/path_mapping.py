@@ -1,4 +1,4 @@
-"""Which servers and links a stream task takes (bi-modal networks, section 3.1; with the public network, section 4.3)."""
+"""Problem of mapping a stream task on servers and links (bi-modal networks, sections 3.1 and 4.3)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class MappingProblem(Problem):
 
     @property
     def max_links(self) -> int:
-        """Links that a map can use."""
+        """Maximum number of links that a map can use."""
         hops = len(self.task.components) + 1
         return hops + self.max_empty_hops * (hops if self.empty_hops == "per_edge" else 1)
 
@@ -190,7 +190,7 @@ class MappingProblem(Problem):
             yield f"max_empty_hops: {sum(passed)} in all against {self.max_empty_hops}"
 
     def _broken_rates(self, decision: PathMap) -> Iterator[str]:
-        """Links, uplinks and downlinks that carry more than they have."""
+        """List links, uplinks and downlinks that carry more than they have."""
         uses: dict[tuple[str, ...], list[float]] = {}
         for hop, (route, rate) in enumerate(zip(decision.routes, self.task.hop_bandwidths, strict=True)):
             if decision.is_public(hop):
@@ -220,7 +220,7 @@ class MappingProblem(Problem):
         return MappingSolution.model_construct(**fields, **parts)
 
     def clashes(self) -> tuple[str, ...]:
-        """Which resource is short."""
+        """Name the resource that is short."""
         return shortage(mapping_arrays(self))
 
 
@@ -252,7 +252,7 @@ def mapping_arrays(problem: MappingProblem) -> MappingArrays:
 
 
 def _passed(route: tuple[str, ...]) -> int:
-    """Servers that a walk passes between its ends."""
+    """Return the number of servers that a walk passes between its ends."""
     return max(0, len(route) - 2)
 
 

@@ -27,7 +27,7 @@ class Service(Document):
 
 
 class Component(Service):
-    """One step of a task; what it shrinks counts where the task gives a rate."""
+    """One step of a task; its shrinkage counts where the task has a rate at its source."""
 
     service: Name | None = Field(None, description="service that a server must host; null: any server will do")
 
@@ -86,7 +86,7 @@ class PathTask(Document):
 
     @cached_property
     def needs(self) -> tuple[float, ...]:
-        """Computing capacity that each component takes."""
+        """Computing capacity that each component needs."""
         return tuple(
             component.capacity + component.cpu_factor * rate
             for component, rate in zip(self.components, self.hop_bandwidths, strict=False)
@@ -94,7 +94,7 @@ class PathTask(Document):
 
 
 class PathMap(Document):
-    """Where a task runs and which way its stream takes: what the paper calls a map.
+    """The servers of a task's components and the routes of its stream: what the paper calls a map.
 
     A hop is a walk over dedicated links, or one connection over the public network, or stays on its server.
     """
@@ -123,5 +123,5 @@ class BimodalTask(Document):
 
     @property
     def nominal(self) -> float:
-        """Seconds that the stream lasts when nothing holds it up."""
+        """Duration of the stream in seconds when nothing holds it up."""
         return self.data / self.rate

@@ -12,7 +12,7 @@ from edrp.core.linked_nodes import LinkedNodes, LinkEnds, NamedNode
 
 
 class Server(NamedNode):
-    """A server: what it can still compute, what it hosts, and how it reaches the public network."""
+    """A server: its free capacity, the services that it hosts, and its access to the public network."""
 
     capacity: NonNegative = Field(description="computing capacity that is free", json_schema_extra={"unit": "1"})
     total_capacity: Positive | None = Field(
@@ -41,11 +41,11 @@ class Server(NamedNode):
 
     @property
     def whole_capacity(self) -> float:
-        """Computing capacity, what is used included."""
+        """Computing capacity, including what is used."""
         return self.capacity if self.total_capacity is None else self.total_capacity
 
     def hosts(self, service: str | None) -> bool:
-        """Whether a component of this service (None: any) can run here."""
+        """Tell whether a component of this service (None: any) can run here."""
         return service is None or self.services is None or service in self.services
 
 
@@ -85,7 +85,7 @@ class ServerNetwork(LinkedNodes):
 
     @cached_property
     def arcs(self) -> dict[tuple[str, str], DataLink]:
-        """The link of each pair of servers that one leads from and to."""
+        """Links by source and target, in both directions where the network is symmetric."""
         arcs = {(link.source, link.target): link for link in self.links}
         if self.symmetric:
             arcs.update({(link.target, link.source): link for link in self.links})

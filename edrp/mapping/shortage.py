@@ -1,4 +1,4 @@
-"""Which resource is short when a task cannot be mapped."""
+"""Explanation of infeasible mapping problems: the resource that is short."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from edrp.mapping.mapping_arrays import MappingArrays
 
 
 def shortage(tables: MappingArrays) -> tuple[str, ...]:
-    """Name what is short for a task that has no map, looking at one component after the other.
+    """Name the resource that is short for a task that has no map, one component after the other.
 
     Each limit is looked at alone; where each can be met alone, the answer says that they cannot be met together.
 
@@ -52,7 +52,7 @@ def shortage(tables: MappingArrays) -> tuple[str, ...]:
 
 
 def _able(tables: MappingArrays, hop: int) -> Bools:
-    """Servers on which what follows a hop can be: the next component, or the delivery."""
+    """Return the servers that can take what follows a hop: the next component, or the delivery."""
     task, network = tables.task, tables.network
     if hop == len(task.needs):
         return np.asarray(np.arange(len(network.names)) == task.delivery)
@@ -60,7 +60,7 @@ def _able(tables: MappingArrays, hop: int) -> Bools:
 
 
 def _reached(tables: MappingArrays, here: Bools, rate: float) -> Bools:
-    """Servers that a hop of this rate reaches from any of some servers, each limit alone; at rate 0 all that rate could give."""
+    """Return the servers that a hop of this rate reaches, each limit alone; with rate 0, limits of rate do not count."""
     network = tables.network
     usable = network.bandwidth >= rate * (1 - 1e-12)
     reached, frontier = here.copy(), here
@@ -80,13 +80,11 @@ def _reached(tables: MappingArrays, here: Bools, rate: float) -> Bools:
 def _no_server(tables: MappingArrays, hop: int) -> str:
     task, free = tables.task, tables.network.capacity
     spare = free[task.hosts[hop]].max() if task.hosts[hop].any() else 0.0
-    return (
-        f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {spare:.6g} free at most"
-    )
+    return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {spare:.6g} free at most"
 
 
 def _no_way(tables: MappingArrays, here: Bools, able: Bools, hop: int) -> str:
-    """Why no able server is reached: for lack of rate, or for lack of links."""
+    """Explain why no suitable server is reached: for lack of rate, or for lack of links."""
     rate = tables.task.bandwidths[hop]
     start = f"component {hop}" if hop else "the source"
     end = "the delivery" if hop == len(tables.task.needs) else f"component {hop + 1}"

@@ -23,7 +23,7 @@ MAX_CELLS = 4_000_000
 def build_guide(
     layers: MapLayers, plain: PricedRelaxation, priced: PricedRelaxation, resources: list[int], through: bool
 ) -> Guide:
-    """The guide of a search that tracks some resources.
+    """Build the guide of a search that tracks some resources.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def _zeros(layers: MapLayers, slots: int) -> ToGo:
 
 
 def _through(layers: MapLayers, each: PricedRelaxation, resources: list[int]) -> ToGo:
-    """Least price of what is to come, of maps that take some of a resource; a last axis of resources."""
+    """Compute the least further price of maps that take some of a resource, with a last axis of resources."""
     through, togo = _zeros(layers, len(resources)), layers.to_go()
     for slot, resource in enumerate(resources):
         cost_to_go(layers.graph, each.prices, togo, resource, each.togo)
@@ -58,7 +58,7 @@ def _through(layers: MapLayers, each: PricedRelaxation, resources: list[int]) ->
 
 
 def build_tracked(layers: MapLayers, resources: list[int]) -> Tracked:
-    """Resources to track, with the sums of what can be taken of them."""
+    """Build the tracked resources with the sums of amounts that can be taken of them."""
     limit = layers.graph.limit
     slot = np.full(limit.size, -1, np.int32)
     slot[resources] = np.arange(len(resources))
@@ -89,7 +89,7 @@ def _amounts(layers: MapLayers, resource: int) -> Floats:
 
 
 def _sums(amounts: Floats, limit: float) -> list[Floats]:
-    """For each layer the sums up to the limit that amounts from there on can have, ascending; empty where too many."""
+    """Return for each layer the possible sums of further amounts up to the limit, ascending; empty where too many."""
     by_layer, sums = [], np.zeros(1)
     for amount in amounts[::-1]:
         if amount > 0 and sums.size:

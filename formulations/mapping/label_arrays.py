@@ -1,4 +1,4 @@
-"""Labels, that is, beginnings of maps, as arrays; what guides the search over them and what it remembers of resources."""
+"""Arrays of labels (partial maps), of the guides of their search, and of the resources that they track."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Tracked(NamedTuple):
 
 
 class Guide(NamedTuple):
-    """Bounds on what is to come.
+    """Lower bounds on the further cost of labels.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Guide(NamedTuple):
 
 
 def first_label(layers: MapLayers, resources: list[int], weight: float, values: tuple[float, float, float, float]) -> MapLabels:
-    """The label of the source, and room for more.
+    """Return arrays with the label of the source, and room for more.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def first_label(layers: MapLayers, resources: list[int], weight: float, values: 
 
 
 def grown(labels: MapLabels) -> MapLabels:
-    """The same labels with room for twice as many."""
+    """Return the same labels with room for twice as many."""
     rows: dict[str, Any] = {name: _twice(getattr(labels, name)) for name in GROWING}
     return labels._replace(**rows)
 
@@ -158,7 +158,7 @@ def _twice(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_moves(labels: MapLabels, label: int) -> list[int]:
-    """The moves of a label's map."""
+    """Return the moves of a label's map."""
     moves: list[int] = []
     while (parent := int(labels.parent[label])) >= 0:
         moves += [HOST] * int(labels.mapped[label] - labels.mapped[parent])

@@ -1,4 +1,4 @@
-"""Compiled rules of labels: their order, which of them make others needless, and what they use of resources.
+"""Compiled rules of labels: their order, dominance between them, and their use of resources.
 
 Helpers take the arrays that they need one by one: a whole `MapLabels` in each of them takes long to compile.
 """
@@ -34,7 +34,7 @@ def push(heap: np.ndarray, counters: np.ndarray, bound: np.ndarray, mapped: np.n
 
 @inlined
 def pop(heap: np.ndarray, counters: np.ndarray, bound: np.ndarray, mapped: np.ndarray) -> int:
-    """Take the label of least bound off the heap; of equal ones that which has mapped the most."""
+    """Take the label of least bound off the heap; of equal labels the one with most components mapped."""
     counters[HEAP] -= 1
     size = counters[HEAP]
     best, label, place = heap[0], heap[size], 0
@@ -62,7 +62,7 @@ def _leaves_no_less(marks: np.ndarray, plenty: np.ndarray, left: np.ndarray, res
 
 @inlined
 def admitted(labels: MapLabels, new: int) -> bool:
-    """Enter a label among those of its place, unless one that costs no more leaves no less; those that it so beats go out."""
+    """Add a label to those of its place unless another dominates it (costs no more, leaves no less); drop dominated ones."""
     costs, after, heads = labels.cost, labels.next, labels.heads[labels.leaving[new], labels.mapped[new]]
     marks, plenty, left, residual = labels.marks, labels.plenty, labels.left, labels.residual
     u, cost = labels.server[new], costs[new]
@@ -125,7 +125,7 @@ def _within(graph: Graph, labels: MapLabels, label: int, resource: int) -> bool:
 
 @inner_loop
 def within_limits(graph: Graph, labels: MapLabels, label: int) -> bool:
-    """Whether a label's map keeps to every limit."""
+    """Tell whether a label's map keeps to every limit."""
     servers, arcs = graph.first.size - 1, graph.target.size
     step = label
     while labels.parent[step] >= 0:
@@ -163,7 +163,7 @@ def take(slots: np.ndarray, residual: np.ndarray, resource: int, amount: float) 
 
 @inlined
 def rounded(start: np.ndarray, sums: np.ndarray, j: int, value: float) -> float:
-    """The most that components and hops from j on can take of what is left of a resource."""
+    """Return the maximum that components and hops from j on can take of the remaining amount of a resource."""
     low, high = start[j], start[j + 1]
     if low == high:
         return value

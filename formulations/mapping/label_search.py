@@ -67,7 +67,7 @@ def _remember(
 
 @inlined
 def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, row: int, width: int) -> None:
-    """Enter a label that follows from label i, unless it cannot be part of anything better or another is as good."""
+    """Enter a label that follows from label i, unless it cannot improve on the best map or another dominates it."""
     leaving, v, j, left, move = labels.child[row]
     cost, priced, need = labels.child_cost[row]
     if leaving == 1:
@@ -110,7 +110,7 @@ def _propose(labels: MapLabels, place: tuple[int, int, int, int, int], prices: t
 def _host(
     graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, dialled: bool, left: int, checked: bool
 ) -> None:
-    """Labels with one component more and more of them on the server, or on those to which a public hop leads.
+    """Propose labels with one or more further components on the server, or on those to which a public hop leads.
 
     At the end of the task a public hop leads to the delivery, without a component.
     """
@@ -143,7 +143,7 @@ def _host(
 
 @inlined
 def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, left: int, checked: bool) -> None:
-    """Labels that a link leads to."""
+    """Propose labels that a link leads to."""
     u, j, servers = labels.server[i], labels.mapped[i], graph.first.size - 1
     for a in range(graph.first[u], graph.first[u + 1]):
         price = guide.plain.arc[j, a]
@@ -154,7 +154,7 @@ def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: 
 
 @kernel
 def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, width: int, max_labels: int) -> tuple[int, int]:
-    """Look at labels, least bound first.
+    """Examine labels, least bound first.
 
     Parameters
     ----------

@@ -104,22 +104,22 @@ class MapLabelSearch:
 
     @property
     def cutoff(self) -> float:
-        """Cost below which maps are still looked for."""
+        """Cost below which maps are still searched."""
         return min(self.cost - self.tolerance * self.cost if self.cost < np.inf else np.inf, self.max_cost)
 
     @property
     def open(self) -> bool:
-        """Whether there is something left to do and time to do it."""
+        """Whether something is left to do, and time to do it."""
         return self.bound < self.cutoff and self.remaining() > 0 and not self.full
 
     def offer(self, moves: list[int]) -> None:
-        """Take a map as the best one, if it is better and keeps to all limits."""
+        """Accept a map as the best one if it is better and keeps to all limits."""
         cost, use = cost_and_use(self.layers, moves)
         if cost < self.cost and not overloaded(use):
             self.cost, self.moves = cost, moves
 
     def run(self) -> None:
-        """Search until the best map is proven, nothing is found to exist, or time is up."""
+        """Search until the best map is proven, infeasibility is proven, or time is up."""
         weightless = np.zeros(self.layers.graph.limit.size)
         self.plain = self.priced = PricedRelaxation.of(self.layers, weightless)
         self.bound, moves = cheapest(self.layers, self.plain)
@@ -136,7 +136,7 @@ class MapLabelSearch:
             self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + ROUNDING))
 
     def _rounds(self, max_labels: int | None) -> None:
-        """Rounds until one proves the optimum, or looks at more labels than it may."""
+        """Run rounds until one proves the optimum, or examines more labels than it may."""
         while self.open:
             self.rounds += 1
             guide = build_guide(self.layers, self.plain, self.priced, self.resources, through=max_labels != EASY)
@@ -144,7 +144,7 @@ class MapLabelSearch:
                 return
 
     def _track(self, moves: list[int]) -> None:
-        """Track what a map overloads; where all of that is tracked, it does so by rounding only."""
+        """Track the resources that a map overloads; where all are tracked, the overload is rounding."""
         cost, use = cost_and_use(self.layers, moves)
         new = [resource for resource in overloaded(use) if resource not in self.resources]
         if new:
@@ -153,7 +153,7 @@ class MapLabelSearch:
             self.cost, self.moves = cost, moves
 
     def _weigh(self) -> None:
-        """Look for weights of resources that raise the bound; those with a weight are tracked."""
+        """Search for weights of resources that raise the bound; resources with a weight are tracked."""
         if not self.open:
             return
         ascent = ascend(self.layers, self.cost, self.max_cost, self.remaining)
@@ -165,14 +165,14 @@ class MapLabelSearch:
         self.resources += [int(resource) for resource in heavy if resource not in self.resources]
 
     def _dive(self, *widths: int) -> None:
-        """Look for good maps among few labels of each place."""
+        """Search for good maps among few labels of each place."""
         for width in widths:
             if self.open:
                 guide = build_guide(self.layers, self.plain, self.priced, [], through=False)
                 self._search(guide, build_tracked(self.layers, []), width, None)
 
     def _search(self, guide: Guide, tracked: Tracked, width: int, max_labels: int | None) -> int:
-        """Look at labels while time and memory last, and say why no more; with a width nothing is proven."""
+        """Examine labels while time and memory last, and return why it stopped; with a width nothing is proven."""
         slots = self.resources if width == 0 else []
         weight = float(self.priced.weights.sum())
         labels = first_label(self.layers, slots, weight, (self.cutoff, self.bound, self.cost, self.tolerance))
@@ -229,7 +229,7 @@ class LabelSetting(Method):
     summary = "exact: labels by A*, remembering only resources that matter; rounds of rising bounds; additive cost"
 
     def refusal(self, problem: MappingProblem) -> str | None:
-        """Costs that are not sums over links."""
+        """Refuse costs that are not sums over links."""
         return refusal(problem)
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:

@@ -34,7 +34,7 @@ class PricedRelaxation:
 
     @classmethod
     def of(cls, layers: MapLayers, weights: Floats) -> PricedRelaxation:
-        """Fill the tables."""
+        """Compute prices and costs to go under some weights."""
         prices, togo = layers.priced(weights), layers.to_go()
         cost_to_go(layers.graph, prices, togo, -1, togo)
         return cls(weights, prices, togo)
@@ -51,7 +51,7 @@ class Ascent:
 
 
 def cheapest(layers: MapLayers, priced: PricedRelaxation) -> tuple[float, list[int]]:
-    """Least price of a map under weights, infinite for none, and the moves of such a map."""
+    """Return the least price of a map under weights, infinite for none, and the moves of such a map."""
     graph = layers.graph
     moves = np.empty(graph.needs.size + graph.rates.size * (graph.empty + 1), np.int32)
     value, size = cheapest_moves(graph, priced.prices, priced.togo, moves)
@@ -59,7 +59,7 @@ def cheapest(layers: MapLayers, priced: PricedRelaxation) -> tuple[float, list[i
 
 
 def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable[[], float]) -> Ascent:
-    """Raise the bound, from no weights.
+    """Raise the bound by subgradient ascent, starting without weights.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
 
 
 def relaxed_bound(problem: MappingProblem) -> float:
-    """Cost of the cheapest path through a graph with one layer of servers for each component; bandwidths are overlooked.
+    """Return the cost of the cheapest path through a graph with one layer of servers per component, ignoring bandwidths.
 
     A component is only on servers that have room for it, each looked at by itself: several on a server are not added up. Empty
     hops are limited as in the problem.

@@ -68,7 +68,7 @@ class ToGo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MapLayers:
-    """A problem for the searches.
+    """A problem as input of the searches.
 
     Attributes
     ----------
@@ -95,13 +95,13 @@ class MapLayers:
         return self.graph.target.size
 
     def to_go(self) -> ToGo:
-        """Tables to be filled."""
+        """Allocate tables of costs to go."""
         layers = self.graph.rates.size
         kept, budgets = self.graph.empty + 1, self.graph.budgets
         return ToGo(np.empty((layers, kept, self.servers)), np.empty((layers, budgets, self.servers)))
 
     def priced(self, weights: Floats) -> UsePrices:
-        """The problem's prices, and a weight for the whole of each resource, paid by shares; shape (3 n + a,)."""
+        """Return the problem's prices plus weights of resources, shape (3 n + a,), each paid in proportion to the share taken."""
         host, arc, up, down = self.parts(weights)
         own, shares = self.prices, self.shares
         return UsePrices(
@@ -115,7 +115,7 @@ class MapLayers:
 
 
 def build_layers(tables: MappingArrays) -> MapLayers:
-    """The layers of a problem with additive cost.
+    """Build the layers of a problem with additive cost.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def build_layers(tables: MappingArrays) -> MapLayers:
 
 
 def refusal(problem: MappingProblem) -> str | None:
-    """Why labels and programs cannot express the cost of a problem; None if they can.
+    """Return why labels and programs cannot express the cost of a problem; None if they can.
 
     Examples
     --------

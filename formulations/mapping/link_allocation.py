@@ -1,4 +1,4 @@
-"""Links shared among flows as a program, exact: "paths".
+"""Allocation of links to flows as the exact program "paths".
 
 A binary column says whether a flow takes an arc: one for each arc that lies on some route of the flow with few enough links
 and bandwidth enough. A flow that takes none may have any share of its rate on the public network. Cycles apart from a route are
@@ -75,7 +75,7 @@ class LinkAllocationFormulation(Formulation):
         return current if problem.evaluate(current).feasible else None
 
     def decode(self, values: Floats) -> tuple[FlowAllocation, ...]:
-        """Routes, and rates on the public network."""
+        """Read routes, and rates on the public network."""
         names, program = self.network.names, self.program
         taken = np.flatnonzero(values[program["arc"]] > 0.5)
         ends: list[list[tuple[int, int]]] = [[] for _ in self.problem.flows]
@@ -93,7 +93,7 @@ class LinkAllocationFormulation(Formulation):
         return tuple(allocations)
 
     def _public_rates(self, share: Floats, dedicated: Bools) -> list[float]:
-        """Rates on the public network, shape (F,), without a solver's tolerance on up- and downlinks."""
+        """Compute rates on the public network, shape (F,), without a solver's tolerance on up- and downlinks."""
         rates = np.where(dedicated | (share <= 0), 0.0, np.minimum(share, 1.0) * self.flows.rate)
         for ends, limit in ((self.flows.source, self.network.uplink), (self.flows.target, self.network.downlink)):
             used = np.bincount(ends, rates, limit.size)
@@ -101,7 +101,7 @@ class LinkAllocationFormulation(Formulation):
         return [float(rate) for rate in rates]
 
     def encode(self, decision: Sequence[FlowAllocation]) -> Floats | None:
-        """A starting point; None where a route takes an arc that has no column for the flow."""
+        """Return a starting point; None where a route takes an arc that has no column for the flow."""
         program, by_flow = self.program, {allocation.flow: allocation for allocation in decision}
         columns = dict(zip(zip(self.flow.tolist(), self.arc.tolist(), strict=True), program["arc"].tolist(), strict=True))
         index = {name: position for position, name in enumerate(self.network.names)}
@@ -119,12 +119,12 @@ class LinkAllocationFormulation(Formulation):
         return start
 
     def objective_of(self, values: Floats, decision: Sequence[FlowAllocation]) -> float:
-        """Objective of what was read back: without cycles, and without a solver's tolerance on up- and downlinks."""
+        """Return the objective of the decision: without cycles, and without a solver's tolerance on up- and downlinks."""
         point = self.encode(decision)
         return self.model_objective.value(values if point is None else point)
 
     def tie_breaks(self) -> tuple[Linear, ...]:
-        """The fewest links."""
+        """Prefer few links among optimal solutions."""
         return (Linear.of(self.program["arc"]),)
 
 
@@ -161,7 +161,7 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
 
 
 def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
-    """Which arcs lie on a route of each flow with at most `limits` (F,) links and enough bandwidth; shape (F, arcs).
+    """Find the arcs that lie on a route of each flow with at most `limits` (F,) links and enough bandwidth; shape (F, arcs).
 
     By distances first; then arcs are dropped that only lead into a dead end and back.
     """
@@ -187,13 +187,13 @@ def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
 
 
 def _reverse(network: NetworkArrays) -> Ints:
-    """Shape (a,), the arc that leads back, -1 for none."""
+    """Return for each arc the one that leads back, -1 for none; shape (a,)."""
     numbers = arc_numbers(network)
     return np.array([numbers.get((v, u), -1) for u, v in numbers], np.int64)
 
 
 def _by_server(pairs: Bools, ends: Ints32, servers: int) -> Ints:
-    """How many arcs of each flow are at each server, shape (F, servers)."""
+    """Count the arcs of each flow at each server, shape (F, servers)."""
     flow, arc = np.nonzero(pairs)
     return np.bincount(flow * servers + ends[arc], minlength=len(pairs) * servers).reshape(len(pairs), servers)
 

@@ -21,7 +21,7 @@ CLOSE = 5e-11
 
 
 def cost_and_use(layers: MapLayers, moves: Sequence[int]) -> tuple[float, Floats]:
-    """Cost of a map, and the share that it takes of each resource, shape (3 n + a,)."""
+    """Return the cost of a map, and the share that it takes of each resource, shape (3 n + a,)."""
     graph, prices, shares = layers.graph, layers.prices, layers.shares
     used = np.zeros(graph.limit.size)
     host, arc, up, down = layers.parts(used)
@@ -43,12 +43,12 @@ def cost_and_use(layers: MapLayers, moves: Sequence[int]) -> tuple[float, Floats
 
 
 def overloaded(used: Floats) -> list[int]:
-    """Resources of which more than all is taken."""
+    """Return the resources of which more than all is taken."""
     return [int(resource) for resource in np.flatnonzero(used > 1 + CLOSE)]
 
 
 def moves_to_map(tables: MappingArrays, moves: Sequence[int]) -> PathMap:
-    """The map that moves make, in names."""
+    """Return the map of a sequence of moves, in names."""
     arcs = tables.network.target.size
     nodes: list[int] = []
     routes, public = [[tables.task.source]], [False]
@@ -64,7 +64,7 @@ def moves_to_map(tables: MappingArrays, moves: Sequence[int]) -> PathMap:
 
 
 def map_to_moves(tables: MappingArrays, decision: PathMap) -> list[int]:
-    """The moves that make a map of this network."""
+    """Return the sequence of moves of a map."""
     network = tables.network
     index = {name: position for position, name in enumerate(network.names)}
     arcs = {pair: arc for arc, pair in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True))}

@@ -65,7 +65,7 @@ class MappingFormulation(Formulation):
     layers: MapLayers
 
     def decode(self, values: Floats) -> PathMap:
-        """The map; of each hop the walk with the fewest links among those that it takes."""
+        """Read the map; of each hop the walk with the fewest links among those that it takes."""
         program, graph = self.program, self.layers.graph
         nodes = values[program["place"]].argmax(axis=1).tolist()
         routes, public = [], []
@@ -77,7 +77,7 @@ class MappingFormulation(Formulation):
         return path_map(self.tables.network, nodes, routes, public)
 
     def encode(self, decision: PathMap) -> Floats | None:
-        """A starting point; None where a hop takes a link twice."""
+        """Return a starting point; None where a hop takes a link twice."""
         program, arcs = self.program, self.layers.arcs
         index = {name: position for position, name in enumerate(self.tables.network.names)}
         start = np.zeros(program.columns)
@@ -98,7 +98,7 @@ class MappingFormulation(Formulation):
         return None if (start[program["arc"]] > 1).any() else start
 
     def objective_of(self, values: Floats, decision: PathMap) -> float:
-        """Cost of the map, without separate loops."""
+        """Return the cost of the map, without separate loops."""
         return cost_and_use(self.layers, map_to_moves(self.tables, decision))[0]
 
 
@@ -140,7 +140,7 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
 
 
 def _shortest(tables: MappingArrays, taken: Ints, start: int, end: int) -> list[int]:
-    """A walk with the fewest of the arcs taken."""
+    """Return a walk with the fewest of the arcs taken."""
     onward: dict[int, list[int]] = {}
     for arc in taken.tolist():
         onward.setdefault(int(tables.network.source[arc]), []).append(int(tables.network.target[arc]))
@@ -172,7 +172,7 @@ def _add_columns(program: Program, tables: MappingArrays, layers: MapLayers) -> 
 
 
 def _ends(usable: Bools, hop: int, server: int) -> Bools:
-    """Where a public hop can begin or end, given where one of the hops does."""
+    """Restrict the servers at which one public hop can begin or end."""
     only = np.arange(usable.shape[1]) == server
     usable[hop] &= only
     return usable
@@ -249,7 +249,7 @@ def _usable(layers: MapLayers, block: str) -> Bools:
 
 
 def _cost(program: Program, layers: MapLayers) -> Linear:
-    """Cost of all links and public hops."""
+    """Return the cost of all links and public hops."""
     arc = layers.prices.arc
     cost = Linear.of(program["arc"], np.where(np.isfinite(arc), arc, 0.0))
     if "out" in program.column_blocks:

@@ -13,7 +13,7 @@ from edrp.formulations.mapping.map_moves import HOST
 def fill_hosted(
     graph: Graph, host: np.ndarray, leaving: np.ndarray, free: np.ndarray, resource: int, j: int, hosted: np.ndarray
 ) -> None:
-    """Least price from each server that takes some components now; without components left, 0 at the delivery."""
+    """Compute the least price from each server that takes some components now; without components left, 0 at the delivery."""
     components = graph.needs.size
     hosted[:] = np.inf
     if j == components and resource < 0:
@@ -32,7 +32,7 @@ def fill_hosted(
 
 @kernel
 def least_two(down: np.ndarray, hosted: np.ndarray) -> tuple[float, int, float]:
-    """Least price of what follows a public hop, the server that has it, and the least of the others."""
+    """Return the least price of what follows a public hop, the server that has it, and the least price of the others."""
     best, best_server, second = np.inf, -1, np.inf
     for v in range(hosted.size):
         price = down[v] + hosted[v]
@@ -86,7 +86,7 @@ def cost_to_go(graph: Graph, prices: UsePrices, togo: ToGo, resource: int, free:
 
 @kernel
 def best_run(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, v: int) -> tuple[float, int]:
-    """Least price from a server that takes some components now, and how many; without components left, is it the delivery."""
+    """Return the least price from a server that takes some components now, and how many; at the end, 0 at the delivery."""
     components = graph.needs.size
     if j == components:
         return (0.0 if v == graph.delivery else np.inf), 0
@@ -104,7 +104,7 @@ def best_run(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, v: 
 
 @kernel
 def best_arc(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
-    """Least price over a link out of a server, with so many empty hops left after it, and the arc; -1 for none."""
+    """Return the least price over a link out of a server, with so many empty hops left after it, and the arc; -1 for none."""
     best, arc = np.inf, -1
     for a in range(graph.first[u], graph.first[u + 1]):
         price = prices.arc[j, a] + togo.arrived[j, left, graph.target[a]]
@@ -115,7 +115,7 @@ def best_arc(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: 
 
 @kernel
 def best_public(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
-    """Least price over the public network, and where to; -1 for nowhere."""
+    """Return the least price over the public network, and the server that it leads to; -1 for none."""
     best, server = np.inf, -1
     if prices.up[j, u] < np.inf:
         for v in range(togo.leaving.shape[2]):
@@ -128,7 +128,7 @@ def best_public(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, 
 
 @kernel
 def cheapest_moves(graph: Graph, prices: UsePrices, togo: ToGo, moves: np.ndarray) -> tuple[float, int]:
-    """Least price of a whole map, infinite for none, and how many moves of such a map are written to `moves`."""
+    """Return the least price of a map, infinite for none, and the number of its moves, which are written to `moves`."""
     components, empty = graph.needs.size, graph.empty
     u, j, left, size = graph.source, 0, empty, 0
     value, begun = togo.leaving[0, graph.budgets - 1, u], True

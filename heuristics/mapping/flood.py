@@ -58,7 +58,7 @@ class FoundMap(NamedTuple):
 
 @dataclass(frozen=True)
 class FloodResult(Sequence[FoundMap]):
-    """Complete maps in the order in which the delivery server would reserve them, and what they took.
+    """Complete maps in the order in which the delivery server would reserve them, with the messages that they took.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class FloodResult(Sequence[FoundMap]):
     ends: Ints
 
     def __len__(self) -> int:
-        """Complete maps."""
+        """Return the number of complete maps."""
         return len(self.facts)
 
     @overload
@@ -90,18 +90,18 @@ class FloodResult(Sequence[FoundMap]):
     def __getitem__(self, rank: slice) -> list[FoundMap]: ...
 
     def __getitem__(self, rank: int | slice) -> FoundMap | list[FoundMap]:
-        """The map of that rank, 0 for the best."""
+        """Return the map of that rank, 0 for the best."""
         if isinstance(rank, slice):
             return [self[position] for position in range(*rank.indices(len(self)))]
         return self.unrolled(self.ranking[rank])
 
     @cached_property
     def ranking(self) -> list[int]:
-        """Places in `facts`, best first."""
+        """Positions in `facts`, best first."""
         return ranked(self.cost, self.facts, self.max_links)
 
     def unrolled(self, position_in_facts: int) -> FoundMap:
-        """The map of a place in `facts`, followed from its last step back to its first."""
+        """Return the map at a position in `facts`, followed from its last step back to its first."""
         nodes: list[int] = []
         routes: list[list[int]] = [[]]
         public: list[bool] = [False]
@@ -233,7 +233,7 @@ class Flood:
         return self._result(memory, rules.max_links)
 
     def _result(self, memory: FloodMemory, max_links: int) -> FloodResult:
-        """Copies of what led to complete maps; the memory is for the next task."""
+        """Copy the steps of complete maps; the memory is reused for the next task."""
         counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
         marked = np.zeros(counts[MAPS], np.bool_)
         mark_ancestors(memory.maps, ends, marked)

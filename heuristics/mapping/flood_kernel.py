@@ -51,7 +51,7 @@ def send(
 
 @inlined
 def transfer(network: FloodNetwork, rules: FloodRules, number: int, source: int, arc: int, target: int) -> float:
-    """Seconds that a message takes: the delay of its way, or with jitter something around it."""
+    """Return the seconds that a message takes: the delay of its way, or with jitter a random time around it."""
     delay = network.access_delay[source] + network.access_delay[target] if arc == PUBLIC else network.delay[arc]
     if rules.jitter == 0.0:
         return delay
@@ -61,7 +61,7 @@ def transfer(network: FloodNetwork, rules: FloodRules, number: int, source: int,
 
 @inlined
 def next_message(rules: FloodRules, memory: FloodMemory) -> tuple[int, float]:
-    """Number of the message that arrives next, and when it does."""
+    """Return the number of the message that arrives next, and the time of its arrival."""
     number = memory.counts[HANDLED]
     memory.counts[HANDLED] += 1
     return pop(memory) if rules.timed else (number, 0.0)
@@ -153,7 +153,7 @@ def look_back(
 
 @inlined
 def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extended: Any, parent: int, arc: int, v: int) -> None:
-    """Write down a map that has come to a server and has nothing new there yet."""
+    """Record a map that has arrived at a server and has nothing new there yet."""
     extended["parent"], extended["node"], extended["arc"], extended["placed"] = parent, v, arc, 0
     if arc == START:
         extended["prefix"] = extended["empty"] = extended["links"] = extended["public"] = extended["dedicated"] = extended[
@@ -174,7 +174,7 @@ def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extend
 
 @inlined
 def place(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, extended: Any, hosting: bool) -> None:
-    """Put the next component on the server of a draft."""
+    """Put the next component on the server of a map."""
     v, need = extended["node"], task.needs[extended["prefix"]]
     extended["prefix"] += 1
     extended["placed"] += 1
@@ -188,7 +188,7 @@ def place(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: Flo
 
 @inlined
 def passes(rules: FloodRules, memory: FloodMemory, extended: Any, components: int, number: int, x: int) -> bool:
-    """Whether pruning lets a map be sent on; the table of the server keeps the least key."""
+    """Tell whether pruning lets a map be sent on; the table of the server keeps the least key."""
     if rules.pruning == NO_PRUNING or rules.pruning == RANDOM:
         return True
     load = extended["load"] / extended["servers"] if extended["servers"] else 0.0
@@ -221,7 +221,7 @@ def send_on(
     number: int,
     now: float,
 ) -> bool:
-    """Send a map to the neighbours that may extend it, or to some of them; false when it goes nowhere."""
+    """Send a map to the neighbours that may extend it, or to some of them; return False when it goes nowhere."""
     extended = memory.maps[position]
     v, x, rate = extended["node"], extended["placed"], task.bandwidths[extended["prefix"]]
     connected = uplink + rate <= network.uplink[v] * SLACK
@@ -245,7 +245,7 @@ def send_on(
 def neighbours(
     network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, extended: Any, connected: bool
 ) -> int:
-    """List the ways by which a map may go on, rates apart, arcs before servers reached over the public network; their number.
+    """List the ways by which a map may go on, arcs before servers reached over the public network; return their number.
 
     Those over the public network are left out where the uplink has not the rate, unless neighbours are drawn.
     """
@@ -268,7 +268,7 @@ def neighbours(
 
 @inner_loop
 def advance(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, budget: int) -> None:
-    """Handle messages until none is left, `budget` of them are handled, or what the next one sends might not fit the arrays."""
+    """Handle messages until none is left, `budget` of them are handled, or the arrays might overflow."""
     counts, m = memory.counts, task.needs.size
     most_sent = memory.ways.size * (m + 1)
     for _ in range(budget):

@@ -82,7 +82,7 @@ class FloodTask(NamedTuple):
 
 
 class FloodRules(NamedTuple):
-    """How maps are extended, compared and pruned; `cost` and `pruning` are places in their lists of names."""
+    """Rules by which maps are extended, compared and pruned; `cost` and `pruning` are indices into their lists of names."""
 
     max_empty_hops: int
     total_hops: bool
@@ -122,7 +122,7 @@ class FloodMemory(NamedTuple):
 
 
 def begun(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, rules: FloodRules) -> FloodMemory:
-    """The memory at the start of a mapping, when the portal has sent an empty map to the source; arrays are used again."""
+    """Return the memory at the start of a mapping, when the portal has sent an empty map to the source; arrays are reused."""
     servers, arcs, m = len(network.first) - 1, len(network.target), len(task.needs)
     shape = (servers, m + 1, rules.max_empty_hops + 2 if rules.split_by_hops else 1, 2)
     if earlier is None:
@@ -151,7 +151,7 @@ def begun(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, r
 
 
 def roomy(memory: FloodMemory, hops: int) -> FloodMemory:
-    """The memory with room for what one more message can cause."""
+    """Return the memory with room for all that one more message can cause."""
     counts, changed = memory.counts, {}
     if counts[SENT] + memory.ways.size * hops > memory.messages.size:
         size = 2 * memory.messages.size + memory.ways.size * hops
@@ -166,14 +166,14 @@ def roomy(memory: FloodMemory, hops: int) -> FloodMemory:
 
 
 def enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """A copy with room for more."""
+    """Return a copy with room for more."""
     copy = np.empty(size, array.dtype)
     copy[: array.size] = array
     return copy
 
 
 def delays_differ(network: NetworkArrays, *, public: bool) -> bool:
-    """Whether messages may overtake one another on different ways."""
+    """Tell whether messages may overtake one another on different ways."""
     ways = [network.delay]
     if public and (network.uplink > 0).any():
         ways.append(2 * network.access_delay)  # all sums are equal only where all of these are

@@ -85,7 +85,7 @@ class MappingProtocol(Method):
         return self.answer(result, None, None)
 
     def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
-        """Complete maps in the order in which they are tried."""
+        """Return complete maps in the order in which they are tried."""
         return result
 
     def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
@@ -121,12 +121,12 @@ class ProcessMap(MappingProtocol):
     pruning: PruningName = "none"
 
     def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
-        """Complete maps by their objective alone, of which nothing is given up for other virtues."""
+        """Return complete maps by their objective alone, exactly."""
         values = [objective(result.cost, facts, result.max_links) for facts in result.facts]
         return (result.unrolled(position) for position in sorted(range(len(values)), key=values.__getitem__))
 
     def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
-        """Proven where every message was sent and handled."""
+        """Add the proof where every message was sent and handled."""
         answer = super().answer(result, decision, value)
         if answer.stopped_because != "finished":
             return answer
@@ -136,7 +136,7 @@ class ProcessMap(MappingProtocol):
 
 
 class LeastCostMap(MappingProtocol):
-    """LeastCostMap (section 4.1.1): a server sends on what costs less than every map before it with as many components mapped.
+    """LeastCostMap (section 4.1.1): a server sends on a map that costs less than all before it with as many components mapped.
 
     Examples
     --------

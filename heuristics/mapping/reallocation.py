@@ -118,7 +118,7 @@ class GreedyReallocation(Method):
 
 
 def hold_what_fits(network: NetworkArrays, flows: FlowArrays, problem: LinkAllocationProblem) -> None:
-    """Take what flows hold off the bandwidth that is free, by falling priority; routes that break a limit are given up."""
+    """Subtract the current routes from the free bandwidth, by falling priority; drop routes that break a limit."""
     limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
     rounding = SLACK * network.bandwidth
     for flow in np.argsort(-flows.price * flows.rate, kind="stable"):

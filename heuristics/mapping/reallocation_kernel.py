@@ -22,7 +22,7 @@ class FreeArcs(NamedTuple):
 
 
 class RouteProbe(NamedTuple):
-    """Room for a search among n servers.
+    """Arrays for a search among n servers.
 
     `out` and `into` (n,) are at least the max_links that one arc out of or into each server has free. `seen` (n,) holds the
     number of the last search that came by, `depth` and `by` (n,) at which distance and over which arc it came first, and
@@ -48,7 +48,7 @@ def improve_routes(
     links: np.ndarray,
     route: np.ndarray,
 ) -> int:
-    """Give flows the direct link or a shorter route where there is room; the number of flows that changed.
+    """Give flows the direct link or a shorter route where there is room; return the number of flows that changed.
 
     `order` has the flows that may change, server by server and by falling priority; the other arrays are those of all flows:
     `rate` and `max_links` links that a route may have; `links` and `route`, what they hold, are changed, as are the free arcs.
@@ -86,7 +86,7 @@ def improve_routes(
 
 @inlined
 def _search(arcs: FreeArcs, probe: RouteProbe, origin: int, destination: int, rate: float, limit: int, number: int) -> int:
-    """Breadth first for the fewest arcs with so much free, in the order of servers; how many, 0 for no such route."""
+    """Search breadth first for the route with fewest arcs that has room; return its length, 0 for no such route."""
     needed = rate * (1 - SLACK)
     if probe.out[origin] < needed or probe.into[destination] < needed:
         return 0

@@ -37,7 +37,7 @@ _FLOWS = 5
 def bimodal_flows(
     flows: int = FLOWS, *, servers: int = SERVERS, links: int = LINKS, seed: int = 0, **fields: Any
 ) -> LinkAllocationProblem:
-    """Flows between servers of a `bimodal_platform`, some of which could have better links than when they were admitted.
+    """Draw flows between servers of a `bimodal_platform`; some could have better links than when they were admitted.
 
     Each was given the direct link, or two links, where there was room, and the public network otherwise. Then half of all
     ended. Rates are those of the paper's tasks: 1 Mbps at the source, 95 % of it behind each component.
@@ -79,7 +79,7 @@ class _Platform:
         self.weight = dict(zip(network.by_name, hosted, strict=True))
 
     def admitted(self, random: np.random.Generator) -> dict[str, Any]:
-        """A flow that comes now, and takes what it finds."""
+        """Draw a flow that is admitted now and takes what is free."""
         source = self._drawn(list(self.weight), random)
         near = nx.single_source_shortest_path_length(self.graph, source, cutoff=2) if random.random() < NEAR else {}
         others = [name for name in (near if len(near) > 1 else self.weight) if name != source]
@@ -89,12 +89,12 @@ class _Platform:
         return {"source": source, "target": target, "rate": rate, "price": rounded(random.uniform(*PRICES)), "route": route}
 
     def _drawn(self, names: list[str], random: np.random.Generator) -> str:
-        """One of some servers, by the number of services that they host."""
+        """Draw one of some servers, weighted by the number of services that they host."""
         weights = np.array([self.weight[name] for name in names])
         return names[int(random.choice(len(names), p=weights / weights.sum()))]
 
     def _reserved(self, source: str, target: str, rate: float) -> Route | None:
-        """The direct link or two links, where they have room."""
+        """Reserve the direct link or two links, where they have room."""
         ways = [(source, target), *((source, middle, target) for middle in self.graph[source])]
         for route in ways:
             arcs = list(pairwise(route))
@@ -128,7 +128,7 @@ HELD = 0.4
 
 
 def _families() -> list[Family]:
-    """Families of kind `link-allocation`."""
+    """Return the families of kind `link-allocation`."""
     described: dict[str, tuple[str, Callable[[int, np.random.Generator], Problem], int]] = {
         "platform": ("flows on the paper's platform, half of what they were admitted with has ended", _platform, DEFAULT_FLOWS),
         "degraded-platform": ("the same after links have lost half of their bandwidth", _degraded, DEFAULT_FLOWS),
@@ -153,7 +153,7 @@ def _platform(flows: int, random: np.random.Generator) -> LinkAllocationProblem:
 
 
 def _degraded(flows: int, random: np.random.Generator) -> Problem:
-    """No flow has to keep its links: some could not."""
+    """Draw flows on a platform whose links lost bandwidth; no flow has to keep its links, since some could not."""
     problem = _platform(flows, random).replace(keep=False)
     lost = random.random(len(problem.network.links)) < LOST_LINKS
     links = tuple(
@@ -164,7 +164,7 @@ def _degraded(flows: int, random: np.random.Generator) -> Problem:
 
 
 def _mesh(flows: int, random: np.random.Generator) -> Problem:
-    """A ring with chords between servers that may have few ways out; prices of forwarding are whole numbers or nothing."""
+    """Draw a ring with chords between servers that may have few ways out; prices of forwarding are whole numbers or 0."""
     servers = int(random.integers(*MESH_SERVERS, endpoint=True))
     graph = nx.cycle_graph(servers)
     for server in range(servers):
@@ -188,7 +188,7 @@ def _mesh(flows: int, random: np.random.Generator) -> Problem:
 def _mesh_flow(
     name: str, graph: nx.Graph[int], left: dict[tuple[int, int], float], random: np.random.Generator
 ) -> dict[str, Any]:
-    """A flow that may hold a shortest route of at most two links, off what is left."""
+    """Draw a flow that may hold a shortest route of at most two links within the remaining bandwidth."""
     source, target = (int(server) for server in random.choice(len(graph), 2, replace=False))
     rate, price = (float(random.integers(*ends, endpoint=True)) for ends in (MESH_RATES, MESH_PRICES))
     route: Route | None = None

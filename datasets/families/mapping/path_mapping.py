@@ -61,7 +61,7 @@ USED = (0.0, 0.9)
 
 
 def _families() -> list[Family]:
-    """Families of single tasks to be mapped."""
+    """Return the families of single tasks to be mapped."""
     described: dict[str, tuple[str, Callable[[int, np.random.Generator], Problem]]] = {
         "power-law": ("the paper's networks of 30 to 120 servers", _power_law),
         "geometric": ("servers in the plane, linked to their neighbours; costs and delays grow with distance", _geometric),
@@ -77,7 +77,7 @@ def _families() -> list[Family]:
 
 
 def _readings(random: np.random.Generator) -> Fields:
-    """How empty hops and bandwidths count."""
+    """Draw how empty hops and bandwidths count."""
     total = bool(random.random() < TOTAL_SHARE)
     return {
         "max_empty_hops": int(random.integers(*(EMPTY_HOPS_IN_TOTAL if total else EMPTY_HOPS), endpoint=True)),
@@ -92,7 +92,7 @@ def _power_law(components: int, random: np.random.Generator) -> Problem:
 
 
 def _geometric(components: int, random: np.random.Generator) -> Problem:
-    """Every server is linked to those nearest to it, and all hang together by the shortest links that do it."""
+    """Draw servers that are linked to those nearest to them, and connected by a minimum spanning tree."""
     servers = int(random.integers(*GEOMETRIC_SERVERS, endpoint=True))
     distance = squareform(pdist(random.random((servers, 2))))
     graph = nx.minimum_spanning_tree(nx.from_numpy_array(distance))
@@ -117,7 +117,7 @@ def _geometric(components: int, random: np.random.Generator) -> Problem:
 
 
 def _grid(components: int, random: np.random.Generator) -> Problem:
-    """Servers with four neighbours; room for a few components each, and for a hop or two on each link."""
+    """Draw a grid of servers with room for a few components each, and for a hop or two on each link."""
     rows, columns = (int(random.integers(*GRID_SIDES, endpoint=True)) for _ in range(2))
     links = [{**_ends(u, v), "bandwidth": 2.0, "cost": 1.0, "delay": 0.001} for u, v in _grid_pairs(rows, columns)]
     capacity = max(1, int(np.ceil(components / (rows * columns * random.uniform(*GRID_LOAD)))))
@@ -138,7 +138,7 @@ def _tight(components: int, random: np.random.Generator) -> Problem:
 
 
 def _tight_public(components: int, random: np.random.Generator) -> Problem:
-    """Most servers have an uplink and a downlink for a few hops."""
+    """Draw a tight network in which most servers have an uplink and a downlink for a few hops."""
     nodes, fields = _tight_world(components, random)
     for node in nodes:
         node["uplink"] = float(random.integers(0, 2 * TIGHT_RATES[1]))
@@ -148,7 +148,7 @@ def _tight_public(components: int, random: np.random.Generator) -> Problem:
 
 
 def _tight_world(components: int, random: np.random.Generator) -> tuple[list[Fields], Fields]:
-    """Servers, and links, task and readings; all amounts are whole numbers, most tasks have few maps, some have none."""
+    """Draw servers, links, a task and readings in whole numbers: most tasks have few maps, some have none."""
     servers = int(random.integers(*TIGHT_SERVERS, endpoint=True))
     names = [f"s{index}" for index in range(TIGHT_SERVICES)]
     needs = random.integers(*TIGHT_NEEDS, components, endpoint=True).astype(float)
@@ -185,7 +185,7 @@ def _platform(components: int, random: np.random.Generator) -> Problem:
 
 
 def _busy_platform(components: int, random: np.random.Generator) -> Problem:
-    """Other tasks hold a random share of every server, link, uplink and downlink."""
+    """Draw a platform on which other tasks hold a random share of every server, link, uplink and downlink."""
     network = _priced_platform(random)
     for node in network["nodes"]:
         node["total_capacity"] = node["capacity"]
@@ -198,7 +198,7 @@ def _busy_platform(components: int, random: np.random.Generator) -> Problem:
 
 
 def _priced_platform(random: np.random.Generator) -> Fields:
-    """A platform on which every link costs the same."""
+    """Draw a platform on which every link costs the same."""
     platform = bimodal_platform(links=int(random.choice(PLATFORM_LINKS)), seed=int(random.integers(MAX_SEED)))
     described = platform.model_dump()
     return {
@@ -208,7 +208,7 @@ def _priced_platform(random: np.random.Generator) -> Fields:
 
 
 def _platform_problem(network: Fields, components: int, random: np.random.Generator) -> Problem:
-    """A task of components of any services, each on one unit of capacity."""
+    """Draw a task of components of any services, each with a need of one unit of capacity."""
     source, delivery = random.choice(len(network["nodes"]), 2, replace=False)
     services = random.integers(SERVICES, size=components)
     task = {

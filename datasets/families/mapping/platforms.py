@@ -50,7 +50,7 @@ _LINKS, _LINK_FIELDS, _SERVERS, _SERVICES, _TASKS = range(5)
 
 
 def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0, *, services: int = SERVICES) -> ServerNetwork:
-    """Servers "n0", "n1", … on the public network, joined by dedicated links that prefer servers with many.
+    """Draw servers "n0", "n1", … on the public network, joined by dedicated links that prefer servers with many links.
 
     Everything printed in §6.1 is drawn uniformly: links of 1 to 10 Mbps and 1 to 10 ms, uplinks and downlinks of 1 to 2 Mbps,
     10 to 100 ms between two servers over the public network. A server with d links hosts 1 + d of 25 services "s0", "s1", …
@@ -124,7 +124,7 @@ def bimodal_scenario(
     services: int = SERVICES,
     **fields: Any,
 ) -> BimodalScenario:
-    """A trace of tasks on a `bimodal_platform`: ten components each, from one server at random to another.
+    """Draw a trace of tasks on a `bimodal_platform`: ten components each, from one random server to another.
 
     The components are different services, drawn with equal probability from all 25 (from fewer than ten
     services with repetitions). A task has 1 Mbps at its source and
@@ -176,7 +176,7 @@ def bimodal_scenario(
 
 
 def _trace(servers: int, services: int, tasks: int, rate: float, random: np.random.Generator) -> tuple[BimodalTask, ...]:
-    """Tasks in the order of their arrival, drawn one after the other."""
+    """Draw tasks one after the other, in the order of their arrival."""
     arrival, trace = 0.0, []
     for _ in range(tasks):
         arrival += random.exponential(HOUR) / rate
@@ -195,7 +195,7 @@ def _trace(servers: int, services: int, tasks: int, rate: float, random: np.rand
 
 
 def _refuse_less(**counts: tuple[int, int]) -> None:
-    """Refuse counts below the least there can be."""
+    """Refuse counts below their minimum."""
     faults = [
         Fault(name, str(count), f"must be at least {minimum}") for name, (count, minimum) in counts.items() if count < minimum
     ]

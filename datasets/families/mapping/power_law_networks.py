@@ -17,7 +17,7 @@ from edrp.mapping.server_network import DataLink, Server, ServerNetwork
 
 
 def preferential_links(servers: int, links: int, random: np.random.Generator, *, each: int = 1) -> list[tuple[int, int]]:
-    """Pairs of servers that are linked, in the order in which the links came.
+    """Draw pairs of servers that are linked, in the order in which the links are added.
 
     Servers 1, 2, … join one after the other, each by links to `each` servers that are there already (to all of them while
     there are fewer). Once all have joined, a server drawn uniformly among those that still can sets up one further link at
@@ -69,7 +69,7 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
 
 
 def _preferred(weight: Floats, random: np.random.Generator) -> int:
-    """An index, with probability proportional to its weight."""
+    """Draw an index with probability proportional to its weight."""
     reached = np.cumsum(weight)
     return int(np.searchsorted(reached, random.random() * reached[-1], side="right"))
 
@@ -125,7 +125,7 @@ _NETWORK, _TASK = 0, 1
 
 
 def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = COSTS) -> ServerNetwork:
-    """A network with a power law of degrees (Barabási-Albert), named "n0", "n1", …; any server runs any component.
+    """Draw a network with a power law of degrees (Barabási-Albert), named "n0", "n1", …; any server runs any component.
 
     Bandwidths follow a truncated power law between 10 Mbps and 1 Gbps, capacities of servers a log-normal distribution.
     Bandwidths (bytes/s), capacities and costs are whole numbers: sums of them are exact.
@@ -176,7 +176,7 @@ def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = COSTS) 
 def mapping_problem(
     servers: int, components: int = 10, seed: int = 0, *, costs: tuple[int, int] = COSTS, **fields: Any
 ) -> MappingProblem:
-    """A task to map on a `mapping_network`.
+    """Draw a task to map on a `mapping_network`.
 
     Needs of components and rates of hops are normal around half the mean capacity of the servers and half the mean bandwidth
     of the links, truncated at 0; source and delivery are two servers at random. About nine in ten can be mapped.
@@ -231,7 +231,7 @@ def _link_count(servers: int) -> int:
 
 
 def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:
-    """Bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
+    """Draw bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
     least, most = BANDWIDTHS
     reached = 1 - (least / most) ** BANDWIDTH_EXPONENT
     drawn: Floats = least * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
@@ -239,7 +239,7 @@ def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:
 
 
 def _truncated_normal(whole: float, count: int, random: np.random.Generator) -> list[float]:
-    """Whole needs of so much in the mean, before truncation at 0."""
+    """Draw needs as whole numbers with a mean relative to `whole`, before truncation at 0."""
     below = ndtr(-1 / NEED_SPREAD)
     drawn = 1 + NEED_SPREAD * ndtri(below + (1 - below) * random.random(count))
     needs: list[float] = rounded(np.round(NEED * whole * np.maximum(drawn, 0.0)))

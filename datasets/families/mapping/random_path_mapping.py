@@ -15,7 +15,7 @@ SERVICES = ("decode", "filter", "join")
 def random_mapping_problem(
     seed: int, *, most_servers: int = 8, most_components: int = 6, cost: CostName = "additive", public: bool | None = None
 ) -> MappingProblem:
-    """A mapping problem small enough to enumerate.
+    """Draw a mapping problem small enough to enumerate.
 
     Both readings of empty hops and of bandwidth come equally often. Capacities and bandwidths are so tight that about one in
     four problems has no map, and that uses of a link by several hops often exceed it together. Some servers host some
@@ -84,7 +84,7 @@ def _component(generator: np.random.Generator, name: str, hosted: bool) -> dict[
 
 
 def _links(generator: np.random.Generator, servers: int, symmetric: bool) -> list[dict[str, Any]]:
-    """Mostly a connected network: each server is joined to an earlier one, and some pairs more."""
+    """Draw the links of a mostly connected network: each server is joined to an earlier one, and some pairs are added."""
     pairs = {(int(generator.integers(0, k)), k) for k in range(1, servers) if generator.random() < 0.95}
     pairs |= {(u, v) for u in range(servers) for v in range(u + 1, servers) if generator.random() < 0.2}
     if not symmetric:  # both directions of most pairs, with bandwidths of their own

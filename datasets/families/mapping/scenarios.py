@@ -39,7 +39,7 @@ COMPONENTS = (1, 12)
 
 
 def _families() -> list[Family]:
-    """Equal tasks on the paper's platform and on small ones, then unequal tasks on small ones."""
+    """Return the families: equal tasks on the paper's platform and on small ones, then unequal tasks on small ones."""
     described = {
         "platform": ("the paper's platform at any rate and number of links", _platform),
         "small-platform": ("few servers, any flow over the public network", _small_platform),
@@ -100,7 +100,7 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
 
 
 def _spread(ends: tuple[float, float], random: np.random.Generator) -> float:
-    """A number with a logarithm that is uniform between those of the ends."""
+    """Draw a number whose logarithm is uniform between those of the ends."""
     return float(np.exp(random.uniform(*np.log(ends))))
 
 

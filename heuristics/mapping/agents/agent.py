@@ -49,7 +49,7 @@ class Directory:
         self._hosts: dict[str | None, tuple[str, ...]] = {}
 
     def hosts(self, service: str | None) -> tuple[str, ...]:
-        """Servers that host a service; None is any service."""
+        """Return the servers that host a service; None is any service."""
         if service not in self._hosts:
             self._hosts[service] = tuple(
                 name for name, hosted in self._services.items() if service is None or hosted is None or service in hosted
@@ -133,7 +133,7 @@ class MapAgent:
         self._probing = Probing(self.reservations)
 
     def receive(self, message: Message, allowance: int = UNLIMITED) -> list[Message]:
-        """Handle a message, and answer what is to be sent now.
+        """Handle a message, and return the messages to send now.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class MapAgent:
         raise TypeError(f"servers do not receive messages of kind {message.kind}")
 
     def complete_maps(self, task: int) -> tuple[PartialMap, ...]:
-        """Maps of a whole task that have come here, its delivery, in their order; none once the mapping is forgotten."""
+        """Return the complete maps that have arrived here, the delivery, in their order; none once the mapping is forgotten."""
         return tuple(self.states[task].complete) if task in self.states else ()
 
     def process_map(self, message: Map, allowance: int) -> list[Message]:
@@ -191,7 +191,7 @@ class MapAgent:
         return [Ack(message.task, self.server.name, first.sender, first.number, final=True)]
 
     def _ways(self, state: MappingState, message: Map) -> Iterator[Way]:
-        """Every map that is to be sent on, and to whom. Complete maps are kept, not extended."""
+        """Yield every map to send on, with its receiver; complete maps are kept, not extended."""
         task = state.specification.task
         for more, extended in enumerate(self._extensions(state.specification, message)):
             if self.server.name == task.delivery and extended.prefix == len(task.components):
@@ -204,7 +204,7 @@ class MapAgent:
                 yield from (way for way in chosen if self._carries(state.specification, extended, way))
 
     def _extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
-        """The map with none, one, two … of the next components here, as long as they are hosted and fit."""
+        """Yield the map with 0, 1, 2, … of the next components here, as long as they are hosted and fit."""
         rules, task, extended = specification.rules, specification.task, message.map
         arrived = extended.public_rates(self.server.name, 1, task.hop_bandwidths)
         if message.public and not fits(rules.together(arrived), self.reservations.free_downlink, self.server.downlink or 0.0):
@@ -221,12 +221,12 @@ class MapAgent:
             yield extended
 
     def _over_links(self, specification: Specification, extended: PartialMap) -> Iterator[Way]:
-        """The map over every dedicated link."""
+        """Yield the map over every dedicated link."""
         if extended.empty_hops <= specification.rules.max_empty_hops:
             yield from ((name, extended.over_link(name, link.cost), False) for name, link in self.links.items())
 
     def _over_public(self, specification: Specification, extended: PartialMap, more: int) -> Iterator[Way]:
-        """The map over the public network to every server that could take the next component."""
+        """Yield the map over the public network to every server that could take the next component."""
         rules, task, server = specification.rules, specification.task, self.server
         if not server.uplink or not (more or extended.starts):
             return
@@ -237,7 +237,7 @@ class MapAgent:
                 yield name, extended.over_public(name, rules.public_cost), True
 
     def _carries(self, specification: Specification, extended: PartialMap, way: Way) -> bool:
-        """Whether a link, or the uplink, has the rate of the next hop in addition to the rate that the map already uses."""
+        """Tell whether a link, or the uplink, has the rate of the next hop in addition to the rate that the map already uses."""
         rules, bandwidths = specification.rules, specification.task.hop_bandwidths
         receiver, _, public = way
         rate = bandwidths[extended.prefix]
@@ -248,7 +248,7 @@ class MapAgent:
         return fits(rules.together(rates), self.reservations.free_rate(receiver), self.links[receiver].bandwidth)
 
     def _map_message(self, state: MappingState, task: int, receiver: str, sent: PartialMap, public: bool) -> Map:
-        """A map, with the specification if it is the first one to that server."""
+        """Build the message of a map, with the specification if it is the first one to that server."""
         specification = None if receiver in state.informed else state.specification
         state.informed[receiver] = None
         return Map(task, self.server.name, receiver, sent, public, specification)
@@ -273,11 +273,11 @@ class MapAgent:
         return answers
 
     def _learn(self, task: int, specification: Specification, allowance: int) -> list[Message]:
-        """The specification by itself, unless it has come with a map in the meantime, or all is over."""
+        """Start with a specification that came by itself, unless it has come with a map in the meantime, or all is over."""
         return self._start(task, specification, allowance) if task in self._waiting else []
 
     def _answer(self, message: Ask) -> list[Message]:
-        """The specification, to whom asks for it; a server that has forgotten was answered otherwise in the meantime."""
+        """Send the specification to a server that asks for it; if it was forgotten, the request is obsolete."""
         state = self.states.get(message.task)
         return [Spec(message.task, self.server.name, message.sender, state.specification)] if state else []
 

@@ -80,7 +80,7 @@ class TaskLog:
 
 
 class Exchange:
-    """Servers of a network, and the messages between them.
+    """Carries messages between the servers of a network.
 
     A message takes the delay of the link that it goes over, or over the public network the sum of both access delays; with
     `jitter`, that share of the delay is drawn for every message (of one second, where there is no delay), so that messages
@@ -152,7 +152,7 @@ class Exchange:
         self._sent = 0
 
     def submit(self, task: PathTask, at: float = 0.0, *, until: float = math.inf, seed: int | None = None) -> int:
-        """Hand in a task.
+        """Submit a task.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class Exchange:
             self.step()
 
     def step(self) -> Message:
-        """Deliver the next message, and send what follows from it; the message."""
+        """Deliver the next message, send what follows from it, and return it."""
         self.time, _, _, message = heappop(self._queue)
         log = self._logs[message.task]
         self._note(log, message)
@@ -272,7 +272,7 @@ class Exchange:
         self._push(self.time + lag, AT_ONCE if isinstance(message, Ask | Spec) else IN_TIME, message)
 
     def _lag(self, log: TaskLog, message: Message) -> float:
-        """Seconds that a message takes."""
+        """Return the seconds that a message takes."""
         seed = log.specification.seed
         match message:
             case Ask() | Spec():
@@ -286,7 +286,7 @@ class Exchange:
         return self._jittered(delay, seed + 3, log.messages.total())
 
     def _delay(self, sender: str, receiver: str, *, public: bool) -> float:
-        """Seconds between two servers: over the link between them where there is one, else over the public network."""
+        """Return the delay between two servers: over the link between them where there is one, else over the public network."""
         if PORTAL in (sender, receiver):
             return 0.0
         arcs, servers = self.network.arcs, self.network.by_name
@@ -304,7 +304,7 @@ class Exchange:
 
 
 def build_agents(network: ServerNetwork, agent: type[MapAgent] = MapAgent) -> dict[str, MapAgent]:
-    """An agent for each server, by name, which knows what leaves its server, and who hosts what.
+    """Build an agent for each server, by name, which knows the links that leave its server and who hosts which service.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where a user hands in a task (bi-modal networks, section 2)."""
+"""The portal of a task, through which a user submits it (bi-modal networks, section 2)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Portal:
         self.short: tuple[str, ...] = ()
 
     def receive(self, message: Message) -> list[Message]:
-        """Handle a message, and answer what is to be sent now."""
+        """Handle a message, and return the messages to send now."""
         task, source = self.task, self.specification.task.source
         match message:
             case Begin():

@@ -1,4 +1,4 @@
-"""Which maps a server sends on, and to whom (bi-modal networks, section 4.1)."""
+"""Prunings: which maps a server sends on, and to which neighbours (bi-modal networks, section 4.1)."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class Pruning(Protocol):
     """
 
     def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        """Whether a map is sent on."""
+        """Tell whether a map is sent on."""
 
     def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
-        """To whom, of all neighbours; whether the way there has the rate is looked at afterwards."""
+        """Choose the ways to send a map; rates are checked afterwards."""
 
 
 class Enumeration:
-    """Everything is sent to everybody, which finds every map there is (Alg. 1)."""
+    """Sends every map to every neighbour, which finds every map there is (Alg. 1)."""
 
     def __init__(self, specification: Specification) -> None:
         self.specification = specification
 
     def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        """Always."""
+        """Send on every map."""
         return True
 
     def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
-        """All."""
+        """Choose all ways."""
         return ways
 
 
@@ -55,7 +55,7 @@ class LeastCost(Enumeration):
         self.table: dict[tuple[int, int], tuple[float, float]] = {}
 
     def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        """Whether the map is better; then it is what later ones must beat."""
+        """Tell whether the map is better; then later ones must beat it."""
         rules = self.specification.rules
         new_key = key(rules.cost, extended.facts, self.specification.max_links, len(self.specification.task.components))
         place = extended.prefix, extended.empty_hops if rules.split_by_hops else 0
@@ -69,7 +69,7 @@ class Annealed(LeastCost):
     """AnnealedLeastCostMap (section 4.1.2): worse maps pass too, the less likely the more components are mapped."""
 
     def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        """Whether the map is better, or lucky."""
+        """Tell whether the map is better, or passes at random."""
         if super().passes(extended, number, more):
             return True
         chance = math.exp(-self.specification.rules.cooling * (extended.prefix + 1))
@@ -84,7 +84,7 @@ class RandomNeighbours(Enumeration):
     """
 
     def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
-        """The neighbours drawn, in the order of drawing."""
+        """Return the neighbours drawn, in the order of drawing."""
         ways = list(ways)
         drawn = min(self.specification.rules.neighbours, len(ways))
         for position in range(drawn):

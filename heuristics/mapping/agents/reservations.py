@@ -32,7 +32,7 @@ class Reservation:
 
     @classmethod
     def of(cls, server: str, partial: PartialMap, specification: Specification) -> Reservation:
-        """A server's part of a map.
+        """Compute a server's part of a map.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class Reservations:
         )
 
     def reserve(self, task: int, wanted: Reservation) -> str | None:
-        """Promise all of it, or nothing: then what is short."""
+        """Reserve all of it, or nothing: then return what is short."""
         server = self.server
         short = [
             *([] if fits(wanted.capacity, self.free_capacity, server.capacity) else [f"capacity of {server.name}"]),
@@ -118,7 +118,7 @@ class Reservations:
         return None
 
     def release(self, task: int) -> None:
-        """Take back what was promised, if anything was."""
+        """Release the reservation of a task, if it has one."""
         self.held.pop(task, None)
 
 

@@ -23,7 +23,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How maps are limited, compared and pruned (bi-modal networks, sections 3.1, 4.1 and 4.3).
+    """Rules by which maps are limited, compared and pruned (bi-modal networks, sections 3.1, 4.1 and 4.3).
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Rules:
 
     @classmethod
     def of(cls, problem: MappingProblem, **pruning: Any) -> Rules:
-        """Limits and cost of a problem, and how to prune.
+        """Read the limits and the cost of a problem, and add how to prune.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Rules:
 
 
 def fits(wanted: float, free: float, whole: float) -> bool:
-    """Whether what is free suffices, up to rounding of the whole."""
+    """Tell whether the free amount suffices, up to rounding of the whole."""
     return wanted <= free + SLACK * whole
 
 

@@ -1,4 +1,4 @@
-"""One mapping problem, solved by the protocol."""
+"""Solve one mapping problem by the protocol."""
 
 from __future__ import annotations
 

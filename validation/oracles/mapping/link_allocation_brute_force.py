@@ -19,7 +19,7 @@ from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 
 
 def brute_force_link_allocation(problem: LinkAllocationProblem) -> float | None:
-    """Least objective over all decisions of a small problem; None where there is none.
+    """Return the least objective over all decisions of a small problem; None where there is none.
 
     Routes through a server twice are left out: they only take more links.
 
@@ -54,7 +54,7 @@ def brute_force_link_allocation(problem: LinkAllocationProblem) -> float | None:
 
 
 def _choices(problem: LinkAllocationProblem, graph: nx.DiGraph[Any], flow: Flow) -> list[Route | None]:
-    """Routes that a flow may take by itself, and none where it need not have any."""
+    """Return the routes that a flow may take by itself, and None where it need not have any."""
     free: list[Route | None] = [] if problem.keep and flow.route is not None else [None]
     ways = nx.all_simple_paths(graph, flow.source, flow.target, cutoff=problem.max_links)
     price = flow.price * (1 + 1e-9)
@@ -69,7 +69,7 @@ def _fits(problem: LinkAllocationProblem, routes: Sequence[Route | None]) -> boo
 
 
 def _lost(problem: LinkAllocationProblem, public: Sequence[Flow]) -> float:
-    """Least revenue lost by flows that have the public network only."""
+    """Return the least revenue lost by flows that have the public network only."""
     if not public:
         return 0.0
     servers = problem.network.by_name

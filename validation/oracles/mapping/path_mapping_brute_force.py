@@ -19,7 +19,7 @@ MAX_PLACEMENTS = 3_000_000
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way of a hop: servers, whether it is public, and what it adds to the objective."""
+    """One way of a hop: its servers, whether it is public, and its contribution to the objective."""
 
     route: tuple[str, ...]
     public: bool
@@ -27,7 +27,7 @@ class Way:
 
 
 def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[PathMap, ...]]:
-    """Least objective over all maps, and for each placement that has it (to rounding) a map; None where nothing is feasible.
+    """Return the least objective over all maps, and a map for each placement that has it; None where nothing is feasible.
 
     A way between two servers that passes a server twice is never needed: without the loop it costs and uses no more. All
     objectives are a sum over hops and a number of the placement. Placements are looked at by what their hops cost at least,
@@ -68,7 +68,7 @@ def _rounding(value: float) -> float:
 
 
 def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:
-    """By hop and ends, the ways that there are when each is looked at by itself, cheapest first."""
+    """Return the possible ways by hop and ends, each considered alone, cheapest first."""
     servers = problem.network.by_name
     ways_by_hop = []
     for rate in problem.task.hop_bandwidths:
@@ -119,7 +119,7 @@ def _constant(problem: MappingProblem, nodes: Sequence[str]) -> float:
 
 
 def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]]) -> Iterator[tuple[float, tuple[str, ...]]]:
-    """Placements that keep to the capacities, by what they cost at least."""
+    """Yield placements that keep to the capacities, by their least cost."""
     task, servers = problem.task, problem.network.nodes
     names = [server.name for server in servers]
     able = [[k for k, server in enumerate(servers) if server.hosts(component.service)] for component in task.components]
@@ -153,7 +153,7 @@ def _cheapest(names: list[str], known: dict[tuple[str, str], list[Way]]) -> Floa
 def _cheapest_routes(
     problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]], nodes: tuple[str, ...]
 ) -> list[Way] | None:
-    """The cheapest combination of ways of a placement that keeps to all limits; None for none."""
+    """Return the cheapest combination of ways of a placement that keeps to all limits; None for none."""
     ends = list(pairwise((problem.task.source, *nodes, problem.task.delivery)))
     left = [0.0]
     for hop in range(len(ends) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Whether the mapping protocol keeps its promises: ends once, acknowledges all, and reserves what accepted tasks take.
+"""Audit of the mapping protocol: it ends once, acknowledges all maps, and reserves what accepted tasks take.
 
 The resources that a task takes are counted here from its map and the documents alone, independently of the agents.
 """
@@ -108,7 +108,7 @@ def _resources(server: str, promise: Reservation) -> dict[Resource, float]:
 
 
 def _differences(holds: dict[Resource, float], result: ProtocolResult) -> Iterator[str]:
-    """Where what a decided task holds is not what its map takes; a rejected task takes nothing."""
+    """List resources of which a decided task holds another amount than its map takes; a rejected task takes nothing."""
     specification, decision = result.specification, result.decision
     due = taken(specification.task, decision, cumulative=specification.rules.cumulative) if decision else {}
     for resource in sorted({*holds, *due}):

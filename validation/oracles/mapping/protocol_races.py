@@ -1,4 +1,4 @@
-"""Tasks that are mapped at the same time on small, tight networks, with messages that overtake one another."""
+"""Races of tasks that are mapped at the same time on small, tight networks, with messages that overtake one another."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Race:
 
 
 def race(seed: int) -> Race:
-    """Draw a race, run it, and audit it all the way.
+    """Draw a race, run it, and audit it after every step.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def race(seed: int) -> Race:
 
 
 def random_exchange(seed: int) -> Exchange:
-    """Two to five tasks about to begin within three milliseconds on three to six servers.
+    """Draw two to five tasks that begin within three milliseconds on three to six servers.
 
     Every cost, pruning and reading of the limits occurs, dedicated links and the public network, messages in order and out of
     order, and tasks that end while others are mapped.

@@ -1,4 +1,4 @@
-"""Which tasks are admitted, on what is free when they arrive, and what they hold until they end."""
+"""Admission of tasks on free resources, and the resources that they hold until they end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.heuristics.mapping.flood import Flood, FoundMap
+from edrp.mapping.bimodal_audit import admission_network
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
 from edrp.mapping.mapping_arrays import MappingArrays, TaskArrays, network_arrays, path_map
 from edrp.mapping.path_tasks import PathMap
-from edrp.mapping.server_network import ServerNetwork
 from edrp.mapping.shortage import shortage
 from edrp.validation.simulation.mapping.running_tasks import Hops
 
 
 class Admission(NamedTuple):
-    """An answer to a task that arrives.
+    """The answer to a task that arrives.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Admissions:
         message_delays: bool = True,
     ) -> None:
         self._scenario, self._cost, self._max_empty_hops = scenario, cost, max_empty_hops
-        network = usable(scenario)
+        network = admission_network(scenario)
         self.network = network_arrays(network)
         if not message_delays:
             self.network.delay[:] = self.network.access_delay[:] = 0.0
@@ -92,7 +92,7 @@ class Admissions:
         self._held: dict[int, tuple[tuple[int, ...], TaskArrays]] = {}
 
     def admit(self, task: int) -> Admission:
-        """Map a task, and reserve what the best map takes; or say what is short."""
+        """Map a task and reserve the resources of the best map, or say what is short."""
         tables = self._tables(task)
         maps = self._flood.run(tables)
         messages = maps.messages["map"]
@@ -105,12 +105,12 @@ class Admissions:
         return Admission(path_map(self.network, best.nodes, best.routes, best.public), hops, None, messages)
 
     def release(self, task: int, hops: Hops) -> None:
-        """Give back what a task held, its hops as they are now."""
+        """Release the resources of a task, whose hops are as they are now."""
         self._book(task, hops, 1.0)
         del self._held[task]
 
     def _book(self, task: int, hops: Hops, sign: float) -> None:
-        """Take away from what is free, or add to it."""
+        """Subtract the resources of a task from the free ones, or add them."""
         nodes, tables = self._held[task]
         np.add.at(self.network.capacity, np.array(nodes, np.int64), sign * tables.needs)
         public = (hops.links == 0) & (hops.source != hops.target)
@@ -130,7 +130,7 @@ class Admissions:
         )
 
     def _problem(self, task: TaskArrays) -> MappingArrays:
-        """The task on what is free now, as a mapping problem."""
+        """Return the task on the free resources as a mapping problem."""
         hops, total = len(task.bandwidths), self._scenario.empty_hops == "total"
         return MappingArrays(
             network=self.network,
@@ -158,10 +158,3 @@ class Admissions:
             links=np.array([max(0, len(route) - 1) for route in routes], np.int32),
             arcs=arcs,
         )
-
-
-def usable(scenario: BimodalScenario) -> ServerNetwork:
-    """Return the network for admission: without links or uplinks that carry no streams; downlinks are shared, not reserved."""
-    changes = {"downlink": None} if scenario.networks != "dedicated" else {"downlink": None, "uplink": 0.0}
-    nodes = tuple(server.replace(**changes) for server in scenario.network.nodes)
-    return scenario.network.replace(nodes=nodes, **({"links": ()} if scenario.networks == "public" else {}))

@@ -111,7 +111,7 @@ def simulate(
 
 
 class _SimulatedRun:
-    """A run under way."""
+    """State of a run under way."""
 
     def __init__(self, scenario: BimodalScenario, admissions: Admissions, seed: int, *, reallocation: bool) -> None:
         self._scenario, self._admissions = scenario, admissions
@@ -141,7 +141,7 @@ class _SimulatedRun:
         return False
 
     def admit(self, task: int) -> None:
-        """A task arrives."""
+        """Admit or refuse a task that arrives."""
         admission = self._admissions.admit(task)
         decision = admission.map
         if decision is None or admission.hops is None:
@@ -162,7 +162,7 @@ class _SimulatedRun:
         )
 
     def document(self) -> BimodalRun:
-        """The run, once it is over."""
+        """Return the records of the run, once it is over."""
         time, task, hop, route = zip(*self._changes, strict=True) if self._changes else ((),) * 4
         return BimodalRun.model_construct(
             tasks=tuple(self._records),
@@ -171,14 +171,14 @@ class _SimulatedRun:
         )
 
     def _next_epoch(self) -> float:
-        """The first multiple of the interval from now on at which links were not yet re-allocated; infinity for none."""
+        """Return the next time at which links are re-allocated, a multiple of the interval; infinity for none."""
         if self._settled or not self._interval:
             return inf
         self._epoch = max(self._epoch, ceil(self._now / self._interval))
         return max(self._now, self._epoch * self._interval)
 
     def _end(self, row: int) -> None:
-        """A task has delivered all its data."""
+        """End a task that has delivered all its data."""
         hops = self._running.hops(row)
         task = int(self._running.task[row])
         self._admissions.release(task, hops)
@@ -194,7 +194,7 @@ class _SimulatedRun:
         )
 
     def _reallocate(self) -> None:
-        """Alg. 4 at all servers."""
+        """Re-allocate links at all servers (Alg. 4)."""
         self._epoch += 1
         running, scenario = self._running, self._scenario
         links, arcs = running.links[: running.count].copy(), running.arcs[: running.count].copy()
@@ -212,7 +212,7 @@ class _SimulatedRun:
         running.share()
 
     def _moved(self, links: np.ndarray, arcs: np.ndarray) -> np.ndarray:
-        """Hops whose route is another than it was; what is behind the end of a route does not count."""
+        """Find hops whose route has changed; entries behind the end of a route do not count."""
         running = self._running
         used = np.arange(arcs.shape[2]) < links[..., None]
         return (running.links[: running.count] != links) | ((running.arcs[: running.count] != arcs) & used).any(axis=2)

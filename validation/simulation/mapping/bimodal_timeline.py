@@ -97,6 +97,6 @@ def _samples(end: float) -> Floats:
 
 
 def _share(used: Floats, whole: float) -> Floats:
-    """As part of the whole; what is left of sums of many amounts once the last has ended is rounding."""
+    """Return shares of the whole, rounded: the rest of sums of many amounts, once the last has ended, is rounding."""
     part: Floats = np.round(used / whole, 9) + 0.0 if whole else np.zeros_like(used)
     return part

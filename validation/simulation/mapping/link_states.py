@@ -1,4 +1,4 @@
-"""Flows of a simulated run at one moment, as a problem: what link re-allocation decides about."""
+"""Flows of a simulated run at one moment, as a problem of link allocation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edrp.mapping.link_allocation import Flow, LinkAllocationProblem
 
 
 def links_at(scenario: BimodalScenario, run: BimodalRun, time: float, **fields: Any) -> LinkAllocationProblem | None:
-    """The hops that have a length of all tasks that run at a time, with what they hold; None where there are none.
+    """Return the hops between different servers of all tasks that run at a time, with their routes; None for no hops.
 
     Flows are named by the positions of task and hop. A change at exactly that time counts as still to be decided.
 

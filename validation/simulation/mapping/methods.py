@@ -1,4 +1,4 @@
-"""Ways to choose among maps, as methods: a scenario is solved by a run in which every task is mapped that way."""
+"""Choices among maps as methods: a scenario is solved by a run in which every task is mapped by one choice."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pydantic import Field
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.mapping.bimodal_metrics import late_share
-from edrp.mapping.bimodal_run import BimodalRun
+from edrp.mapping.bimodal_metrics import lost_revenue
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
 from edrp.validation.simulation.mapping.bimodal_simulator import simulate
@@ -30,7 +29,7 @@ SUFFIX = "-mapping"
 
 @dataclass(frozen=True, slots=True)
 class SimulationParameters:
-    """How a run is made.
+    """Parameters of a run.
 
     Attributes
     ----------
@@ -67,7 +66,7 @@ class MappingChoice(Method):
         self.summary = f"simulates a run; of its maps a task takes {CHOICES[cost]}"
 
     def run(self, problem: BimodalScenario, options: Options) -> Answer:
-        """Simulate once, with `options.seed`; where time is up before the run ends, there is nothing to be held."""
+        """Simulate once, with `options.seed`; where time is up before the run ends, there is no solution."""
         parameters = self.read_parameters(options)
         _check_hops(parameters.max_empty_hops, problem, self.name)
         run = simulate(
@@ -83,21 +82,13 @@ class MappingChoice(Method):
         if run is None:
             return Answer("none", "time_limit", notes=("the time limit came before the end of the run",))
         size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
-        return Answer("feasible", "finished", decision=run, objective=_lost(problem, run), size=size)
+        return Answer("feasible", "finished", decision=run, objective=lost_revenue(problem, run), size=size)
 
 
 def _check_hops(max_empty_hops: int | None, scenario: BimodalScenario, method: str) -> None:
     if max_empty_hops is not None and max_empty_hops > scenario.max_empty_hops:
         why = f"must be at most {scenario.max_empty_hops}, the limit of the scenario"
         raise InvalidInstanceError([Fault("max_empty_hops", str(max_empty_hops), why)], f"parameters of method {method}")
-
-
-def _lost(scenario: BimodalScenario, run: BimodalRun) -> float:
-    """Revenue lost: of refused tasks all, of others the share of what came late."""
-    return math.fsum(
-        described.price * scenario.delivered(task) * (late_share(record) if record.accepted else 1.0)
-        for task, (described, record) in enumerate(zip(scenario.tasks, run.tasks, strict=True))
-    )
 
 
 METHODS = tuple(MappingChoice(cost) for cost in CHOICES)

@@ -51,7 +51,7 @@ _INSIDE = (_EDGES[1:] / _EDGES[:-1] / UNIT).astype(np.uint64)
 
 @inlined
 def mixed(state: np.uint64) -> np.uint64:
-    """The last step of SplitMix64: 64 bits, each of which depends on each of those given."""
+    """Apply the last step of SplitMix64: 64 bits, each of which depends on all bits of the state."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))
@@ -59,7 +59,7 @@ def mixed(state: np.uint64) -> np.uint64:
 
 @inner_loop
 def stream(seed: int, task: int, hop: int) -> np.uint64:
-    """The stream of a hop of a task.
+    """Return the stream of a hop of a task.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def stream(seed: int, task: int, hop: int) -> np.uint64:
 
 @inlined
 def normal(key: np.uint64, counter: int) -> float:
-    """The standard normal number at a place of a stream."""
+    """Return the standard normal number at a position of a stream."""
     bits = mixed(key + np.uint64(counter) * GOLDEN)
     layer = bits & np.uint64(LAYERS - 1)
     place = bits >> np.uint64(11)
@@ -85,7 +85,7 @@ def normal(key: np.uint64, counter: int) -> float:
 
 @inner_loop
 def normals(seed: int, task: int, hop: int, out: Floats) -> None:
-    """The first numbers of the stream of a hop of a task.
+    """Write the first numbers of the stream of a hop of a task to `out`.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def normals(seed: int, task: int, hop: int, out: Floats) -> None:
 
 @inner_loop
 def _outside(bits: np.uint64) -> float:
-    """A number whose first draw fell outside of the next layer: accepted, from the tail, or drawn again."""
+    """Return a number whose first draw fell outside of the next layer: accepted, from the tail, or drawn again."""
     state = bits
     while True:
         layer = bits & np.uint64(LAYERS - 1)
@@ -123,7 +123,7 @@ def _outside(bits: np.uint64) -> float:
 
 @inlined
 def _tail(state: np.uint64) -> float:
-    """A number beyond the corner of the lowest layer (Marsaglia)."""
+    """Draw a number beyond the corner of the lowest layer (Marsaglia)."""
     while True:
         state += SPREAD
         beyond = -math.log(_open(state)) / TAIL
@@ -134,7 +134,7 @@ def _tail(state: np.uint64) -> float:
 
 @inlined
 def _open(state: np.uint64) -> float:
-    """A number within (0, 1)."""
+    """Return a number within (0, 1)."""
     return ((mixed(state) >> np.uint64(11)) + 0.5) * UNIT
 
 
@@ -149,7 +149,7 @@ _NOTHING = 40.0
 
 
 def expected_fraction(shares: Sequence[float], variation: float = 1.0, base: float = 2.0) -> float:
-    """Mean of the least of 1 and `share * base ** (variation * Z)` over the hops, Z independent standard normal numbers.
+    """Return the mean of the least of 1 and `share * base ** (variation * Z)` over the hops, Z standard normal.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def expected_fraction(shares: Sequence[float], variation: float = 1.0, base: flo
 
 
 def expected_fractions(levels: Floats, scale: float) -> Floats:
-    """The same for many tasks at once.
+    """Return the same means for many tasks at once.
 
     The mean of a number between 0 and 1 is the integral of the probability that it exceeds x; with x = exp(-y), that is
     exp(-y) times the product over the hops of the normal distribution function at (level + y) / scale. Below the range in

@@ -1,4 +1,4 @@
-"""The tasks that run: what each of their hops holds, and how they flow between two events."""
+"""Running tasks: the routes of their hops, and their flow between two events."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Running:
         return [*own, self._streams.waiting, self._streams.progress]
 
     def flows(self) -> FlowArrays:
-        """All hops of all tasks, those of the first task first; changes in it are changes here."""
+        """Return all hops of all tasks, those of the first task first; changes in it are changes here."""
         count = self.count
         return FlowArrays(
             source=self.source[:count].reshape(-1),
@@ -145,7 +145,7 @@ class Running:
         )
 
     def add(self, task: int, hops: Hops, now: float) -> None:
-        """A task begins."""
+        """Begin a task."""
         if self.count == len(self.task):
             self._grow()
         row, described = self.count, self._scenario.tasks[task]
@@ -162,7 +162,7 @@ class Running:
         self.share()
 
     def remove(self, row: int, now: float) -> Ended:
-        """A task has ended; later ones move up."""
+        """Remove a task that has ended; later ones move up."""
         conclude(self._streams, row, now, self._physics)
         progress = self._streams.progress[row]
         ended = Ended(int(self.task[row]), int(progress[WINDOWS]), float(progress[SHORTFALL]))
@@ -177,7 +177,7 @@ class Running:
         return Hops(self.source[row], self.target[row], self.rate[row], self.links[row], self.arcs[row])
 
     def share(self) -> None:
-        """Up- and downlinks are shared again, in proportion to rates."""
+        """Share up- and downlinks in proportion to rates."""
         if not self.count:
             return
         part = slice(self.count)
@@ -200,7 +200,7 @@ class Running:
             self._return_waiting(~public)
 
     def _return_waiting(self, dedicated: Bools) -> None:
-        """Data that waits before a hop that has moved to a dedicated route is taken back by the source.
+        """Return data that waits before a hop which has moved to a dedicated route to the source.
 
         There it comes as late as behind all that is still to be sent, which is where it would be: such a route passes no
         more than the rate.
@@ -211,7 +211,7 @@ class Running:
         waiting -= back
 
     def flow(self, now: float, until: float) -> tuple[float, int]:
-        """Let tasks flow until one ends, or until some time, or for so long as can be computed at once.
+        """Let tasks flow until one ends, or until some time, or for as long as can be computed at once.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class Running:
         return reached, row
 
     def _grow(self) -> None:
-        """Room for twice as many tasks."""
+        """Make room for twice as many tasks."""
         before = [array[: self.count].copy() for array in self._kept]
         rows, hops, links = self.arcs.shape
         self._allocate(2 * rows, hops, links)

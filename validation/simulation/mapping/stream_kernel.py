@@ -63,7 +63,7 @@ class Physics(NamedTuple):
 
 @inner_loop
 def first_end(streams: Streams, count: int, now: float, until: float, physics: Physics) -> tuple[float, int]:
-    """When the first of so many tasks ends, and its row, if that is by `until`; (infinity, -1) otherwise.
+    """Return the time at which the first of `count` tasks ends, and its row; (infinity, -1) if not by `until`.
 
     Each task that may be the first is tried on the last row; the one that has least left comes first, so that the trials of
     others are cut short.
@@ -89,14 +89,14 @@ def first_end(streams: Streams, count: int, now: float, until: float, physics: P
 
 @inner_loop
 def advance(streams: Streams, count: int, now: float, until: float, physics: Physics) -> None:
-    """Let the first so many tasks flow from one time to another."""
+    """Let the first `count` tasks flow from one time to another."""
     for row in range(count):
         flow(streams, row, now, until, physics)
 
 
 @inlined
 def _left(progress: Floats, row: int) -> float:
-    """Nominal seconds that the source has not sent."""
+    """Return the nominal seconds that the source has not sent."""
     return progress[row, TOTAL] - progress[row, SENT]
 
 
@@ -116,7 +116,7 @@ def _copy(streams: Streams, row: int, other: int) -> None:
 
 @inner_loop
 def flow(streams: Streams, row: int, now: float, until: float, physics: Physics) -> float:
-    """Let one task flow, window by window; when it ends, infinity if not by `until`."""
+    """Let one task flow, window by window; return when it ends, infinity if not by `until`."""
     progress = streams.progress
     time = now
     if progress[row, DONE] >= progress[row, TOTAL]:  # by rounding it ended when another event was due
@@ -140,7 +140,7 @@ def flow(streams: Streams, row: int, now: float, until: float, physics: Physics)
 
 @inner_loop
 def conclude(streams: Streams, row: int, time: float, physics: Physics) -> None:
-    """A task ends: deliver what rounding has left of it, and close its last window."""
+    """End a task: deliver the rest that rounding has left, and close its last window."""
     progress = streams.progress
     if progress[row, DONE] < progress[row, TOTAL]:
         progress[row, GOT] += progress[row, TOTAL] - progress[row, DONE]
@@ -150,7 +150,7 @@ def conclude(streams: Streams, row: int, time: float, physics: Physics) -> None:
 
 @inlined
 def _close_window(progress: Floats, row: int, time: float, window: float) -> None:
-    """Note what the window that is over, or the last part of one, was short of."""
+    """Add the shortfall of the window, or of the last part of one, that is over."""
     length = time - progress[row, START] - progress[row, WINDOWS] * window
     if length > 0:
         missing = 1 - progress[row, GOT] / length
@@ -162,7 +162,7 @@ def _close_window(progress: Floats, row: int, time: float, window: float) -> Non
 
 @inlined
 def _deliver(progress: Floats, row: int, time: float, step: float, amount: float) -> float:
-    """Deliver within a step; when the step, or the task within it, is over."""
+    """Deliver within a step; return when the step, or the task within it, is over."""
     left = progress[row, TOTAL] - progress[row, DONE]
     if amount >= left - ROUNDING * progress[row, TOTAL]:
         progress[row, SENT] = progress[row, DONE] = progress[row, TOTAL]
@@ -175,7 +175,7 @@ def _deliver(progress: Floats, row: int, time: float, step: float, amount: float
 
 @inlined
 def _steady(streams: Streams, row: int, time: float, end: float) -> float:
-    """A constant fraction of the rate, all of it on dedicated links."""
+    """Flow at a constant fraction of the rate, or with all of it on dedicated links."""
     amount = (streams.mean[row] if streams.hops[row] else 1.0) * (end - time)
     streams.progress[row, SENT] += amount
     return _deliver(streams.progress, row, time, end - time, amount)
@@ -183,7 +183,7 @@ def _steady(streams: Streams, row: int, time: float, end: float) -> float:
 
 @inner_loop
 def _drawn(streams: Streams, row: int, time: float, end: float, physics: Physics) -> float:
-    """Interval by interval, the slowest hop sets the pace: nothing waits on the way."""
+    """Flow interval by interval at the pace of the slowest hop: nothing waits on the way."""
     progress = streams.progress
     number = _interval_number(time, physics.interval)
     left, amount, fraction = progress[row, TOTAL] - progress[row, DONE], 0.0, 1.0
@@ -209,7 +209,7 @@ def _drawn(streams: Streams, row: int, time: float, end: float, physics: Physics
 
 @inner_loop
 def _buffered(streams: Streams, row: int, time: float, end: float, physics: Physics) -> float:
-    """Interval by interval, each hop passes what it can of what came and of what waits; what it cannot keep holds back others."""
+    """Flow interval by interval with buffers: a hop passes the data that it can; a full buffer holds others back."""
     progress, waiting, hops = streams.progress, streams.waiting, streams.hops[row]
     number = _interval_number(time, physics.interval)
     while time < end and progress[row, DONE] < progress[row, TOTAL]:
@@ -236,6 +236,6 @@ def _buffered(streams: Streams, row: int, time: float, end: float, physics: Phys
 
 @inlined
 def _interval_number(time: float, interval: float) -> int:
-    """Number of the flow interval that a time is in, or at the beginning of."""
+    """Return the number of the flow interval that contains or begins at a time."""
     number = int(time / interval)
     return number + 1 if (number + 1) * interval <= time else number
