@@ -18,14 +18,14 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.core.spark import spark_session
-from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.pmc import Engine, Iteration, Threads, iterate
-from edrp.mdp.policy.spark import Spark
+from edrp.mdp.policy.pmc import Iteration, SweepEngine, Threads, iterate
+from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.spark_engine import Spark
 
 console = Console()
 
 
-def timed(model: PolicyModel, engine: Engine) -> tuple[Iteration, float]:
+def timed(model: PolicyModel, engine: SweepEngine) -> tuple[Iteration, float]:
     begin = perf_counter()
     iteration = iterate(model, engine)
     return iteration, perf_counter() - begin

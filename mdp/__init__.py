@@ -6,10 +6,10 @@ Single steps and sequences are solved through `edrp.solve`; what this room offer
 
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.store import load_policy, precompute_policy
+from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
 from edrp.mdp.transfer.mini_migrations import mini_migrations
-from edrp.mdp.transfer.plan import MigrationPlan, plan_migration
 from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
 

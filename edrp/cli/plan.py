@@ -16,7 +16,7 @@ from edrp.cli.terminal import output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.instances import load
 from edrp.core.solve import solve
-from edrp.mdp.transfer.plan import MigrationPlan, plan_migration
+from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.single_step import MigrationProblem
 

@@ -25,9 +25,9 @@ from edrp.core.memory import memory_limit
 from edrp.core.solve import solve
 from edrp.core.spark import spark_session
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
-from edrp.mdp.policy.model import PolicyModel
-from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, Threads, sweep_seconds
-from edrp.mdp.policy.spark import Spark
+from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_seconds
+from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 
@@ -47,7 +47,7 @@ def precompute(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the policy.")],
     spark: Annotated[str | None, typer.Option("--spark", help="Spark master, such as local[2]; without it, threads.")] = None,
     engine: Annotated[
-        EngineName | None, typer.Option(help="Engine of the sweeps [default: spark with --spark, else local].")
+        EngineName | None, typer.Option(help="SweepEngine of the sweeps [default: spark with --spark, else local].")
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of the local engine [default: all cores].")] = None,
     tasks: Annotated[
@@ -125,7 +125,7 @@ def _model(source: Path) -> PolicyModel:
 
 
 @contextmanager
-def _engine(local: bool, master: str, memory: str, threads: int | None, tasks: int | None) -> Iterator[Engine]:
+def _engine(local: bool, master: str, memory: str, threads: int | None, tasks: int | None) -> Iterator[SweepEngine]:
     if local:
         yield Threads(threads or os.cpu_count() or 1)
         return

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from edrp.core.arrays import Floats
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow, single_step_start
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 
 RUNS = 12
 STEPS = 80

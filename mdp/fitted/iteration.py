@@ -2,7 +2,7 @@
 
 C(P) ≈ c_n + Σ_intervals f_n(first, end) keeps the best response an SSM with arc costs, exact for the fitted function and
 independent of how many partitions there are. Each round fits it to exact Bellman backups at partitions that the current
-policy visits. The *restricted process* then allows only some hundreds of partitions per class, drawn along trajectories
+policy visits. The *restricted process* then allows only some hundreds of partitions per node count, drawn along trajectories
 of the fitted policy with little noise, and is solved exactly: it mends what an additive function cannot express.
 """
 
@@ -16,7 +16,7 @@ from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.tasks import Boundaries
 
 ROUNDS = 15
@@ -65,7 +65,7 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
     generator
         Draws the trajectories.
     kept
-        Partitions of each class, before repetitions are dropped; all of them, where there are no more than that.
+        Partitions of each node count, before repetitions are dropped; all of them, where there are no more than that.
     """
     model = policy.model
     if max(model.size.states) <= kept:

@@ -16,7 +16,7 @@ from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow
 from edrp.mdp.matching import assign, gain_between, match
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 

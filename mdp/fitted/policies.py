@@ -13,7 +13,7 @@ from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.matching import gain_between
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.single_step.ties import settle
 from edrp.mdp.tasks import Boundaries
 
@@ -56,7 +56,7 @@ class Fitted:
     ----------
     model
         The process.
-    weights : by class, shape (features,)
+    weights : by node count, shape (features,)
         Weights of C, in bytes.
     """
 
@@ -87,14 +87,14 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Restricted:
-    """The best of a few good partitions of each class, with their projected costs among each other.
+    """The best of a few good partitions of each node count, with their projected costs among each other.
 
     Attributes
     ----------
     model
         The process.
-    partitions : by class, shape (kept, n + 1)
-    values : by class, shape (kept,)
+    partitions : by node count, shape (kept, n + 1)
+    values : by node count, shape (kept,)
         C in bytes.
     """
 

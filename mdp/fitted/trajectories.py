@@ -8,7 +8,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import sample_partitions
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.tasks import Boundaries
 
 
@@ -36,22 +36,22 @@ def follow(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, class
 
 
 def visit(
-    policy: PartitionPolicy, model: PolicyModel, per_class: int, noise: float, generator: np.random.Generator
+    policy: PartitionPolicy, model: PolicyModel, per_count: int, noise: float, generator: np.random.Generator
 ) -> tuple[Boundaries, ...]:
-    """Partitions of each class near to where a policy leads, shape (per_class, n + 1) each.
+    """Partitions of each node count near to where a policy leads, shape (per_count, n + 1) each.
 
     At each step, with probability `noise`, a partition drawn uniformly is taken instead of the policy's. All classes are
     visited equally often; the order of visits follows the chain.
     """
     visited: list[list[Boundaries]] = [[] for _ in model.counts]
-    reserve = [iter(random_partitions(model, target, per_class, generator)) for target in range(len(model.counts))]
+    reserve = [iter(random_partitions(model, target, per_count, generator)) for target in range(len(model.counts))]
     before = next(reserve[0], None)
-    assert before is not None, "a class without partitions has no policy"
+    assert before is not None, "a node count without partitions has no policy"
     now = 0
-    while min(map(len, visited)) < per_class:
-        short = [target for target in model.successors(now) if len(visited[target]) < per_class]
+    while min(map(len, visited)) < per_count:
+        short = [target for target in model.successors(now) if len(visited[target]) < per_count]
         weights = model.transitions[now, short] if short else np.zeros(0)
-        if weights.sum() <= 0:  # all that may follow are full: go on from a class that is not
+        if weights.sum() <= 0:  # all that may follow are full: go on from a node count that is not
             now = int(np.argmin([len(rows) for rows in visited]))
             before = random_partitions(model, now, 1, generator)[0]
         else:
@@ -59,11 +59,11 @@ def visit(
             drawn = next(reserve[now], None) if generator.random() < noise else None
             before = policy.action(before, now) if drawn is None else drawn
         visited[now].append(before)
-    return tuple(np.array(rows[:per_class]) for rows in visited)
+    return tuple(np.array(rows[:per_count]) for rows in visited)
 
 
 def random_partitions(model: PolicyModel, target: int, size: int, generator: np.random.Generator) -> Boundaries:
-    """Partitions of a class drawn uniformly, shape (size, n + 1)."""
+    """Partitions of a node count drawn uniformly, shape (size, n + 1)."""
     nodes = model.counts[target]
     drawn = sample_partitions(model.tasks.work_before, nodes, model.limit(nodes), model.allow_empty, size, generator)
     return drawn.astype(np.int64)

@@ -14,9 +14,9 @@ from pyarrow import parquet
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.files import write_whole
-from edrp.mdp.policy.model import PolicyModel, fingerprint, model_parameters
+from edrp.mdp.policy.parquet_tables import refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.pmc import Iteration
-from edrp.mdp.policy.tables import refuse_changed, to_lists, to_rows, write_classes
+from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 
 log = logging.getLogger("edrp.pmc")
 

@@ -10,7 +10,7 @@ import numpy as np
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.matching import assign, match
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.mdp.trie import PreparedValues, prepare_values
 from edrp.migration.intervals import Assignment, Interval

@@ -14,8 +14,8 @@ from edrp.core.memory import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.model import PolicyModel, model_parameters
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
+from edrp.mdp.policy.process import PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 

@@ -27,7 +27,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
 from edrp.mdp.best_response import best_responses
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.trie import PreparedValues, prepare_values
 from edrp.migration.projected_costs import ProjectedCosts
 
@@ -58,7 +58,7 @@ class Sweep(NamedTuple):
     actions: list[Ints]
 
 
-class Engine(Protocol):
+class SweepEngine(Protocol):
     """Runs sweeps."""
 
     def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
@@ -202,7 +202,7 @@ class Iteration:
 
 def iterate(
     model: PolicyModel,
-    engine: Engine,
+    engine: SweepEngine,
     *,
     state: Iteration | None = None,
     accuracy: float = ACCURACY,

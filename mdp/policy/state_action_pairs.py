@@ -10,7 +10,7 @@ from scipy import sparse
 from edrp.core.arrays import Floats, Ints
 from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.matching import gain_between
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy.process import PolicyModel
 
 
 class StateActionPairs(NamedTuple):

@@ -20,9 +20,9 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole, write_whole
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.model import PolicyModel, build_model, differences, fingerprint, model_parameters
-from edrp.mdp.policy.pmc import ACCURACY, Engine, Iteration, iterate
-from edrp.mdp.policy.tables import refuse_changed, to_lists, to_rows, write_classes
+from edrp.mdp.policy.parquet_tables import refuse_changed, to_lists, to_rows, write_classes
+from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, iterate
+from edrp.mdp.policy.process import PolicyModel, build_model, differences, fingerprint, model_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.projected_costs import ProjectedCosts
 
@@ -33,7 +33,7 @@ FORMAT = 1
 
 def precompute_policy(
     model: PolicyModel,
-    engine: Engine,
+    engine: SweepEngine,
     folder: str | Path,
     *,
     accuracy: float = ACCURACY,

@@ -12,9 +12,9 @@ from edrp.core.memory import memory_limit
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
+from edrp.mdp.sequence.dynamic_program import LastStep, PathSearchTimeoutError, Stage, best_path, search_seconds
 from edrp.mdp.sequence.heuristic import Pools, improved
-from edrp.mdp.sequence.prices import Relaxation
-from edrp.mdp.sequence.program import LastStep, OutOfTimeError, Stage, best_path, search_seconds
+from edrp.mdp.sequence.prices import PriceRelaxation
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered
 
 LISTING_SECONDS = 5.0
@@ -39,7 +39,7 @@ Ended = Literal["finished", "time_limit", "iteration_limit", "interrupted"]
 
 
 @dataclass
-class Search:
+class PriceSearch:
     """Where a search stands.
 
     Attributes
@@ -73,7 +73,7 @@ def search_by_prices(
     seed: int = 0,
     out_of_time: Callable[[], bool] = lambda: False,
     progress: Callable[[float, float], None] = lambda cost, bound: None,
-) -> Search:
+) -> PriceSearch:
     """Improve and prove a path: passes over prices, each followed by a search for better paths.
 
     Parameters
@@ -103,10 +103,10 @@ def search_by_prices(
     >>> float(search.cost), search.ended
     (6.0, 'finished')
     """
-    search = Search(cost, path)
+    search = PriceSearch(cost, path)
     try:
         _pass_until_proven(course, search, gap, threads, seed, out_of_time, progress)
-    except OutOfTimeError:
+    except PathSearchTimeoutError:
         search.ended = "time_limit"
     except KeyboardInterrupt:
         search.ended = "interrupted"
@@ -115,7 +115,7 @@ def search_by_prices(
 
 def _pass_until_proven(
     course: Course,
-    search: Search,
+    search: PriceSearch,
     gap: float,
     threads: int,
     seed: int,
@@ -124,7 +124,7 @@ def _pass_until_proven(
 ) -> None:
     pools = Pools(course, MAX_POOL)
     rounding = 1e-12 * sum(float(step.state_before[-1]) for step in course.steps)
-    relaxation = Relaxation(course, seed, out_of_time)
+    relaxation = PriceRelaxation(course, seed, out_of_time)
     gaps: list[float] = []
     while True:
         below = search.cost - max(gap * search.cost, rounding)
@@ -148,7 +148,7 @@ def _pass_until_proven(
             _improve(course, relaxation, pools, search, out_of_time)
 
 
-def _is_listable(relaxation: Relaxation, seconds: float) -> bool:
+def _is_listable(relaxation: PriceRelaxation, seconds: float) -> bool:
     """Whether all partitions that are left, but those of the last step, can be searched in that time, and held."""
     graphs = relaxation.graphs[1:-1]
     counts = [count_paths(graph) for graph in graphs]
@@ -159,7 +159,9 @@ def _is_listable(relaxation: Relaxation, seconds: float) -> bool:
     return bool(tables <= memory_limit())
 
 
-def _improve(course: Course, relaxation: Relaxation, pools: Pools, search: Search, out_of_time: Callable[[], bool]) -> None:
+def _improve(
+    course: Course, relaxation: PriceRelaxation, pools: Pools, search: PriceSearch, out_of_time: Callable[[], bool]
+) -> None:
     """Look for a better path among partitions that prices suggest."""
     pools.add_path(search.path)
     for step, boundaries in relaxation.attaining():
@@ -180,7 +182,7 @@ def _improve(course: Course, relaxation: Relaxation, pools: Pools, search: Searc
 
 
 def _finish(
-    course: Course, relaxation: Relaxation, search: Search, below: float, threads: int, out_of_time: Callable[[], bool]
+    course: Course, relaxation: PriceRelaxation, search: PriceSearch, below: float, threads: int, out_of_time: Callable[[], bool]
 ) -> None:
     """List all partitions that are left, and take the best path through them if it is better."""
     stages = []

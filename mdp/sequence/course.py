@@ -77,7 +77,7 @@ class PartitionClass:
         return colexicographic(self.partitions)
 
 
-class Step(NamedTuple):
+class MigrationStep(NamedTuple):
     """One migration.
 
     Attributes
@@ -114,7 +114,7 @@ class Course:
     """
 
     start: Boundaries
-    steps: tuple[Step, ...]
+    steps: tuple[MigrationStep, ...]
 
     @classmethod
     def of(cls, problem: MigrationSequence) -> Course:
@@ -149,7 +149,7 @@ class Course:
             before, key = tasks[load].work_before, (load[0], count, spare)
             if key not in members:
                 members[key] = PartitionClass(before, count, load_limit(float(before[-1]), count, spare), allow_empty)
-            steps.append(Step(tasks[load], members[key]))
+            steps.append(MigrationStep(tasks[load], members[key]))
         return cls(start, tuple(steps))
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inner_loop
 from edrp.mdp.matching import gain_between
-from edrp.mdp.sequence.course import Course, Path, Step
+from edrp.mdp.sequence.course import Course, MigrationStep, Path
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.two_sided import two_sided
 from edrp.mdp.tasks import Boundaries, Tasks
@@ -169,7 +169,7 @@ def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambd
     return tuple(best)
 
 
-def _between(here: Step, before: Boundaries, there: Step | None, after: Boundaries | None) -> Boundaries:
+def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | None, after: Boundaries | None) -> Boundaries:
     members = here.members
     if there is None or after is None:
         alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
@@ -192,7 +192,7 @@ def _between(here: Step, before: Boundaries, there: Step | None, after: Boundari
 
 
 def _costs_around(
-    here: Step, before: Boundaries, between: Boundaries, there: Step | None, after: Boundaries | None
+    here: MigrationStep, before: Boundaries, between: Boundaries, there: MigrationStep | None, after: Boundaries | None
 ) -> list[float]:
     moved = [here.state_before[-1] - gain_between(here.state_before, before, between)]
     if there is not None and after is not None:

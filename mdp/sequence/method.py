@@ -11,10 +11,10 @@ from typing import Literal
 from edrp.core.memory import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.mdp.sequence.by_prices import Ended, Search, search_by_prices
+from edrp.mdp.sequence.by_prices import Ended, PriceSearch, search_by_prices
 from edrp.mdp.sequence.course import Course, Path
+from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError, enumerate_path, enumeration_needs
 from edrp.mdp.sequence.heuristic import Pools, search_path
-from edrp.mdp.sequence.program import OutOfTimeError, enumerate_path, enumeration_needs
 from edrp.migration.sequence import MigrationSequence
 
 log = logging.getLogger("edrp.oms")
@@ -101,14 +101,14 @@ def _affordable(course: Course, options: Options) -> Way:
     return "prices" if pairs <= MAX_PLACES else "heuristic"
 
 
-def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> Search:
+def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> PriceSearch:
     try:
         cost, path = enumerate_path(course, threads=options.many_threads, out_of_time=lambda: options.remaining <= 0)
-    except OutOfTimeError:
-        return Search(*_quick(course), ended="time_limit")
+    except PathSearchTimeoutError:
+        return PriceSearch(*_quick(course), ended="time_limit")
     except KeyboardInterrupt:
-        return Search(*_quick(course), ended="interrupted")
-    return Search(cost, path, cost, True, "finished")
+        return PriceSearch(*_quick(course), ended="interrupted")
+    return PriceSearch(cost, path, cost, True, "finished")
 
 
 def _quick(course: Course) -> tuple[float, Path]:
@@ -116,7 +116,7 @@ def _quick(course: Course) -> tuple[float, Path]:
     return search_path(course, Pools(course), out_of_time=lambda: True)
 
 
-def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> Search:
+def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
     limit = options.remaining * (1.0 if parameters.way == "heuristic" else HEURISTIC_SHARE)
     end = perf_counter() + limit
     pools = Pools(course)
@@ -140,10 +140,10 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
         ended = "time_limit"
     # Whatever follows, the first step moves what it has to.
     first = _quick(Course(course.start, course.steps[:1]))[0]
-    return Search(cost, path, first, len(course.steps) == 1, ended)
+    return PriceSearch(cost, path, first, len(course.steps) == 1, ended)
 
 
-def _proven(course: Course, search: Search, options: Options) -> Search:
+def _proven(course: Course, search: PriceSearch, options: Options) -> PriceSearch:
     def report(cost: float, bound: float) -> None:
         log.debug("cost %.9g, bound %.9g", cost, bound)
         if options.progress is not None:
@@ -163,7 +163,7 @@ def _proven(course: Course, search: Search, options: Options) -> Search:
     return result
 
 
-def _answer(course: Course, problem: MigrationSequence, search: Search, way: Way, size: dict[str, int]) -> Answer:
+def _answer(course: Course, problem: MigrationSequence, search: PriceSearch, way: Way, size: dict[str, int]) -> Answer:
     decision = course.assignments(search.path, problem.intervals)
     moved = course.moved(decision, problem.intervals)
     bound = moved if search.proven and way == "enumerated" else min(moved, search.bound)

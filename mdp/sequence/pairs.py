@@ -77,7 +77,7 @@ class Pairs(NamedTuple):
         return cls(left, right, low, high, offset, _lay_out(left, right, low, high, offset))
 
 
-class Choices(NamedTuple):
+class PairChoices(NamedTuple):
     """Best ways to go on from each state; room for any pair of classes with at most as many states.
 
     Attributes
@@ -92,7 +92,7 @@ class Choices(NamedTuple):
     choice: Ints32
 
     @classmethod
-    def room(cls, states: int) -> Choices:
+    def room(cls, states: int) -> PairChoices:
         """Uninitialised."""
         return cls(np.empty((states, 2)), np.empty((states, 2), np.int32))
 
@@ -121,7 +121,7 @@ def _lay_out(left: Side, right: Side, low: np.ndarray, high: np.ndarray, offset:
 
 @inner_loop
 def least_pair(
-    pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, choices: Choices
+    pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, choices: PairChoices
 ) -> float:
     """Least c(P, Q) + prices of both; fills `choices`.
 
@@ -189,7 +189,7 @@ def least_pair(
 
 
 @inner_loop
-def trace_pair(pairs: Pairs, choices: Choices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
+def trace_pair(pairs: Pairs, choices: PairChoices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
     """The arcs of the pair that `least_pair` found, in order, into arrays of shape (nodes,) of each class."""
     left, right = pairs.left, pairs.right
     u, v, matched, i, j = 0, 0, 0, 0, 0
@@ -217,7 +217,7 @@ def arc_minima(
     left_price: np.ndarray,
     right_price: np.ndarray,
     state_before: np.ndarray,
-    choices: Choices,
+    choices: PairChoices,
     reached: np.ndarray,
     left_least: np.ndarray,
     right_least: np.ndarray,

@@ -25,8 +25,8 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.sequence.course import Course
-from edrp.mdp.sequence.pairs import LEFT, RIGHT, Choices, Pairs, Side, arc_minima, least_pair, trace_pair
-from edrp.mdp.sequence.program import OutOfTimeError
+from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError
+from edrp.mdp.sequence.pairs import LEFT, RIGHT, PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.subtrie import only, without
 from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie
@@ -35,7 +35,7 @@ STRIDES = (4, 9)
 """Least stride, and the one above the greatest: longer ones raise the bound more per pass, shorter ones per second."""
 
 
-class Relaxation:
+class PriceRelaxation:
     """Prices of all intervals, and the bound that they prove.
 
     Parameters
@@ -49,7 +49,7 @@ class Relaxation:
 
     Raises
     ------
-    OutOfTimeError
+    PathSearchTimeoutError
         When `out_of_time` says so; the bound stays what it was.
 
     Attributes
@@ -63,7 +63,7 @@ class Relaxation:
     --------
     >>> from edrp.mdp.tasks import Tasks
     >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> relaxation = Relaxation(course)
+    >>> relaxation = PriceRelaxation(course)
     >>> for _ in range(5):
     ...     relaxation.ascend()
     >>> bool(5.5 < relaxation.bound < 6 + 1e-9)
@@ -91,7 +91,7 @@ class Relaxation:
                 pairs[key] = Pairs.of(sides[key[0]], sides[key[1]])
             self._pairs.append(pairs[key])
         most = max(pairs.count for pairs in self._pairs)
-        self._room, self._reached = Choices.room(most), np.empty((most, 2))
+        self._room, self._reached = PairChoices.room(most), np.empty((most, 2))
         positions = [np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level)) for graph in graphs]
         self._positions = [
             np.repeat(position, np.diff(graph.arc_start)) for position, graph in zip(positions, graphs, strict=True)
@@ -103,7 +103,7 @@ class Relaxation:
 
     def _solve(self, t: int) -> float:
         if self._out_of_time():
-            raise OutOfTimeError
+            raise PathSearchTimeoutError
         state_before = self.course.steps[t].state_before
         return float(least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, self._room))
 

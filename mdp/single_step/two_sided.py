@@ -18,7 +18,7 @@ from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, make_line
 from edrp.mdp.tasks import Boundaries
 
 
-class Side(NamedTuple):
+class NeighbourMigration(NamedTuple):
     """The migration to P, or the one from P.
 
     Attributes
@@ -97,8 +97,8 @@ def meet(
     bands = room_for_bands(tasks, nodes)
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
-    before = Side(make_line(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
-    after = Side(make_line(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
+    before = NeighbourMigration(make_line(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
+    after = NeighbourMigration(make_line(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
     best = np.full((nodes + 1, tasks + 1, 4), -np.inf)
     for k in range(nodes + 1 if allow_empty else 1):
         for state in range(4):
@@ -116,7 +116,7 @@ def meet(
 
 
 @inner_loop
-def _list_gains(side: Side, first: int, furthest: int) -> None:
+def _list_gains(side: NeighbourMigration, first: int, furthest: int) -> None:
     """State that an interval [first, end) lets stay, for each end: side.stay[end, state at first, state left at end]."""
     line, gains = side.line, side.stay
     state, old, node = line.state_before, line.old, line.own[first]
@@ -148,7 +148,13 @@ def _improve(cell: Floats, after: Floats, stay_left: Floats, stay_right: Floats)
 
 @inner_loop
 def _read_back(
-    before: Side, after: Side, bands: Bands, best: Floats, so_far: Floats, slack: float, boundaries: Boundaries
+    before: NeighbourMigration,
+    after: NeighbourMigration,
+    bands: Bands,
+    best: Floats,
+    so_far: Floats,
+    slack: float,
+    boundaries: Boundaries,
 ) -> None:
     """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
     nodes, tasks = boundaries.size - 1, before.line.own.size

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.mdp.transfer.kernels import open_shop_phases
+from edrp.mdp.transfer.open_shop import open_shop_phases
 
 TICKS = 2.0**50
 """At least this many ticks, at most twice as many, make up a schedule; a transfer is timed to within one of them."""

@@ -13,8 +13,8 @@ from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer
 from edrp.mdp.policy.methods import StoredPolicy
-from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.store import precompute_policy
 from edrp.testing import CHECKS, check_method
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from quantecon.markov import DiscreteDP
 
-from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.state_action_pairs import state_action_pairs
 from edrp.mdp.tasks import Tasks
 

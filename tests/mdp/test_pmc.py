@@ -14,8 +14,8 @@ import edrp
 from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.tasks import Tasks
 from edrp.migration.projected_costs import migration_costs
 from edrp.validation.oracles.migration.plain_partitions import PolicyBruteForce

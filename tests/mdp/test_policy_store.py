@@ -15,8 +15,8 @@ import edrp
 from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
 from edrp.mdp.tasks import Tasks
 

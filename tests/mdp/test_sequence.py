@@ -13,11 +13,11 @@ from edrp.mdp.partitions import enumerate_partitions, sample_partitions
 from edrp.mdp.sequence import by_prices, method
 from edrp.mdp.sequence.by_prices import search_by_prices
 from edrp.mdp.sequence.course import Course
+from edrp.mdp.sequence.dynamic_program import enumerate_path
 from edrp.mdp.sequence.heuristic import Pools, greedy_path, improved, search_path
 from edrp.mdp.sequence.method import Oms, OmsParameters
-from edrp.mdp.sequence.pairs import Choices, Pairs, Side, arc_minima, least_pair, trace_pair
-from edrp.mdp.sequence.prices import Relaxation
-from edrp.mdp.sequence.program import enumerate_path
+from edrp.mdp.sequence.pairs import PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
+from edrp.mdp.sequence.prices import PriceRelaxation
 from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit
@@ -121,7 +121,7 @@ def test_pairs_of_classes_are_searched_completely() -> None:
             continue
         prices = [0.3 * generator.normal(size=trie.arc_target.size) for trie in (left, right)]
         pairs = Pairs.of(Side.of(left), Side.of(right))
-        room = Choices.room(pairs.count)
+        room = PairChoices.room(pairs.count)
         least = least_pair(pairs, *prices, tasks.state_before, room)
         rows = [enumerate_partitions(tasks.work_before, *parameters, allow_empty).astype(np.int64) for parameters in classes]
         arcs = [path_arcs(trie, np.arange(trie.count)) for trie in (left, right)]
@@ -150,7 +150,7 @@ def test_prices_prove_what_enumeration_finds(seed: int) -> None:
     course = skewed_course(seed, 32, (4, 7), 8, 0.3)
     optimum, path = enumerate_path(course)
     assert course.costs(path).sum() == pytest.approx(optimum)
-    relaxation = Relaxation(course, seed=seed)
+    relaxation = PriceRelaxation(course, seed=seed)
     bounds = [relaxation.bound]
     for _ in range(6):
         relaxation.ascend()
@@ -247,7 +247,7 @@ def test_interrupts_give_the_best_path_so_far(monkeypatch: pytest.MonkeyPatch) -
             answer = Oms().run(problem, Options(parameters={"way": way}))
         assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
         assert problem.evaluate(answer.decision).feasible
-    monkeypatch.setattr(by_prices, "Relaxation", interrupt)
+    monkeypatch.setattr(by_prices, "PriceRelaxation", interrupt)
     answer = Oms().run(problem, Options(parameters={"way": "prices"}))
     assert answer.stopped_because == "interrupted"
     assert answer.bound == 4.0

@@ -7,10 +7,10 @@ import pytest
 
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import spark_session
-from edrp.mdp.policy import spark as engine
-from edrp.mdp.policy.model import PolicyModel
+from edrp.mdp.policy import spark_engine as engine
 from edrp.mdp.policy.pmc import Threads, iterate
-from edrp.mdp.policy.spark import Spark
+from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import load_policy, precompute_policy
 from edrp.mdp.tasks import Tasks
 

@@ -16,9 +16,9 @@ from edrp.validation.papers.state_migration.node_count_series import MigrationSe
 from edrp.validation.report.console import Tell
 from edrp.validation.report.estimates import RESAMPLES, Estimate, percentile_estimate
 from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
-from edrp.validation.simulation.migration.runs import (
-    Course,
+from edrp.validation.simulation.migration.policy_runs import (
     Followed,
+    NodeCountCourse,
     follow_hashing,
     follow_policy,
     follow_rule,
@@ -88,7 +88,7 @@ def tolerance_grid(
     """All policies against τ: Figs. 9 and 10."""
     for history in series:
         for tolerance in tolerances:
-            course = Course(history.tasks(tasks), history.migrations(migrations), tolerance)
+            course = NodeCountCourse(history.tasks(tasks), history.migrations(migrations), tolerance)
             tell(f"{history.name}, τ = {tolerance:g}: rules")
             runs = [follow_rule(EvenSplit(matching), course) for matching in (False, True)]
             runs.append(follow_hashing(course, hashing_runs))
@@ -114,7 +114,7 @@ def task_grid(
     for history in series:
         for number in numbers:
             tell(f"{history.name}: {number} tasks")
-            course = Course(history.tasks(number), history.migrations(migrations), TOLERANCE)
+            course = NodeCountCourse(history.tasks(number), history.migrations(migrations), TOLERANCE)
             yield PolicyRow(history.name, TOLERANCE, number, None, _single_step(course))
 
 
@@ -128,18 +128,18 @@ def discount_grid(
 ) -> Iterator[PolicyRow]:
     """MTM-aware migration against γ; SSM is γ = 0: Fig. 14."""
     for history in series:
-        course = Course(history.tasks(tasks), history.migrations(migrations), TOLERANCE)
+        course = NodeCountCourse(history.tasks(tasks), history.migrations(migrations), TOLERANCE)
         base = _single_step(course)
         yield PolicyRow(history.name, TOLERANCE, tasks, None, base)
         for discount in discounts:
             yield _mtm_aware(history, course, discount, base, tell)
 
 
-def _single_step(course: Course) -> Followed:
+def _single_step(course: NodeCountCourse) -> Followed:
     return follow_policy(SINGLE_STEP, single_step(course.tasks, course.tolerance), course)
 
 
-def _mtm_aware(series: MigrationSeries, course: Course, discount: float, base: Followed, tell: Tell) -> PolicyRow:
+def _mtm_aware(series: MigrationSeries, course: NodeCountCourse, discount: float, base: Followed, tell: Tell) -> PolicyRow:
     tell(f"{series.name}, τ = {course.tolerance:g}, γ = {discount:g}: projected costs")
     prepared = prepare(policy_model(course.tasks, series.transition_matrix(), course.tolerance, discount))
     run = follow_policy(MTM, prepared.action, course)

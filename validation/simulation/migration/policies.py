@@ -14,16 +14,16 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.fitted.method import recommend
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.model import PolicyModel
 from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.sequence import course as oms_course
+from edrp.mdp.sequence.dynamic_program import enumerate_path
 from edrp.mdp.sequence.heuristic import Pools, improved, search_path
-from edrp.mdp.sequence.program import enumerate_path
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Interval
 from edrp.migration.single_step import migration_clashes
-from edrp.validation.simulation.migration.runs import ActionRule, Course, Followed, judge_path
+from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, NodeCountCourse, judge_path
 
 SINGLE_STEP, MTM, OMS = "SSM", "MTM-aware", "OMS"
 
@@ -103,12 +103,12 @@ class Planned:
     seconds: float
     how: str
 
-    def follow(self, course: Course) -> Followed:
+    def follow(self, course: NodeCountCourse) -> Followed:
         """Follow the plan; deciding takes no time any more."""
         return judge_path(OMS, [course.start(), *self.path], course, np.zeros(len(self.path)))
 
 
-def plan(course: Course, known_ways: Sequence[Followed] = (), max_states: int = MAX_STATES) -> Planned:
+def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_states: int = MAX_STATES) -> Planned:
     """OMS: the best partitions for all migrations to come, which no policy can know.
 
     Exact where the partitions can be enumerated, else the best that a search finds within 20 s.

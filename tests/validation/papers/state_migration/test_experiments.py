@@ -16,7 +16,7 @@ from edrp.validation.papers.state_migration.experiments import PolicyRow, discou
 from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, departures, real_series, zipf_work
 from edrp.validation.papers.state_migration.statements import ORDER, discount_statements, task_statements, tolerance_statements
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
-from edrp.validation.simulation.migration.runs import Course, Followed, follow_hashing, follow_policy, follow_rule
+from edrp.validation.simulation.migration.policy_runs import Followed, NodeCountCourse, follow_hashing, follow_policy, follow_rule
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_without_a_folder_only_departures_are_used(series: MigrationSeries, monk
 
 def test_following_ssm_costs_what_each_step_costs(series: MigrationSeries) -> None:
     """Partition by partition, against SSM on assignments with all their nodes."""
-    course = Course(series.tasks(16), series.migrations(20), 0.5)
+    course = NodeCountCourse(series.tasks(16), series.migrations(20), 0.5)
     run = follow_policy(SINGLE_STEP, single_step(course.tasks, 0.5), course)
     intervals = list(zip(course.start()[:-1].tolist(), course.start()[1:].tolist(), strict=True))
     total = course.tasks.state_size.sum()
@@ -124,13 +124,13 @@ def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series
     model = policy_model(series.tasks(12), series.transition_matrix(), 0.5, 0.8)
     prepared = prepare(model, max_states=10)
     assert prepared.how in ("fitted", "restricted", "SSM")
-    course = Course(model.tasks, series.migrations(10), 0.5)
+    course = NodeCountCourse(model.tasks, series.migrations(10), 0.5)
     assert not follow_policy(MTM, prepared.action, course).broken.any()
 
 
 def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSeries) -> None:
     """The search is no better than the optimum, and close to it here."""
-    course = Course(series.tasks(12), series.migrations(12), 0.5)
+    course = NodeCountCourse(series.tasks(12), series.migrations(12), 0.5)
     base = follow_policy(SINGLE_STEP, single_step(course.tasks, 0.5), course)
     exact, searched = plan(course), plan(course, [base], max_states=10)
     assert (exact.how, searched.how) == ("exact", "search")
@@ -148,7 +148,7 @@ def test_more_tasks_cost_less(series: MigrationSeries) -> None:
 
 def test_rules_move_nothing_when_nothing_changes() -> None:
     """A course that stays where it is."""
-    course = Course(Tasks.of(np.ones(16), np.ones(16)), np.array([4, 4, 4]), 0.2)
+    course = NodeCountCourse(Tasks.of(np.ones(16), np.ones(16)), np.array([4, 4, 4]), 0.2)
     for run in (follow_rule(EvenSplit(), course), follow_rule(Sticky(), course), follow_hashing(course, 3)):
         assert run.mean == 0
     assert saving(cost(0.0), cost(0.0)).mean == 0

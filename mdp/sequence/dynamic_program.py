@@ -74,7 +74,7 @@ def search_seconds(counts: Sequence[int]) -> float:
     return 2e-6 * sum(sizes) + 5e-11 * sum(source * target for source, target in pairwise(sizes))
 
 
-class OutOfTimeError(Exception):
+class PathSearchTimeoutError(Exception):
     """The search was stopped before it had finished."""
 
 
@@ -109,7 +109,7 @@ def best_path(
 
     Raises
     ------
-    OutOfTimeError
+    PathSearchTimeoutError
         When `out_of_time` says so.
     """
     if not stages:
@@ -136,7 +136,7 @@ def best_path(
 def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Floats:
     def answer(first: int) -> Floats:
         if out_of_time():
-            raise OutOfTimeError
+            raise PathSearchTimeoutError
         return last.costs(stage.partitions[first : first + CHUNK])
 
     return np.concatenate(list(pool.map(answer, range(0, stage.trie.count, CHUNK))))
@@ -158,7 +158,7 @@ def _backwards(
 
     def answer(first: int) -> None:
         if out_of_time():
-            raise OutOfTimeError
+            raise PathSearchTimeoutError
         rows = here.order[first : first + CHUNK]
         best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, costs, responses)
 
@@ -206,7 +206,7 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
 
     Raises
     ------
-    OutOfTimeError
+    PathSearchTimeoutError
         When `out_of_time` says so.
     ProblemTooLargeError
         When the partitions do not fit into memory.

@@ -20,7 +20,7 @@ ActionRule = Callable[[Boundaries, int], Boundaries]
 """From a partition and the number of nodes to come, the partition to take."""
 
 
-class Course(NamedTuple):
+class NodeCountCourse(NamedTuple):
     """Node counts to go through.
 
     Attributes
@@ -84,7 +84,7 @@ class Followed:
         return float(np.median(self.seconds))
 
 
-def follow_rule(rule: Rule, course: Course) -> Followed:
+def follow_rule(rule: Rule, course: NodeCountCourse) -> Followed:
     """A rule on tasks, from its own initial assignment."""
     work, state_size = course.tasks.work, course.tasks.state_size
     held = rule.initial(work, int(course.counts[0]))
@@ -101,7 +101,7 @@ def follow_rule(rule: Rule, course: Course) -> Followed:
     return Followed(rule.name, np.array(moved), np.array(broken), np.array(seconds))
 
 
-def follow_hashing(course: Course, runs: int = 100, virtual_nodes: int = 100) -> Followed:
+def follow_hashing(course: NodeCountCourse, runs: int = 100, virtual_nodes: int = 100) -> Followed:
     """Consistent hashing, averaged over hash functions as the paper does."""
     each = [follow_rule(ConsistentHashing(virtual_nodes, seed), course) for seed in range(runs)]
     return Followed(
@@ -112,7 +112,7 @@ def follow_hashing(course: Course, runs: int = 100, virtual_nodes: int = 100) ->
     )
 
 
-def follow_policy(name: str, action: ActionRule, course: Course) -> Followed:
+def follow_policy(name: str, action: ActionRule, course: NodeCountCourse) -> Followed:
     """A policy on partitions, which are all that later costs depend on (state migration, Lemma 4.1)."""
     held = course.start()
     path, seconds = [held], []
@@ -124,7 +124,7 @@ def follow_policy(name: str, action: ActionRule, course: Course) -> Followed:
     return judge_path(name, path, course, np.array(seconds))
 
 
-def judge_path(name: str, path: Sequence[Boundaries], course: Course, seconds: Floats) -> Followed:
+def judge_path(name: str, path: Sequence[Boundaries], course: NodeCountCourse, seconds: Floats) -> Followed:
     """A sequence of partitions, the start first; for plans that know the future."""
     tasks = course.tasks
     total = float(tasks.state_before[-1])

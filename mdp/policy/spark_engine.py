@@ -21,8 +21,8 @@ import pyarrow
 from edrp.core.arrays import Ints, Ints32
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import cancelled_with_us
-from edrp.mdp.policy.model import PolicyModel, fingerprint, model_parameters
 from edrp.mdp.policy.pmc import CHUNK, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows
+from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 from edrp.mdp.trie import PreparedValues
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _search(job: SweepJob, tasks: int) -> WorkerFunction:
     """The function that workers run; each gets the number of its task."""
 
     def search(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from edrp.mdp.policy.spark import solve_chunk
+        from edrp.mdp.policy.spark_engine import solve_chunk
 
         for batch in batches:
             for task in batch.column(0).to_pylist():
