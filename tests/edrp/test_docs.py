@@ -120,9 +120,12 @@ DEVELOPERS_PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted(
 
 @pytest.mark.parametrize("page", DEVELOPERS_PAGES, ids=lambda page: page.stem)
 def test_pages_for_developers_name_only_files_that_exist(page):
+    text = page.read_text(encoding="utf-8")
     folders = "edrp|formulations|heuristics|mdp|datasets|validation|docs|tests|benchmarks"
-    for name in re.findall(rf"`((?:{folders})/[\w/.*]*)`", page.read_text(encoding="utf-8")):
+    for name in re.findall(rf"`((?:{folders})/[\w/.*]*)`", text):
         assert list(ROOT.glob(name.rstrip("/"))), name
+    for name in set(re.findall(r"`([\w*]+\.py)`", text)) - {"setup.py"}:
+        assert any(list((ROOT / folder).rglob(name)) for folder in folders.split("|")), name
 
 
 @pytest.mark.parametrize(("name", "limit"), [("README.md", 8_000), ("ARCHITECTURE.md", 8_000)])
