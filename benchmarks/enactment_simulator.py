@@ -18,7 +18,7 @@ from rich.table import Table
 
 from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.oracles.enactment.reference import simulate_reference
+from edrp.validation.oracles.enactment.reference_simulator import simulate_reference
 from edrp.validation.simulation.enactment.simulator import simulate
 
 app = typer.Typer(add_completion=False, help=__doc__)

@@ -10,7 +10,7 @@ from registry import BenchSpec, register
 
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.heuristics.enactment import ThresholdParameters, ThresholdPolicy
-from edrp.validation.oracles.enactment.reference import simulate_reference
+from edrp.validation.oracles.enactment.reference_simulator import simulate_reference
 from edrp.validation.simulation.enactment.simulator import simulate
 
 SIZES = {"2 minutes, 15,000 items": 120.0, "120 minutes, 1.7 million items": 7200.0}

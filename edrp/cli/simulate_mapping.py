@@ -12,7 +12,7 @@ from rich.table import Table
 
 from edrp.cli.display.mapping import bimodal_parts
 from edrp.cli.exit import code_of
-from edrp.cli.simulation import (
+from edrp.cli.simulate_common import (
     read_assignments,
     read_scenario,
     refuse_no_folder,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edrp.enactment.containers import ContainerApplication, HostType, overfull
-from edrp.enactment.run import EnactmentRun, InstanceRecord, LeaseRecord
 from edrp.enactment.run_metrics import billed_units, emitted, end_time
+from edrp.enactment.run_records import EnactmentRun, InstanceRecord, LeaseRecord
 
 
 def run_faults(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from edrp.enactment.containers import HostType
-from edrp.enactment.run import EnactmentRun, LeaseRecord
+from edrp.enactment.run_records import EnactmentRun, LeaseRecord
 
 LEVELS = ("real_time", "near_real_time", "relaxed")
 """Compliance levels, the strictest first (cost-efficient enactment, section "Metrics")."""

@@ -10,9 +10,9 @@ from edrp.core.document import Faults, Name, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.enactment.containers import ContainerApplication, HostType, check_hosting
-from edrp.enactment.run import EnactmentRun
 from edrp.enactment.run_audit import run_faults
 from edrp.enactment.run_metrics import LEVELS, run_metrics, units_paid
+from edrp.enactment.run_records import EnactmentRun
 
 Level = Literal["real_time", "near_real_time", "relaxed"]
 

@@ -17,7 +17,7 @@ LADDER = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
 """Quantiles of the expected multiples for which targets are computed."""
 
 
-class FlowArrays(NamedTuple):
+class OperatorFlowArrays(NamedTuple):
     """An `OperatorFlow` as the kernels take it.
 
     Attributes
@@ -108,7 +108,7 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
     ladder = np.unique(np.concatenate([[1.0], likely, TAIL]).round(3))
     streams = _streams_by_source(flow.step)
     limits = (flow.min_instances, flow.max_instances, flow.utilisation)
-    load = FlowArrays(flow.outside, *streams, flow.draining, flow.occupied, flow.order, *limits)
+    load = OperatorFlowArrays(flow.outside, *streams, flow.draining, flow.occupied, flow.order, *limits)
     best: Floats = _targets(load, flow.need, room, ladder, multiples[order], beyond)
     return best
 
@@ -120,7 +120,7 @@ def _streams_by_source(step: Floats) -> tuple[Ints, Ints, Floats]:
 
 
 @kernel
-def _targets(load: FlowArrays, need: Floats, room: Floats, ladder: Floats, levels: Floats, beyond: Floats) -> Floats:
+def _targets(load: OperatorFlowArrays, need: Floats, room: Floats, ladder: Floats, levels: Floats, beyond: Floats) -> Floats:
     occupied, min_instances, utilisation = load.occupied, load.min_instances, load.utilisation
     operators = len(occupied)
     best = min_instances.copy()
@@ -149,7 +149,7 @@ def _targets(load: FlowArrays, need: Floats, room: Floats, ladder: Floats, level
 
 @kernel
 def _sacrifice(
-    load: FlowArrays, need: Floats, room: Floats, multiple: float, rates: Floats, lost: Ints, held: Floats, counts: Floats
+    load: OperatorFlowArrays, need: Floats, room: Floats, multiple: float, rates: Floats, lost: Ints, held: Floats, counts: Floats
 ) -> int:
     """Choose operators to sacrifice until the others bear a multiple of the load; returns their number, -1 where nothing helps.
 
@@ -193,7 +193,7 @@ def _sacrifice(
 
 
 @kernel
-def _size(load: FlowArrays, multiple: float, sacrificed: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
+def _size(load: OperatorFlowArrays, multiple: float, sacrificed: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
     """Instances for a multiple of the load; sacrificed operators have `held` instances and send on no more than these serve."""
     outside, first, target, factor, draining, occupied, order, min_instances, max_instances, utilisation = load
     for x in range(len(outside)):

@@ -11,8 +11,8 @@ from edrp.core.errors import InvalidInstanceError, PolicyError
 from edrp.enactment import EnactmentState, HostState, Lease, Migrate, OperatorState, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.enactment.run import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord
 from edrp.enactment.run_metrics import units_paid
+from edrp.enactment.run_records import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.snapshot import EnactmentProblem
 

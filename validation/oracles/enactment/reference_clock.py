@@ -8,7 +8,7 @@ from typing import Any
 from edrp.core.errors import BackendUnavailableError
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.random_streams import RandomStreams
+from edrp.validation.simulation.enactment.run_randomness import RandomStreams
 
 
 class ReferenceClock:

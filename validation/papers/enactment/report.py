@@ -10,7 +10,7 @@ from typing import Any
 
 from edrp.batch.progress import Report as ReportProgress
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
-from edrp.validation.oracles.enactment.queueing import QueueingCheck, queueing_check
+from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, queueing_check
 from edrp.validation.papers.enactment.bounds import Bounds, mean_bounds
 from edrp.validation.papers.enactment.cells import ComparedCell, SettingError, measured_cells, setting_error
 from edrp.validation.papers.enactment.figures import draw_pattern

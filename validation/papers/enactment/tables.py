@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.validation.oracles.enactment.queueing import QueueingCheck
+from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
 from edrp.validation.papers.enactment.bounds import Bounds
 from edrp.validation.papers.enactment.cells import ComparedCell, SettingError
 from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed

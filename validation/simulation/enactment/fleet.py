@@ -10,13 +10,13 @@ from typing import Literal
 from edrp.core.errors import Fault, InvalidInstanceError, PolicyError
 from edrp.enactment import Action, EnactmentState, HostState, Lease, Migrate, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import HostType
-from edrp.enactment.run import InstanceRecord, LeaseRecord
 from edrp.enactment.run_metrics import units_paid
+from edrp.enactment.run_records import InstanceRecord, LeaseRecord
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.state import has_room
 from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.kernels import START, STOP
-from edrp.validation.simulation.enactment.random_streams import RandomStreams
+from edrp.validation.simulation.enactment.run_randomness import RandomStreams
+from edrp.validation.simulation.enactment.service_kernel import START, STOP
 
 Change = tuple[float, int, int]
 """When (s), `START` or `STOP`, number of the instance."""

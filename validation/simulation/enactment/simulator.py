@@ -1,7 +1,7 @@
 """Simulates a run under a policy, by discrete events at the grain of data items (cost-efficient enactment, "Evaluation").
 
 Between two observations of the policy, instances come and go at times that are known. So a round is simulated operator by
-operator, each after those that send to it, in one compiled pass over its items (`kernels.py`); only
+operator, each after those that send to it, in one compiled pass over its items (`service_kernel.py`); only
 hosts and instances are kept in Python, and only round by round.
 
 Events at one time happen in this order: the policy acts, instances come and go, stalls begin and end, queues are sampled,
@@ -16,13 +16,13 @@ from typing import overload
 
 from edrp.core.arrays import Floats
 from edrp.enactment import Action, EnactmentState, Policy
-from edrp.enactment.run import EnactmentRun
 from edrp.enactment.run_metrics import emitted
+from edrp.enactment.run_records import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Fleet
-from edrp.validation.simulation.enactment.random_streams import RandomStreams
 from edrp.validation.simulation.enactment.rounds import Round, rounds
+from edrp.validation.simulation.enactment.run_randomness import RandomStreams
 from edrp.validation.simulation.enactment.station import Station
 
 

@@ -8,12 +8,14 @@ from edrp.core.arrays import Floats
 from edrp.core.errors import VerificationError
 from edrp.enactment import OperatorState
 from edrp.enactment.containers import ContainerOperator
-from edrp.enactment.run import OperatorRecord
 from edrp.enactment.run_metrics import emitted
+from edrp.enactment.run_records import OperatorRecord
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Change
-from edrp.validation.simulation.enactment.kernels import (
+from edrp.validation.simulation.enactment.rounds import Round
+from edrp.validation.simulation.enactment.run_randomness import RandomStreams
+from edrp.validation.simulation.enactment.service_kernel import (
     HOLD,
     RESUME,
     SAMPLE,
@@ -26,8 +28,6 @@ from edrp.validation.simulation.enactment.kernels import (
     send,
     serve,
 )
-from edrp.validation.simulation.enactment.random_streams import RandomStreams
-from edrp.validation.simulation.enactment.rounds import Round
 
 REMEMBERED = 20
 """Monitoring intervals of which a policy sees the mean recorded duration."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.oracles.enactment.queueing import QueueingCheck
+from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
 from edrp.validation.papers.enactment import bounds as report_bounds
 from edrp.validation.papers.enactment import report
 from edrp.validation.papers.enactment.bounds import Bounds

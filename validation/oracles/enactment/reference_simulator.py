@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from edrp.enactment import Action, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove, TentativeState
-from edrp.enactment.run import EnactmentRun
+from edrp.enactment.run_records import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.reference_clock import ReferenceClock
 from edrp.validation.oracles.enactment.reference_parts import ReferenceHost, ReferenceInstance, ReferenceQueue
 from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.random_streams import Stall
 from edrp.validation.simulation.enactment.rounds import rounds
+from edrp.validation.simulation.enactment.run_randomness import Stall
 
 
 def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun:
