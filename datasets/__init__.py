@@ -14,7 +14,7 @@ from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.latencies import estimate_latencies, estimation_rounds
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.datasets.placement.latency_aware_test_bed import paper_problem, test_bed_network
+from edrp.datasets.placement.latency_aware_test_bed import paper_network, paper_problem
 from edrp.datasets.placement.storm import debs2015_storm, storm_cluster
 from edrp.datasets.placement.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
 from edrp.datasets.placement.topologies import ansnet, topology
@@ -46,6 +46,7 @@ __all__ = [
     "manufacturing_snapshot",
     "mapping_network",
     "mapping_problem",
+    "paper_network",
     "paper_problem",
     "ramp",
     "read_inventory",
@@ -55,6 +56,5 @@ __all__ = [
     "storm_cluster",
     "storm_problem",
     "taxi_rates",
-    "test_bed_network",
     "topology",
 ]

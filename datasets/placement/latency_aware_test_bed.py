@@ -74,12 +74,12 @@ SEED = 31415
 many as give nine random topologies that can all take the highest of our loads."""
 
 
-def test_bed_network() -> Network:
+def paper_network() -> Network:
     """The eleven supervisors of Fig. 2 with the delays of the shortest paths over its switches.
 
     Examples
     --------
-    >>> network = test_bed_network()
+    >>> network = paper_network()
     >>> len(network.nodes), network.by_name["w1"].resources["cpu"], network.delay("w1", "w3"), network.delay("w6", "w7")
     (11, 1.5, 0.006, 0.002)
     """
@@ -183,7 +183,7 @@ def stream_back(shape: Shape, random: np.random.Generator) -> tuple[int, int]:
 
 def _problem(shape: Shape, inner: int, load: float, random: np.random.Generator, *, cyclic: bool) -> LatencyAwareProblem:
     instances = [1, *[inner] * (shape.operators - 2), 1]
-    network = test_bed_network()
+    network = paper_network()
     application = draw_topology(shape, instances, network, load, random, back=stream_back(shape, random) if cyclic else None)
     return LatencyAwareProblem(application=application, network=network)
 

@@ -12,7 +12,7 @@ from edrp.datasets import generate
 from edrp.datasets.families.placement.latency_aware_needs import packing
 from edrp.datasets.families.placement.shapes import series_parallel
 from edrp.datasets.families.registry import own_families
-from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem, test_bed_network
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_network, paper_problem, random_problem
 
 TABLE_1 = {
     "T-M1": (6, 6),
@@ -32,12 +32,12 @@ RANDOM = [name for name in TABLE_1 if "R" in name]
 
 
 def needed(problem, resource):
-    """What all instances need, relative to what all nodes have."""
+    """Need of all instances relative to the capacity of all nodes."""
     needs = sum(o.instances * o.resources[resource] for o in problem.application.operators)
     return needs / sum(node.resources[resource] for node in problem.network.nodes)
 
 
-def graph_of(problem):
+def stream_graph(problem):
     return nx.DiGraph([(stream.source, stream.target) for stream in problem.application.streams])
 
 
@@ -47,7 +47,7 @@ def output_per_input(problem):
 
 
 def test_the_network_has_the_printed_capacities_and_single_digit_latencies():
-    network = test_bed_network()
+    network = paper_network()
     sizes = {node.name: (node.resources["cpu"], node.resources["memory"] / 1e6) for node in network.nodes}
     big, small = {"w2", "w6", "w7"}, {"w3", "w4", "w5", "w8", "w9", "w10", "w11"}
     assert sizes == {"w1": (1.5, 2048), **dict.fromkeys(big, (1, 1024)), **dict.fromkeys(small, (0.3, 768))}
@@ -65,7 +65,7 @@ def test_topologies_have_the_counts_of_table_1_at_every_load(name):
         problem = paper_problem(name, load)
         operators = problem.application.operators
         assert (len(operators), sum(o.instances for o in operators)) == TABLE_1[name]
-        graph = graph_of(problem)
+        graph = stream_graph(problem)
         assert [n for n in graph if graph.in_degree(n) == 0] == [operators[0].name]
         assert [n for n in graph if graph.out_degree(n) == 0] == [operators[-1].name]
         assert nx.is_directed_acyclic_graph(graph) == (name not in ("T-R8", "T-R9"))
@@ -75,7 +75,7 @@ def test_topologies_have_the_counts_of_table_1_at_every_load(name):
 
 def test_manual_topologies_are_chains_and_one_operation_of_ten_instances():
     for name in ("T-M1", "T-M2", "T-M3"):
-        assert nx.is_path(graph_of(paper_problem(name)), [o.name for o in paper_problem(name).application.operators])
+        assert nx.is_path(stream_graph(paper_problem(name)), [o.name for o in paper_problem(name).application.operators])
     assert [o.instances for o in paper_problem("T-M2").application.operators] == [1, 10, 1]
     assert {o.instances for o in paper_problem("T-M1").application.operators} == {1}
 
@@ -93,7 +93,7 @@ def test_random_topologies_of_the_paper_use_the_share_of_the_cluster_that_they_a
 
 def test_load_changes_needs_and_rates_but_not_the_topology():
     light, heavy = random_problem(4, load=0.2), random_problem(4, load=0.4)
-    assert graph_of(light).edges == graph_of(heavy).edges
+    assert stream_graph(light).edges == stream_graph(heavy).edges
     for first, second in zip(light.application.operators, heavy.application.operators, strict=True):
         assert second.resources["cpu"] == pytest.approx(2 * first.resources["cpu"], abs=0.003)
         assert heavy.application.load(second.name) == pytest.approx(2 * light.application.load(first.name), rel=1e-4)
@@ -160,7 +160,7 @@ def test_the_same_seed_gives_the_same_problem_and_another_another():
     assert random_problem(7) == random_problem(7)
     assert random_problem(7) != random_problem(8)
     assert paper_problem("T-R5", 0.2) == paper_problem("T-R5", 0.2)
-    assert graph_of(paper_problem("T-R5")).edges != graph_of(paper_problem("T-R6")).edges
+    assert stream_graph(paper_problem("T-R5")).edges != stream_graph(paper_problem("T-R6")).edges
     assert edrp.loads(random_problem(7).model_dump_json()) == random_problem(7)
 
 

@@ -51,8 +51,8 @@ def topology(name: str = "largeCluster03/t", **components: dict[str, Any]) -> di
     return {"id": name, "components": components, "comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
 
 
-def problem_of(**components: dict[str, Any]) -> EdrpProblem:
-    """What a reader makes of it."""
+def read_problem(**components: dict[str, Any]) -> EdrpProblem:
+    """The problem that a reader makes of a topology with these components."""
     return loads(json.dumps(instance_document(ProductionTopology.model_validate(topology(**components)))))
 
 
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_one_replica_per_executor_with_defaults_where_the_data_are_silent() -> None:
-    problem = problem_of(
+    problem = read_problem(
         spout=component("spout", 3, cpu_pcore=150.0, onheap_mb=1000.0, offheap_mb=24.0), bolt=component("bolt", None)
     )
     spout, bolt = problem.application.operators
@@ -78,7 +78,7 @@ def test_one_replica_per_executor_with_defaults_where_the_data_are_silent() -> N
 
 
 def test_rates_follow_named_streams_and_groupings() -> None:
-    problem = problem_of(
+    problem = read_problem(
         spout=component("spout", 4),
         left=component("bolt", 5, ("spout", "data", SHUFFLE), ("spout", "control", ALL)),
         right=component("bolt", 2, ("spout", "data", SHUFFLE)),
@@ -93,7 +93,7 @@ def test_rates_follow_named_streams_and_groupings() -> None:
 
 
 def test_worst_placement_has_objective_one() -> None:
-    problem = problem_of(spout=component("spout", 2), bolt=component("bolt", 2, ("spout", "default", SHUFFLE)))
+    problem = read_problem(spout=component("spout", 2), bolt=component("bolt", 2, ("spout", "default", SHUFFLE)))
     apart = problem.evaluate(Deployment({"spout": ["r001h000"] * 2, "bolt": ["r002h000"] * 2}))
     assert apart.objective == pytest.approx(1.0)
     assert apart.feasible
@@ -105,7 +105,7 @@ def test_clusters_have_all_their_hosts_in_their_racks(cluster: str, racks: int, 
     described = topology(f"largeCluster{cluster}/x", spout=component("spout", 1))
     document = instance_document(ProductionTopology.model_validate(described))
     names = {node["name"] for node in document["network"]["nodes"]}
-    assert len(names) == hosts == sum(each.number for each in CLUSTERS[f"largeCluster{cluster}"])
+    assert len(names) == hosts == sum(hosts.number for hosts in CLUSTERS[f"largeCluster{cluster}"])
     assert len({node["zone"] for node in document["network"]["nodes"]}) == racks
 
 

@@ -26,7 +26,7 @@ BOOL, I32, I64, STRING, STRUCT, MAP, SET, LIST = 2, 8, 10, 11, 12, 13, 14, 15
 WRITERS = {BOOL: "writeBool", I32: "writeI32", I64: "writeI64"}
 
 JAVA_OBJECT = {1: (STRING, b"\xac\xed\x00\x05sr\xff\xfe")}
-"""What Storm keeps of the code of a spout or bolt: bytes that are no text."""
+"""The code of a spout or bolt as Storm keeps it: bytes that are no text."""
 
 DEFAULT_STREAM = {1: (LIST, (STRING, ["word"])), 2: (BOOL, False)}
 
@@ -389,7 +389,7 @@ between_racks: {delay: 3e-3}
 def test_a_captured_load_becomes_operators_with_measured_rates(write):
     read = read_load_capture(write(CAPTURE, "capture.yaml"))
     assert {o.name: o.instances for o in read.operators} == {"sentences": 2, "split": 3, "count": 4}
-    # Rates are per executor of the sender; copies go to all four executors of `count`, beside the shuffled tuples.
+    # Rates are per executor of the sender; copies go to all four executors of `count`, next to the shuffled tuples.
     assert {(s.source, s.target): s.rate for s in read.streams} == {
         ("sentences", "split"): 200.0,
         ("split", "count"): 750.0,

@@ -185,7 +185,7 @@ def test_bad_input_names_the_place(way, value, place, why):
         loads(json.dumps(document))
     named = [fault for fault in caught.value.faults if fault.place == place]
     assert named, str(caught.value)
-    assert all(any(each in f"{fault.value} {fault.why}" for fault in named) for each in why.split("|"))
+    assert all(any(part in f"{fault.value} {fault.why}" for fault in named) for part in why.split("|"))
 
 
 def test_infeasible_says_what_is_short():
@@ -209,9 +209,9 @@ def test_explained(problem):
     explanation = edrp.explain(moved, edrp.solve(moved, "highs"))
     assert sum(share.amount for share in explanation.shares) == pytest.approx(best)
     assert explanation.second_best.distance == pytest.approx(0 if len(optima) > 1 else explanation.second_best.distance)
-    assert {each.operator for each in explanation.standstills} <= {"source", "work", "sink"}
+    assert {standstill.operator for standstill in explanation.standstills} <= {"source", "work", "sink"}
     given = edrp.explain(moved, start, runner_up=False)
-    assert [(each.name, round(each.tuples, 9)) for each in given.crossings] == [
+    assert [(crossing.name, round(crossing.tuples, 9)) for crossing in given.crossings] == [
         ("source → work", 30.0), ("work → sink", 30.0), ("sink → source", 10.0)
     ]  # fmt: skip
     assert sum(part.seconds for part in given.critical_path) == pytest.approx(0.007)

@@ -143,7 +143,7 @@ def test_a_literal_program_that_cannot_fit_says_how_much_it_would_take():
 
 def test_too_many_paths_for_the_literal_program():
     layers, width = 8, 4
-    names = [[f"o{layer}{place}" for place in range(width)] for layer in range(layers)]
+    names = [[f"o{layer}{column}" for column in range(width)] for layer in range(layers)]
     streams = [Stream(source=a, target=b, rate=1.0) for before, after in pairwise(names) for a in before for b in after]
     problem = EdrpProblem(
         application=Application(

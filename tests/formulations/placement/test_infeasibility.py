@@ -1,4 +1,4 @@
-"""What clashes is named: a smallest set of demands, with numbers."""
+"""Clashing demands are named: a minimal set of them, with numbers."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_a_single_limit_says_how_far_it_is_out_of_reach():
 
 
 def test_clashing_limits_are_named_together():
-    """Two replicas do not fit beside the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work."""
+    """Two replicas do not fit next to the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work."""
     problem = two_operators(limits={"cost": 10.0, "response_time": 0.03})
     found = explain_infeasibility(problem, PROVERS)
     assert found == (

@@ -8,7 +8,7 @@ from typing import Any
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
-from edrp.datasets.placement.latency_aware_test_bed import random_problem as test_bed_problem
+from edrp.datasets.placement.latency_aware_test_bed import random_problem as random_paper_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
@@ -98,7 +98,7 @@ class LatencyAwareCheckProblems(CheckProblems):
 
     def large(self) -> Any:
         """Eighty instances on the test bed of the paper."""
-        return test_bed_problem(3, operations=41, load=0.7)
+        return random_paper_problem(3, operations=41, load=0.7)
 
     def optimum(self, problem: LatencyAwareProblem) -> float | None:
         """Least score over all deployments."""

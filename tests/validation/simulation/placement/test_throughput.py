@@ -1,4 +1,4 @@
-"""What placements carry and how long tuples take, against hand calculation and queueing theory."""
+"""Throughput and latency of placements, against hand calculation and queueing theory."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_factors_compare_at_equal_cores():
 
 def test_tables_and_verdicts_of_a_small_run():
     found = placements(["T-R2", "T-R7"], loads=[0.3, 0.6], seeds=1, simulated=["T-R2"])
-    assert {each.least is not None for each in found if each.topology == "T-R2"} == {True}
-    assert {each.least for each in found if each.topology == "T-R7"} == {None}
+    assert {bound.least is not None for bound in found if bound.topology == "T-R2"} == {True}
+    assert {bound.least for bound in found if bound.topology == "T-R7"} == {None}
     table = table_2(found)
     assert list(table.columns[1:4]) == ["hill-climbing", "ant-system", "hybrid"]
     assert len(table.rows) == 3
@@ -112,7 +112,7 @@ def test_tables_and_verdicts_of_a_small_run():
 def test_report_draws_and_judges(tmp_path):
     console = Console(record=True, width=160, file=StringIO())
     found = run(console, out=tmp_path, topologies=["T-R2", "T-R3", "T-R7"], loads=[0.4], seeds=1)
-    assert {each.topology for each in found} == {"T-R2", "T-R3", "T-R7"}
+    assert {bound.topology for bound in found} == {"T-R2", "T-R3", "T-R7"}
     text = console.export_text()
     assert "Table 2" in text
     assert "Table 3" in text
