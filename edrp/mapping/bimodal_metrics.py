@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from edrp.mapping.bimodal_run import BimodalRun, TaskRecord
 from edrp.mapping.path_tasks import BimodalTask, PathTask
@@ -37,7 +37,7 @@ class Scenario(Protocol):
         ...
 
     @property
-    def empty_hops(self) -> str:
+    def empty_hops(self) -> Literal["per_edge", "total"]:
         """Whether that limit holds "per_edge" or in "total"."""
         ...
 

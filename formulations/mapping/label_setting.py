@@ -11,7 +11,7 @@ import numpy as np
 from edrp.core.memory import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.formulations.mapping.guides import PricedRelaxation, build_guide, build_tracked
+from edrp.formulations.mapping.guides import build_guide, build_tracked
 from edrp.formulations.mapping.label_arrays import (
     BEST,
     BOUND,
@@ -26,7 +26,7 @@ from edrp.formulations.mapping.label_arrays import (
     label_moves,
 )
 from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
-from edrp.formulations.mapping.lagrangian import ascend, cheapest
+from edrp.formulations.mapping.lagrangian import PricedRelaxation, ascend, cheapest
 from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, refusal
 from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves, moves_to_map, overloaded
 from edrp.mapping.mapping_arrays import MappingArrays
