@@ -1,18 +1,22 @@
-"""The programs of enactment and leasing: formulated, handed over, and solved by HiGHS; cheapest leases by themselves."""
+"""Enactment: the programs, cheapest leases by themselves, and runs by both simulators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from registry import BenchSpec, register
 from specs.programs import program_phases
 
-from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario, manufacturing_snapshot
 from edrp.enactment.lease_plan import plan_leases
 from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.snapshot import EnactmentProblem
+from edrp.heuristics.enactment import ThresholdParameters, ThresholdPolicy
+from edrp.validation.oracles.enactment.reference_simulator import simulate_reference
+from edrp.validation.simulation.enactment.simulator import simulate
 
 
 def snapshot(machines: float) -> EnactmentProblem:
@@ -45,3 +49,21 @@ register(BenchSpec("hosts program", snapshot, SNAPSHOTS, program_phases("hosts",
 HORIZONS = {"6 periods": 6, "12 periods": 12, "24 periods": 24}
 register(BenchSpec("leases program", horizon, HORIZONS, program_phases("leases", solve=True)))
 register(BenchSpec("cheapest leases", horizon, {"20 periods": 20, "60 periods": 60}, {"solve": planned}))
+
+
+RUNS = {"2 minutes, 15,000 items": 120.0, "120 minutes, 1.7 million items": 7200.0}
+
+
+def run(simulator: Callable[..., object], scenario: Any) -> Callable[[], object]:
+    """One run with a policy that scales, which is new in every run; kernels are loaded."""
+    simulate(manufacturing_scenario("stepwise", duration=60.0), ThresholdPolicy(ThresholdParameters()), 0)
+    return lambda: simulator(scenario, ThresholdPolicy(ThresholdParameters()), 1)
+
+
+def scenario(seconds: float) -> object:
+    """The stepwise pattern."""
+    return manufacturing_scenario("stepwise", duration=seconds)
+
+
+register(BenchSpec("enactment simulation", scenario, RUNS, {"solve": partial(run, simulate)}))
+register(BenchSpec("enactment simulation in SimPy", scenario, RUNS, {"solve": partial(run, simulate_reference)}, package="simpy"))
