@@ -76,11 +76,11 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What `explain` found.
+    """The explanation of a deployment.
 
     Attributes
     ----------
-    deployment : what is explained, or None when there is none.
+    deployment : the deployment that is explained, or None when there is none.
     evaluation : its objective, metrics and broken limits, or None.
     shares : of the objective by metric.
     critical_path : the slowest path, leg by leg, in seconds.
@@ -116,7 +116,7 @@ def explain(
     Parameters
     ----------
     problem
-        What was to be decided.
+        The problem that the deployment solves.
     answer
         A solution of it, or any deployment.
     runner_up
@@ -200,15 +200,15 @@ def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[P
 
 
 def _crossings(problem: PlacementProblem, deployment: Deployment) -> tuple[Crossing, ...]:
-    found = []
+    parts = []
     for stream in problem.application.streams:
         senders, receivers = deployment.replicas(stream.source), deployment.replicas(stream.target)
         together = sum(count * receivers[node] for node, count in senders.items())
         share = 1 - together / (senders.total() * receivers.total())
         if share:
             rate = problem.application.rate(stream.source, stream.target)
-            found.append(Crossing(f"{stream.source} → {stream.target}", share * rate, share))
-    return tuple(found)
+            parts.append(Crossing(f"{stream.source} → {stream.target}", share * rate, share))
+    return tuple(parts)
 
 
 def _shares(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Share, ...]:
@@ -245,13 +245,13 @@ def _standstills(problem: Any, deployment: Deployment) -> tuple[Standstill, ...]
 
 
 def _limit_margins(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Margin, ...]:
-    found = []
+    parts = []
     for term in problem.terms:
         if term.limit is not None:
             metric, value = problem.metrics[term.metric], evaluation.metrics[term.metric]
             used = metric.scaled(value) / term.scaled_limit
-            found.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
-    return tuple(found)
+            parts.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
+    return tuple(parts)
 
 
 def _node_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Margin, ...]:
@@ -260,11 +260,11 @@ def _node_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Ma
         for node in deployment[operator.name]:
             for resource, amount in named_resources(operator.resources).items():
                 used[node, resource] = used.get((node, resource), 0.0) + amount
-    found = []
+    parts = []
     for (node, resource), amount in sorted(used.items()):
         described = problem.network.by_name[node].resources
         if described is not None:
             free = named_resources(described).get(resource, 0.0) * problem.usable_share(resource)
             share = amount / free if free else float("inf") if amount else 0.0
-            found.append(Margin(f"{resource} of node {node}", amount, free, "", share))
-    return tuple(found)
+            parts.append(Margin(f"{resource} of node {node}", amount, free, "", share))
+    return tuple(parts)

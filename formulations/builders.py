@@ -44,7 +44,7 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
     Parameters
     ----------
     problem
-        What to decide.
+        The problem to formulate.
     program
         For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
         section 7.2); for migrations "intervals", for snapshots of enactment "hosts", for leases over time "leases", for

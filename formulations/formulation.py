@@ -23,9 +23,9 @@ class Formulation(ABC):
     Attributes
     ----------
     problem
-        What was formulated.
+        The problem that was formulated.
     name
-        Of the program, one of those that there are for the kind of problem.
+        Name of the program, one of those that there are for the kind of problem.
     program
         Rows, columns and objective terms may be added to it.
     model_objective
@@ -55,7 +55,7 @@ class Formulation(ABC):
 
     @property
     def bound(self) -> float | None:
-        """What was proven while the program was built: nothing is better; None where nothing was."""
+        """Lower bound that was proven while the program was built, or None."""
         return None
 
     @property
@@ -63,12 +63,12 @@ class Formulation(ABC):
         """Why nothing is proven beyond the program, as a sentence; empty where it stands for the whole problem."""
         return ""
 
-    def objective_of(self, values: Floats, decision: Any) -> float:
-        """What the program says that the decision costs which was decoded from `values`."""
+    def objective_at(self, values: Floats, decision: Any) -> float:
+        """The objective of a decision, decoded from `values`, as the program computes it."""
         return self.model_objective.value(values)
 
     def tie_breaks(self) -> tuple[Linear, ...]:
-        """What decides, in this order, among decisions of equal objective."""
+        """Expressions that decide, in this order, among decisions of equal objective."""
         return ()
 
 
@@ -87,7 +87,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     start
         Decision to start from.
     **options
-        Of `edrp.backends.solve_program`: `time_limit`, `gap`, `threads`, `seed`, `progress`.
+        Options of `edrp.backends.solve_program`: `time_limit`, `gap`, `threads`, `seed`, `progress`.
 
     Raises
     ------
@@ -97,20 +97,20 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     started = perf_counter()
     point = None if start is None else formulation.encode(start)
     result = solve_program(formulation.program, backend, start=point, **options)
-    answer = answer_of(formulation, result)
+    answer = to_answer(formulation, result)
     method = f"{backend} ({formulation.name} program)"
     seconds = perf_counter() - started + formulation.build_seconds
     return checked_solution(formulation.problem, method, answer, seconds, options.get("seed", 0))
 
 
-def answer_of(formulation: Formulation, result: ProgramResult) -> Answer:
+def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
     """A backend's result as an answer about the problem."""
     program = formulation.program
     own_terms = program.objective is not formulation.model_objective
     decision, objective = None, None
     if result.values is not None:
         decision = formulation.decode(result.values)
-        objective = formulation.objective_of(result.values, decision)
+        objective = formulation.objective_at(result.values, decision)
     notes = result.notes
     if own_terms:
         notes += ("own terms were added to the objective: it was minimised with them, the value shown is without",)
@@ -139,4 +139,4 @@ def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:
 
 
 def _best_bound(*bounds: float | None) -> float | None:
-    return max((each for each in bounds if each is not None), default=None)
+    return max((bound for bound in bounds if bound is not None), default=None)

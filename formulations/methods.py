@@ -12,7 +12,7 @@ from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
 from edrp.core.solution import Answer
 from edrp.formulations.builders import formulate
-from edrp.formulations.formulation import Formulation, answer_of, best_feasible
+from edrp.formulations.formulation import Formulation, best_feasible, to_answer
 
 TIE_SLACK = 1e-9
 """By how much a later stage of tie-breaking may worsen the value of an earlier one."""
@@ -22,7 +22,7 @@ TIE_SLACK = 1e-9
 class ProgramParameters:
     """`tie_break`: whether to choose among equal optima by the formulation's tie breaks.
 
-    Of deployments that is the cheapest, and among those the one that moves fewest replicas.
+    For deployments these are the cost, then the number of replicas that move.
     """
 
     tie_break: bool = False
@@ -56,7 +56,7 @@ class ProgramMethod(Method):
         result = self._solve(formulation, options)
         if result.status == "optimal" and parameters.tie_break:
             result = self._break_ties(formulation, result, options)
-        return replace(answer_of(formulation, result), method=f"{self.name} ({formulation.name} program)")
+        return replace(to_answer(formulation, result), method=f"{self.name} ({formulation.name} program)")
 
     def _solve(self, formulation: Formulation, options: Options, start: Any = None) -> ProgramResult:
         point = None
@@ -92,13 +92,13 @@ class ProgramMethod(Method):
 
 
 def _progress(options: Options) -> Progress | None:
-    """What a backend calls with its own seconds, in seconds since the method started."""
+    """A callback for a backend, which reports its own seconds; passed on in seconds since the method started."""
     report = options.progress
     return None if report is None else lambda seconds, incumbent, bound: report(options.elapsed, incumbent, bound)
 
 
 def _start(formulation: Formulation, options: Options) -> Any:
-    """The best of the start asked for and what is current, if any is feasible."""
+    """The best of the start in the options and the current decision, if any is feasible."""
     known = (options.start, formulation.current)
     return best_feasible(formulation.problem, [decision for decision in known if decision is not None])
 

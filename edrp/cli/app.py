@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from edrp.cli import batch, benchmark, explain, generate, plan, policy, reference, reproduce, simulate, solve, trace, validate
-from edrp.cli.exit import EXIT_CODES, ExitCode, code_of
+from edrp.cli.exit import EXIT_CODES, ExitCode, outcome_code
 from edrp.cli.terminal import report
 from edrp.core.errors import EdrpError
 
@@ -52,6 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(args=None if arguments is None else list(arguments), prog_name="edrp")
     except EdrpError as error:
         report(error)
-        raise SystemExit(code_of(error)) from None
+        raise SystemExit(outcome_code(error)) from None
     except KeyboardInterrupt:
         raise SystemExit(ExitCode.INTERRUPTED) from None

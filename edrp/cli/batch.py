@@ -44,7 +44,9 @@ def solve_many(
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
     gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
-    seed: Annotated[list[int] | None, typer.Option(min=0, help="Of everything random; may be repeated. Default: 0.")] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option(min=0, help="Seed of the random number generator; may be repeated. Default: 0.")
+    ] = None,
     kill_after: Annotated[
         float | None,
         typer.Option(min=0, callback=finite, help="Seconds until a row is killed; default twice the time limit and 30."),
@@ -81,7 +83,7 @@ def solve_many(
 
 
 def refuse_both(spark: str | None, jobs: int | None) -> None:
-    """Spark decides by itself how much it does at once."""
+    """Refuse a number of jobs where Spark decides by itself how much it does at once."""
     if spark is not None and jobs is not None:
         why = "goes without --spark, where the master says how many, as in local[2]"
         raise InvalidInstanceError([Fault("--jobs", str(jobs), why)])

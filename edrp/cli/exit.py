@@ -10,7 +10,7 @@ from edrp.core.solution import Solution
 
 
 class ExitCode(IntEnum):
-    """What a process of ours says when it ends."""
+    """Exit codes of the command line."""
 
     SOLVED = 0
     DEFECT = 1
@@ -44,7 +44,7 @@ def gravest(codes: Iterable[ExitCode]) -> ExitCode:
     return max(codes, key=_BY_GRAVITY.index, default=ExitCode.SOLVED)
 
 
-def code_of(outcome: Solution | Exception) -> ExitCode:
+def outcome_code(outcome: Solution | Exception) -> ExitCode:
     """The exit code of an answer or of an error."""
     if isinstance(outcome, VerificationError):
         return ExitCode.DEFECT

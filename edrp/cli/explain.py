@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.exit import ExitCode, code_of
-from edrp.cli.solution_file import SolutionFile, solution_of
+from edrp.cli.exit import ExitCode, outcome_code
+from edrp.cli.solution_file import SolutionFile, read_solution
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
@@ -31,7 +31,7 @@ def explain_file(
         why = f"only solutions of kinds {explained} are explained; `edrp solve {file}` shows all of this one"
         raise UnsupportedProblemError(why)
     if solution_file is not None:
-        solution = solution_of(problem, solution_file)
+        solution = read_solution(problem, solution_file)
     else:
         with progress(f"solving {file}") as update:
             solution = solve(problem, method, time_limit=time_limit, progress=update)
@@ -39,4 +39,4 @@ def explain_file(
         parts = list(explain(problem, solution, time_limit))
     say(output(), str(file), "bold")
     show(output(), parts)
-    raise typer.Exit(ExitCode.SOLVED if solution.decision is not None else code_of(solution))
+    raise typer.Exit(ExitCode.SOLVED if solution.decision is not None else outcome_code(solution))

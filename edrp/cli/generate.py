@@ -19,8 +19,8 @@ from edrp.datasets.families.registry import all_families, choose_families, gener
 
 def generate_instances(
     kind: Annotated[str | None, typer.Argument(help="Kind of problem, such as edrp.", show_default=False)] = None,
-    count: Annotated[int, typer.Option("--count", "-n", help="How many instances.")] = 100,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same instances.")] = 0,
+    count: Annotated[int, typer.Option("--count", "-n", help="Number of instances.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the random number generator.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="FILE.parquet or FILE.jsonl (columns id, instance), or a new folder of files."),
@@ -28,7 +28,10 @@ def generate_instances(
     family: Annotated[
         list[str] | None, typer.Option("--family", help='Name or pattern ("diamond-*"); may be given several times.')
     ] = None,
-    size: Annotated[int | None, typer.Option(help="Of every instance: operators, or tasks.")] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Size of every instance, such as its number of operators or tasks; default: that of the family."),
+    ] = None,
     show: Annotated[bool, typer.Option("--list", help="List the families, of KIND or of all kinds.")] = False,
 ) -> None:
     """Make random instances, one family after the other.
@@ -36,7 +39,9 @@ def generate_instances(
     Instance number i depends on the seed, i, its family and the size alone: a longer set begins with the shorter one.
     """
     if show:
-        _print_families(all_families() if kind is None else {kind: {each.name: each for each in choose_families(kind, ["*"])}})
+        _print_families(
+            all_families() if kind is None else {kind: {chosen.name: chosen for chosen in choose_families(kind, ["*"])}}
+        )
         return
     faults = []
     if kind is None:
@@ -48,11 +53,11 @@ def generate_instances(
     refuse_place(out)
     instances = generate(kind, count, seed, families=family, size=size)
     with stages(f"generating {out}") as tell:
-        written = save_instances(_told(instances, count, tell), out)
+        written = save_instances(_counting(instances, count, tell), out)
     say(output(), f"{written} instances of kind {kind} written to {out}")
 
 
-def _told(instances: Iterable[tuple[str, Problem]], count: int, tell: Callable[[str], None]) -> Iterator[tuple[str, Problem]]:
+def _counting(instances: Iterable[tuple[str, Problem]], count: int, tell: Callable[[str], None]) -> Iterator[tuple[str, Problem]]:
     for number, instance in enumerate(instances, start=1):
         tell(f"{number} of {count}")
         yield instance
@@ -61,7 +66,7 @@ def _told(instances: Iterable[tuple[str, Problem]], count: int, tell: Callable[[
 def _print_families(families: dict[str, dict[str, Family]]) -> None:
     rows = [
         (kind, name, f"{family.default_size} {family.size}", f"{family.least_size}", family.summary)
-        for kind, of_kind in families.items()
-        for name, family in of_kind.items()
+        for kind, families_by_name in families.items()
+        for name, family in families_by_name.items()
     ]
     output().print(table(("kind", "family", "default size", "least", "what"), rows))

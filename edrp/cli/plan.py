@@ -9,8 +9,8 @@ import numpy as np
 import typer
 
 from edrp.cli.display.migration import move_lines
-from edrp.cli.exit import code_of
-from edrp.cli.solution_file import SolutionFile, solution_of
+from edrp.cli.exit import outcome_code
+from edrp.cli.solution_file import SolutionFile, read_solution
 from edrp.cli.solve import Method, finite
 from edrp.cli.terminal import output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -22,18 +22,18 @@ from edrp.migration.single_step import MigrationProblem
 
 SHOWN_PHASES = 40
 
-Rate = Annotated[float, typer.Option("--uplink", min=0, callback=finite, help="Bytes/s that a node sends at most.")]
+Rate = Annotated[float, typer.Option("--uplink", min=0, callback=finite, help="Upload rate of a node in bytes/s.")]
 
 
 def plan_file(
-    file: Annotated[Path, typer.Argument(help="A migration.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Instance of kind migration or migration-policy.", show_default=False)],
     solution_file: SolutionFile = None,
     uplink: Rate = 1.25e8,
     downlink: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Bytes/s that a node receives at most; default: as uplink.")
+        float | None, typer.Option(min=0, callback=finite, help="Download rate of a node in bytes/s; default: as --uplink.")
     ] = None,
     most_move_ins: Annotated[
-        int | None, typer.Option(min=1, help="Tasks to move in per node and step; default: all at once.")
+        int | None, typer.Option(min=1, help="Maximum number of tasks that move to a node in one step; default: all at once.")
     ] = None,
     method: Method = "auto",
 ) -> None:
@@ -41,11 +41,11 @@ def plan_file(
     problem = load(file)
     if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem)):
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration or migration-policy")], str(file))
-    solution: Any = solve(problem, method) if solution_file is None else solution_of(problem, solution_file)
+    solution: Any = solve(problem, method) if solution_file is None else read_solution(problem, solution_file)
     if solution.intervals is None:
         for clash in solution.clashes:
             say(output(), f"• {clash}")
-        raise typer.Exit(code_of(solution))
+        raise typer.Exit(outcome_code(solution))
     plan = plan_migration(
         problem.intervals,
         solution.intervals,

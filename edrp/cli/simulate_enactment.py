@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from edrp.cli.display.enactment import run_parts
-from edrp.cli.exit import code_of
+from edrp.cli.exit import outcome_code
 from edrp.cli.simulate_common import (
     read_assignments,
     read_scenario,
@@ -86,7 +86,7 @@ def simulate_enactment(
     _print(chosen, policy, solution)
     if out is not None:
         _save(chosen, policy, solution, out)
-    raise typer.Exit(code_of(solution))
+    raise typer.Exit(outcome_code(solution))
 
 
 def _chosen(

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from edrp.cli.display.mapping import bimodal_parts
-from edrp.cli.exit import code_of
+from edrp.cli.exit import outcome_code
 from edrp.cli.simulate_common import (
     read_assignments,
     read_scenario,
@@ -84,7 +84,7 @@ def simulate_bimodal(
     if out is not None and solution.run is not None:
         line, title = timeline(chosen.scenario, solution.run), _title(chosen, method)
         save_run(out, chosen.scenario, solution, partial(save_timeline, line), partial(timeline_figure, line, title=title))
-    raise typer.Exit(code_of(solution))
+    raise typer.Exit(outcome_code(solution))
 
 
 def _parameters(method: str, words: list[str], reallocation: bool | None) -> dict[str, Any]:

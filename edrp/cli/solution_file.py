@@ -1,4 +1,4 @@
-"""Solution documents that are given on the command line."""
+"""Solution documents on the command line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from edrp.core.problem import Problem
 
 SolutionFile = Annotated[
     Path | None,
-    typer.Argument(metavar="[SOLUTION]", help="Its solution document; without one it is solved.", show_default=False),
+    typer.Argument(
+        metavar="[SOLUTION]", help="Solution document of the instance; default: the instance is solved.", show_default=False
+    ),
 ]
 
 
-def solution_of(problem: Problem, path: Path) -> Any:
+def read_solution(problem: Problem, path: Path) -> Any:
     """Read a solution and refuse one of another kind of problem.
 
     Raises

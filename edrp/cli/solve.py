@@ -11,7 +11,7 @@ import typer
 
 from edrp.backends import BACKENDS
 from edrp.cli.display.solution import print_solution
-from edrp.cli.exit import ExitCode, code_of, gravest
+from edrp.cli.exit import ExitCode, gravest, outcome_code
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.instances import load
@@ -46,7 +46,9 @@ def known_program(name: str | None) -> str | None:
     return name
 
 
-TimeLimit = Annotated[float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance.")]
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance; default: no limit.")
+]
 Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
 
 
@@ -59,8 +61,8 @@ def solve_files(
     ] = None,
     time_limit: TimeLimit = None,
     gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="For backends that can use several.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Number of threads, for backends that can use several.")] = 1,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write the solution: a file for one instance, a folder (<stem>.json each) for several."),
@@ -79,7 +81,7 @@ def solve_files(
             jobs.append(Job(file, problem, target))
         except EdrpError as error:
             report(error, str(file))
-            codes.append(code_of(error))
+            codes.append(outcome_code(error))
     options = {"program": program, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
     interrupted = False
     for job in jobs:
@@ -103,13 +105,13 @@ def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool
         return ExitCode.INTERRUPTED, True
     except EdrpError as error:
         report(error, str(job.source))
-        return code_of(error), False
+        return outcome_code(error), False
     except MemoryError:
         why = f"not enough memory for method {method!r} on this instance; try another method"
         say(errors(), f"{job.source}: {why}", "red")
         return ExitCode.BAD_INPUT, False
     print_solution(output(), str(job.source), job.problem, solution)
-    return code_of(solution), solution.stopped_because == "interrupted"
+    return outcome_code(solution), solution.stopped_because == "interrupted"
 
 
 def _method_for(method: str, program: str | None) -> str:

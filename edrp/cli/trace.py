@@ -28,7 +28,7 @@ from edrp.mdp.chain.transition_matrix import TransitionMatrix
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-trace = typer.Typer(help="Sum up logs of events.", no_args_is_help=True)
+trace = typer.Typer(help="Turn logs of events into loads, node counts and problems.", no_args_is_help=True)
 
 
 class Measure(StrEnum):
@@ -69,9 +69,11 @@ def prepare(
     ] = None,
     outliers: Annotated[float, typer.Option(callback=finite, help="Share of intervals at either end not to spread by.")] = 0.0,
     work: Annotated[Measure, typer.Option(help="Measure of load.")] = Measure.events,
-    state: Annotated[StateOf, typer.Option(help="State: distinct keys, or events of the last window.")] = StateOf.keys,
+    state: Annotated[
+        StateOf, typer.Option(help="State of a task: its distinct keys, or its events of the last window.")
+    ] = StateOf.keys,
     bytes_each: Annotated[
-        float, typer.Option(callback=finite, help="Bytes of state of each key, or event without size.")
+        float, typer.Option(callback=finite, help="Bytes of state for each key, or for each event without a size.")
     ] = 100.0,
     window: Annotated[float, typer.Option(callback=finite, help="Seconds of the window.")] = 3600.0,
     malformed_limit: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.exit import ExitCode, code_of, gravest
+from edrp.cli.exit import ExitCode, gravest, outcome_code
 from edrp.cli.terminal import output, report, say
 from edrp.core.errors import EdrpError
 from edrp.core.instances import load_document
@@ -23,7 +23,7 @@ def validate_files(
             document = load_document(file)
         except EdrpError as error:
             report(error, str(file))
-            codes.append(code_of(error))
+            codes.append(outcome_code(error))
         else:
             say(output(), f"{file}: valid ({document.kind})")
     raise typer.Exit(gravest(codes))

@@ -1,1 +1,1 @@
-"""What every topic needs: documents, errors, files, parameters, programs, methods, solutions, `solve`."""
+"""The ground floor, which every topic needs: documents, errors, files, parameters, programs, methods, solutions, `solve`."""

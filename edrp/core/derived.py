@@ -1,4 +1,4 @@
-"""What is derived from a problem, such as its arrays, is derived once while a method works on it."""
+"""Results that are derived from a problem, such as its arrays, once while a method works on it."""
 
 from __future__ import annotations
 

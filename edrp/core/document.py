@@ -1,4 +1,4 @@
-"""What all documents share: immutable, unknown fields refused, numbers finite, all faults at once."""
+"""Base of all documents: immutable, unknown fields refused, numbers finite, all faults at once."""
 
 from __future__ import annotations
 

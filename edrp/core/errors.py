@@ -1,4 +1,4 @@
-"""Everything that `edrp` raises on purpose, and how it words it."""
+"""All errors that `edrp` raises on purpose."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class VerificationError(EdrpError):
     Parameters
     ----------
     message
-        What differs.
+        The difference, in words.
     claimed, evaluated
         Both sides, for the report.
     """
@@ -85,9 +85,9 @@ class PolicyError(EdrpError):
     Parameters
     ----------
     message
-        What it asked for, why that cannot be, and the hosts at that moment.
+        The action that it asked for, why that cannot be done, and the hosts at that moment.
     state, action
-        What it saw, and what it wanted.
+        The state that it saw, and the action.
     """
 
     def __init__(self, message: str, state: object = None, action: object = None) -> None:

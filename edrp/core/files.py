@@ -8,7 +8,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 
 
 def write_whole(path: str | Path, text: str) -> None:
-    """Write `text` beside its place and move it there; on failure the place stays as it was.
+    """Write `text` next to its place and move it there; on failure the place stays as it was.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from edrp.core.errors import Fault
-from edrp.core.places import place_of
+from edrp.core.places import format_place
 
 _OBJECT = object()
 
@@ -40,7 +40,8 @@ class Scan:
             if self._twice:
                 pairs = json.loads(text, object_pairs_hook=_Pairs)
                 self.faults += [
-                    Fault(place_of(place), "", "is given twice in one object; keep one of them") for place in _twice(pairs)
+                    Fault(format_place(location), "", "is given twice in one object; keep one of them")
+                    for location in _twice(pairs)
                 ]
         except json.JSONDecodeError as error:
             near = text[error.pos : error.pos + 20].split("\n")[0]

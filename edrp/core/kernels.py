@@ -22,7 +22,7 @@ def kernel(function: Function) -> Function:
     """Compile with Numba, cached on disk where a cache can be written.
 
     Numba refuses at import when no cache directory is writable (a zip on a cluster, a read-only
-    installation); the kernel is then compiled anew in each process.
+    installation); the kernel is then compiled again in each process.
     """
     return _cached(function, {"nogil": True, "error_model": "numpy"})
 
@@ -51,7 +51,7 @@ def _cached(function: Function, options: dict[str, Any]) -> Function:
 
 
 def _tie_to_all_sources(compiled: Any) -> None:
-    """Have a cached kernel compiled anew when any file with kernels has changed.
+    """Have a cached kernel compiled again when any file with kernels has changed.
 
     Numba looks at the kernel's own file only, but what is inlined comes from other files too: after an upgrade an old
     kernel would go on computing what it did.

@@ -26,12 +26,12 @@ class Options:
     ----------
     time_limit : seconds from the start, or None for none.
     gap : relative gap at which an incumbent counts as optimal.
-    seed : of everything random.
-    threads : for backends that can use more than one.
+    seed : seed of the random number generator.
+    threads : number of threads, for backends that can use more than one.
     program : which program backends solve, by name; None for the first that there is for the kind of problem.
     start : decision to start from; what is current is always tried too.
     progress : called now and then with (seconds, incumbent, bound).
-    parameters : of the method, by name.
+    parameters : parameters of the method, by name.
     """
 
     time_limit: float | None = None
@@ -51,7 +51,7 @@ class Options:
 
     @property
     def many_threads(self) -> int:
-        """Threads for methods whose answers do not depend on how many there are: all cores unless told otherwise.
+        """Threads for methods whose answers do not depend on how many there are: all cores by default.
 
         OMP_NUM_THREADS is obeyed, as in a batch, where each core has a process of its own.
         """

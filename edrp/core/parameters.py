@@ -1,4 +1,4 @@
-"""Parameters of methods: read from what a user gave, or refused with what would be right."""
+"""Parameters of methods: read from values of the user, or refused with what would be right."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.wording import faults_of, shown, suggestion
+from edrp.core.wording import list_faults, shown, suggestion
 
 Parameters = TypeVar("Parameters")
 
 
 @dataclass(frozen=True, slots=True)
 class NoParameters:
-    """Of a method that has none."""
+    """The parameters of a method that has none."""
 
 
-def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: str) -> Parameters:
-    """The parameters of a method, from values by name; what is not given keeps its default.
+def read_parameters(kind: type[Parameters], values: Mapping[str, Any], method: str) -> Parameters:
+    """Read the parameters of a method from values by name; the others keep their defaults.
 
     Values may be text, as on a command line, where the text says a number or a truth value.
 
@@ -30,7 +30,7 @@ def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: st
     kind
         A dataclass that has one field with a default per parameter, and perhaps a `__post_init__` that raises ValueError.
         Types and pydantic's constraints (`Annotated[float, Field(gt=0)]`) are checked.
-    given
+    values
         Values by name, as in `Options.parameters`.
     method
         Name of the method, for the message.
@@ -38,7 +38,7 @@ def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: st
     Raises
     ------
     InvalidInstanceError
-        Naming every parameter that does not exist, beside those that do, and every value that cannot be.
+        Naming every parameter that does not exist, next to those that do, and every value that is not allowed.
 
     Examples
     --------
@@ -52,10 +52,10 @@ def read_parameters(kind: type[Parameters], given: Mapping[str, Any], method: st
     """
     described: Any = kind
     known = [field.name for field in fields(described)]
-    faults = [Fault(name, shown(value), _unknown(name, known)) for name, value in given.items() if name not in known]
+    faults = [Fault(name, shown(value), _unknown(name, known)) for name, value in values.items() if name not in known]
     read: Parameters | None = None
     try:
-        read = _adapter(described).validate_python({name: value for name, value in given.items() if name in known})
+        read = _adapter(described).validate_python({name: value for name, value in values.items() if name in known})
     except ValidationError as error:
         faults += _faults(error, kind)
     if read is None or faults:
@@ -72,7 +72,7 @@ def _faults(error: ValidationError, kind: type[Any]) -> list[Fault]:
     first = error.errors(include_url=False)[0]
     if first["type"] == "value_error":  # of `__post_init__`, which runs only where every value is fine by itself
         return [Fault("parameters", "", str(first["ctx"]["error"]))]
-    return faults_of(error, kind)
+    return list_faults(error, kind)
 
 
 def _unknown(name: str, known: list[str]) -> str:

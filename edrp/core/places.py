@@ -1,4 +1,4 @@
-"""Where a location of pydantic's leads in a document: the place as the user wrote it, and what may stand there."""
+"""Follows a location that pydantic reports into a document: the place as the user wrote it, and the field that is there."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pydantic import BaseModel, RootModel
 from pydantic.fields import FieldInfo
 
 
-def place_of(location: Iterable[str | int]) -> str:
+def format_place(location: Iterable[str | int]) -> str:
     """Write a location as a user would: `network.links[3].delay`.
 
-    >>> place_of(("network", "links", 3, "delay"))
+    >>> format_place(("network", "links", 3, "delay"))
     'network.links[3].delay'
     """
     text = ""
@@ -27,7 +27,7 @@ def place_of(location: Iterable[str | int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class DocumentPlace:
     """One place of a document.
 
     Attributes
@@ -58,7 +58,7 @@ class Spot:
         return self.is_field and self.field is not None and type(None) in get_args(self.field.annotation)
 
 
-def walk(document: Any, location: tuple[str | int, ...]) -> Spot:
+def walk(document: Any, location: tuple[str | int, ...]) -> DocumentPlace:
     """Follow a location through the annotations of a document, leaving out the names of union members."""
     annotation, owner, field, is_field, union = document, document, None, False, False
     place: list[str | int] = []
@@ -75,7 +75,7 @@ def walk(document: Any, location: tuple[str | int, ...]) -> Spot:
         annotation, below = _step(owner, part)
         is_field = below is not None
         field = below or field
-    return Spot(tuple(place), owner, field, is_field, union)
+    return DocumentPlace(tuple(place), owner, field, is_field, union)
 
 
 def _step(annotation: Any, part: str | int) -> tuple[Any, FieldInfo | None]:
@@ -99,7 +99,7 @@ def _union_members(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         return _union_members(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
-        return [member for each in get_args(annotation) if each is not type(None) for member in _union_members(each)]
+        return [member for part in get_args(annotation) if part is not type(None) for member in _union_members(part)]
     return [annotation]
 
 
@@ -120,5 +120,5 @@ def _member_named(members: list[Any], part: str | int) -> Any:
 
 
 def is_union_label(part: str) -> bool:
-    """Whether pydantic calls a member of a number-or-object field so."""
+    """Whether this is a name that pydantic gives to a member of a number-or-object field."""
     return part in ("float", "constrained-float") or part.startswith("dict[")

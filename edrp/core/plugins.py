@@ -1,4 +1,4 @@
-"""What other packages add by entry points: methods, kinds of problems, families of instances, suites."""
+"""Additions of other packages by entry points: methods, kinds of problems, families of instances, suites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind of problem offers: data, an independent evaluation, and the form of its solution."""
+"""Base of all kinds of problems: data, an independent evaluation, and the form of the solution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SolutionType = TypeVar("SolutionType", bound=Solution, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What the independent evaluator says of a decision.
+    """The independent evaluation of a decision.
 
     `broken` names every limit that the decision breaks, in words; empty means feasible.
     """

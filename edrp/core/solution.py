@@ -1,4 +1,4 @@
-"""What a method returns, and what becomes of it once checked: what we hold, why it stopped, the decision as re-evaluated."""
+"""Answers of methods, and the solutions that they become once checked."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ StoppedBecause = Literal["finished", "time_limit", "iteration_limit", "interrupt
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a method hands back before it is checked.
+    """The answer of a method before it is checked.
 
     Attributes
     ----------
     status, stopped_because
-        What the method holds, and why it stopped.
+        The best that the method can claim, and why it stopped.
     decision
-        What it decided (a deployment, an assignment, …), or None.
+        The decision (a deployment, an assignment, …), or None.
     objective
-        What the method believes it costs; compared with the independent evaluation.
+        Its objective as the method computes it, to be compared with the independent evaluation.
     bound
         Proven lower bound on the objective, or None.
     size
@@ -37,7 +37,7 @@ class Answer:
     build_seconds
         Share of the time that went into tables and programs.
     method
-        Full name of what ran, where it differs from the name asked for ("auto: eliminate").
+        Full name of the method that ran, where it differs from the name in the call ("auto: eliminate").
     notes
         Sentences for the user.
     """
@@ -74,8 +74,8 @@ class Solution(Document):
     size: dict[Name, Annotated[int, Field(ge=0)]] = Field(
         description="columns, rows and nonzeros of the program, or other counts", json_schema_extra={"unit": "1"}
     )
-    seed: int = Field(description="of everything random", json_schema_extra={"unit": "1"})
-    versions: dict[Name, str] = Field(description="of the packages that the answer depends on")
+    seed: int = Field(description="seed of the random number generator", json_schema_extra={"unit": "1"})
+    versions: dict[Name, str] = Field(description="versions of the packages that the answer depends on")
     notes: tuple[str, ...] = Field((), description="sentences for the user")
 
     @property
@@ -85,7 +85,7 @@ class Solution(Document):
 
     @property
     def decision(self) -> Any:
-        """What `evaluate` of the problem takes; None where nothing was decided, or a kind does not say."""
+        """The decision as `evaluate` of the problem takes it; None where nothing was decided, or the kind does not offer it."""
         return None
 
     def to_document(self) -> dict[str, Any]:

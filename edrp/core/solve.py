@@ -34,7 +34,7 @@ def solve(
     Parameters
     ----------
     problem
-        What to decide.
+        The problem to solve.
     method
         Name in the registry (`edrp.methods()`); "auto" chooses and says what it chose.
     program
@@ -44,15 +44,15 @@ def solve(
     gap
         Relative gap at which an incumbent counts as proven optimal.
     seed
-        Of everything random; the same seed gives the same answer.
+        Seed of the random number generator; the same seed gives the same answer.
     threads
-        For backends that can use more than one.
+        Number of threads, for backends that can use more than one.
     start
         Decision to start from, such as a deployment.
     progress
         Called now and then with (seconds, incumbent objective, bound).
     **parameters
-        Of the method.
+        Parameters of the method, by name.
 
     Raises
     ------

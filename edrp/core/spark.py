@@ -31,7 +31,7 @@ NO_JAVA = (
 def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bool = False) -> Iterator[SparkSession]:
     """A session on `master` for as long as the block lasts; an active one is used as it is and left running.
 
-    Workers run this interpreter unless `PYSPARK_PYTHON` says otherwise, with one thread each. What Java prints
+    Workers run this interpreter unless `PYSPARK_PYTHON` says otherwise, with one thread each. The output of Java
     goes to a file that is shown only if Spark does not start.
 
     Parameters
@@ -39,7 +39,7 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bo
     master
         `local[cores]`, `spark://host:port`, `yarn`, …; `sc://host:port` for a Spark Connect server.
     memory
-        Of the driver, which with a local master is all there is ("2g", "512m").
+        Memory of the driver, which with a local master is all there is ("2g", "512m").
     in_python
         Whether Python does the work, or there is little: Java then starts sooner and spends less on compiling itself.
 
@@ -94,7 +94,7 @@ def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dic
     }
     if master.startswith("local"):
         chosen |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "4"}
-    else:  # site-packages of a cluster are often read-only, and Numba keeps its cache beside the code
+    else:  # site-packages of a cluster are often read-only, and Numba keeps its cache next to the code
         cache = os.environ.get("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "edrp-numba"))
         chosen["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
     if in_python:
@@ -138,8 +138,8 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
                 return builder.getOrCreate()
         except Exception as error:
             log.seek(0)
-            said = [line.strip() for line in log if ("Exception" in line or "Error" in line) and not line.startswith("\tat")]
-            reasons = [*said[:3], *str(error).splitlines()[:1]]
+            messages = [line.strip() for line in log if ("Exception" in line or "Error" in line) and not line.startswith("\tat")]
+            reasons = [*messages[:3], *str(error).splitlines()[:1]]
             raise BackendUnavailableError("\n  ".join([f"Spark does not start on {master!r}", *reasons])) from None
 
 

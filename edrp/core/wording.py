@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.places import Spot, is_union_label, place_of, walk
+from edrp.core.places import DocumentPlace, format_place, is_union_label, walk
 
 PLAIN = {
     "bool_parsing": "must be true or false",
@@ -32,7 +32,7 @@ PLAIN = {
     "string_unicode": "must be valid Unicode text",
     "tuple_type": "must be a list",
 }
-"""What each of pydantic's fault types means, where no bound needs to be named."""
+"""Pydantic's types of faults in plain words, where no bound needs to be named."""
 
 BOUNDS = {"greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "above")}
 BOUNDS |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
@@ -40,13 +40,13 @@ BOUNDS |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
 
 def invalid(error: ValidationError, document: Any, source: str = "") -> InvalidInstanceError:
     """Translate pydantic's report on `document` (a model class), keeping every place."""
-    return InvalidInstanceError(faults_of(error, document), source)
+    return InvalidInstanceError(list_faults(error, document), source)
 
 
-def faults_of(error: ValidationError, document: Any) -> list[Fault]:
+def list_faults(error: ValidationError, document: Any) -> list[Fault]:
     """All faults of a report, without those that only follow from others."""
-    found = [_Found(item, walk(document, item["loc"])) for item in error.errors(include_url=False)]
-    return [each.fault() for each in _one_per_union([each for each in found if not each.follows_from_others])]
+    reported = [_PydanticFault(item, walk(document, item["loc"])) for item in error.errors(include_url=False)]
+    return [fault.fault() for fault in _one_per_union([fault for fault in reported if not fault.follows_from_others])]
 
 
 def shown(value: object) -> str:
@@ -79,9 +79,9 @@ def suggestion(word: object, known: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _PydanticFault:
     item: Any
-    spot: Spot
+    place_in_document: DocumentPlace
 
     @property
     def follows_from_others(self) -> bool:
@@ -90,7 +90,7 @@ class _Found:
 
     def fault(self) -> Fault:
         kind, value, context = self.item["type"], self.item["input"], self.item.get("ctx", {})
-        place = place_of(self.spot.place)
+        place = format_place(self.place_in_document.place)
         if kind == "fault":
             return Fault(place, "" if value is None else shown(value), self.item["msg"])
         if kind == "json_invalid":
@@ -98,20 +98,20 @@ class _Found:
         if kind == "missing":
             return Fault(place, "", PLAIN[kind])
         if kind == "extra_forbidden":
-            fields = getattr(self.spot.owner, "model_fields", {})
-            return Fault(place, shown(value), "unknown field" + suggestion(self.spot.place[-1], fields))
+            fields = getattr(self.place_in_document.owner, "model_fields", {})
+            return Fault(place, shown(value), "unknown field" + suggestion(self.place_in_document.place[-1], fields))
         if kind.startswith("union_tag"):
             field = str(context["discriminator"]).strip("'")
-            given = value.get(field) if isinstance(value, dict) else None
+            tag = value.get(field) if isinstance(value, dict) else None
             expected = context.get("expected_tags")
             why = f"must be one of {expected}" if expected else "missing; it says which fields follow"
-            return Fault(f"{place}.{field}", "" if given is None else shown(given), why)
+            return Fault(f"{place}.{field}", "" if tag is None else shown(tag), why)
         return Fault(place, shown(value), self._why(kind, context))
 
     def _why(self, kind: str, context: dict[str, Any]) -> str:
         if kind in BOUNDS:
             name, words = BOUNDS[kind]
-            why = f"must be {words} {context[name]:g}{self.spot.unit}"
+            why = f"must be {words} {context[name]:g}{self.place_in_document.unit}"
         elif kind == "literal_error":
             why = f"must be {context['expected']}"
         elif kind == "too_short":
@@ -122,28 +122,30 @@ class _Found:
             why = f"must have at most {context['max_length']} characters"
         else:
             why = PLAIN.get(kind, self.item["msg"])
-        return why + (", or left out" if self.spot.nullable and not self.spot.number_or_object else "")
+        return why + (", or left out" if self.place_in_document.nullable and not self.place_in_document.number_or_object else "")
 
 
-def _one_per_union(found: list[_Found]) -> list[_Found]:
-    """Of a number-or-object field keep what concerns the form that was given."""
+def _one_per_union(faults: list[_PydanticFault]) -> list[_PydanticFault]:
+    """Keep, for a number-or-object field, the faults that concern the form that the user chose."""
     kept = []
     merged: set[tuple[str | int, ...]] = set()
-    for each in found:
-        location = each.item["loc"]
+    for fault in faults:
+        location = fault.item["loc"]
         label = next((part for part in location if isinstance(part, str) and is_union_label(part)), None)
-        if not each.spot.number_or_object or label is None:
-            kept.append(each)
+        if not fault.place_in_document.number_or_object or label is None:
+            kept.append(fault)
             continue
-        value = each.item["input"]
+        value = fault.item["input"]
         of_object = label.startswith("dict[")
         deeper = location[-1] != label
         if deeper or (isinstance(value, (int, float)) and not isinstance(value, bool) and not of_object):
-            kept.append(each)
-        elif each.spot.place not in merged and (not isinstance(value, (dict, int, float)) or isinstance(value, bool)):
-            merged.add(each.spot.place)
+            kept.append(fault)
+        elif fault.place_in_document.place not in merged and (
+            not isinstance(value, (dict, int, float)) or isinstance(value, bool)
+        ):
+            merged.add(fault.place_in_document.place)
             either = {"type": "form", "msg": "must be a number, or an object of numbers by name"}
-            kept.append(_Found({**each.item, **either}, each.spot))
+            kept.append(_PydanticFault({**fault.item, **either}, fault.place_in_document))
     return kept
 
 

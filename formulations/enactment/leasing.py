@@ -113,7 +113,7 @@ class LeasingFormulation(Formulation):
                 start[program["open"][mine[: len(contents)]]] = 1.0
         return start
 
-    def objective_of(self, values: Floats, decision: Sequence[PlannedHost]) -> float:
+    def objective_at(self, values: Floats, decision: Sequence[PlannedHost]) -> float:
         """Price of the units, and penalties by the counts of the program, without a solver's tolerance on the items left."""
         bought, counts = (np.rint(values[self.program[name]]) for name in ("bought", "count"))
         late = self.arrays.late * self.arrays.unserved(counts).sum()

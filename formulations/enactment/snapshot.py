@@ -100,7 +100,7 @@ class EnactmentFormulation(Formulation):
         known = self.compositions
         return float(known.bounds.min()) if known.bounds.size and known.contents is not None else None
 
-    def objective_of(self, values: Floats, decision: Sequence[Host]) -> float:
+    def objective_at(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
         hosts = self.compositions.counts[int(values[self.program["composition"]].argmax())]
         return composition_objective(self.arrays, hosts, np.rint(values[self.program["count"]]))

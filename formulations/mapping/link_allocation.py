@@ -118,7 +118,7 @@ class LinkAllocationFormulation(Formulation):
                 start[column] = 1.0
         return start
 
-    def objective_of(self, values: Floats, decision: Sequence[FlowAllocation]) -> float:
+    def objective_at(self, values: Floats, decision: Sequence[FlowAllocation]) -> float:
         """Return the objective of the decision: without cycles, and without a solver's tolerance on up- and downlinks."""
         point = self.encode(decision)
         return self.model_objective.value(values if point is None else point)

@@ -97,7 +97,7 @@ class MappingFormulation(Formulation):
             ]
         return None if (start[program["arc"]] > 1).any() else start
 
-    def objective_of(self, values: Floats, decision: PathMap) -> float:
+    def objective_at(self, values: Floats, decision: PathMap) -> float:
         """Return the cost of the map, without separate loops."""
         return cost_and_use(self.layers, map_to_moves(self.tables, decision))[0]
 

@@ -116,7 +116,7 @@ class MigrationFormulation(Formulation):
             state = arcs.leaves[same][0]
         return start
 
-    def objective_of(self, values: Floats, decision: Sequence[Interval | None]) -> float:
+    def objective_at(self, values: Floats, decision: Sequence[Interval | None]) -> float:
         """Bytes that move, in the program's own terms.
 
         Where a solver stops early, an interval that its point gives to nobody may overlap the node that gets it after

@@ -33,7 +33,7 @@ class CheckProblems(ABC):
         """Least objective, by brute force; None where the problem is infeasible."""
 
     def value(self, problem: Any, decision: Any) -> float:
-        """What a decision is worth, to be compared with the optimum."""
+        """The objective of a decision, to be compared with the optimum."""
         return float(problem.evaluate(decision).objective)
 
     def start(self, problem: Any) -> Any:

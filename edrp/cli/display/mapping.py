@@ -23,7 +23,7 @@ def map_parts(problem: MappingProblem, solution: MappingSolution) -> Iterator[Ta
     found = solution.decision
     if found is None:
         return
-    names = [*(each.name for each in problem.task.components), "delivery"]
+    names = [*(component.name for component in problem.task.components), "delivery"]
     ends = [*found.nodes, problem.task.delivery]
     rows = [
         (str(hop), _way(route, found.is_public(hop)), f"{rate:.6g}", f"{name} on {node}")
@@ -52,22 +52,22 @@ def _way(route: tuple[str, ...], public: bool) -> str:
 
 
 def allocation_parts(problem: LinkAllocationProblem, solution: LinkAllocationSolution) -> Iterator[Table | str]:
-    """Every flow with what it is given and what it had, those that change first, then the metrics."""
+    """Every flow with its new and its old route, those that change first, then the metrics."""
     if solution.allocations is None:
         return
-    given = sorted(solution.allocations, key=lambda each: each.route == problem.by_name[each.flow].route)
-    rows = [_allocation_row(problem, problem.by_name[each.flow], each) for each in given[:SHOWN_FLOWS]]
+    allocations = sorted(solution.allocations, key=lambda new: new.route == problem.by_name[new.flow].route)
+    rows = [_allocation_row(problem, problem.by_name[allocation.flow], allocation) for allocation in allocations[:SHOWN_FLOWS]]
     yield table(("flow", "given", "before", "rate (bytes/s)", "gets through"), rows, right=("rate (bytes/s)", "gets through"))
-    if len(given) > SHOWN_FLOWS:
-        yield f"… and {len(given) - SHOWN_FLOWS} more flows"
+    if len(allocations) > SHOWN_FLOWS:
+        yield f"… and {len(allocations) - SHOWN_FLOWS} more flows"
     metrics = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
     yield table(("metric", "value"), metrics, right=("value",))
 
 
-def _allocation_row(problem: LinkAllocationProblem, flow: Flow, given: FlowAllocation) -> tuple[str, ...]:
-    before = "the same" if given.route == flow.route else _route(flow.route)
-    share = 1.0 if given.route is not None else problem.public_share * given.public_rate / flow.rate
-    return flow.name, _route(given.route), before, f"{flow.rate:.6g}", f"{100 * share:.0f} %"
+def _allocation_row(problem: LinkAllocationProblem, flow: Flow, new: FlowAllocation) -> tuple[str, ...]:
+    before = "the same" if new.route == flow.route else _route(flow.route)
+    share = 1.0 if new.route is not None else problem.public_share * new.public_rate / flow.rate
+    return flow.name, _route(new.route), before, f"{flow.rate:.6g}", f"{100 * share:.0f} %"
 
 
 def _route(route: Route | None) -> str:

@@ -37,7 +37,7 @@ def sequence_parts(problem: MigrationSequence, solution: MigrationSequenceSoluti
     for number, step in enumerate(solution.steps or ()):
         total = sum(problem.state_size_at(number))
         share = f"{100 * step.moved_state / total:.2f} %" if total else ""
-        held = ", ".join(_text(each) for each in step.intervals if each is not None)
+        held = ", ".join(_text(interval) for interval in step.intervals if interval is not None)
         rows.append((str(number), str(step.nodes), f"{step.moved_state:.6g}", share, str(len(step.moves)), held))
     if rows:
         columns = ("step", "nodes", "moved B", "of all state", "moves", "intervals")

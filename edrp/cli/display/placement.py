@@ -35,7 +35,7 @@ def placement_table(problem: PlacementProblem, deployment: Deployment) -> Table:
 
 
 def metric_table(problem: PlacementProblem, metrics: dict[str, float]) -> Table:
-    """Every metric beside its limit and weight."""
+    """Every metric with its limit and weight."""
     rows = []
     for term in problem.terms:
         value = f"{metrics[term.metric]:.6g}"

@@ -80,7 +80,7 @@ def test_a_plan_is_a_point_of_the_program() -> None:
     start[formulation.program["count"]] = [[2], [4], [2]]
     read = formulation.decode(start)
     assert formulation.problem.evaluate(read).feasible
-    assert formulation.objective_of(start, read) == formulation.problem.evaluate(known).objective == 3.0
+    assert formulation.objective_at(start, read) == formulation.problem.evaluate(known).objective == 3.0
     single = tuple(PlannedHost(name=f"{i}", type="small", units=2, instances=({"work": 1},) * 3) for i in range(4))
     assert formulation.encode(single) is None
     assert formulation.problem.evaluate(formulation.current).objective == 2.0

@@ -208,7 +208,7 @@ def test_rows_of_ones_own_and_maps_as_starting_points() -> None:
     start = PathMap(nodes=("a", "c"), routes=(("a",), ("a", "c"), ("c", "d")))
     point = formulation.encode(start)
     assert formulation.decode(point) == start
-    assert formulation.objective_of(point, start) == 10.0
+    assert formulation.objective_at(point, start) == 10.0
     there_and_back = PathMap(nodes=("a", "b"), routes=(("a",), ("a", "b", "a", "b"), ("b", "d")))
     assert formulation.encode(there_and_back) is None
     formulation.program.add_row("not b", Linear.of(formulation.program["place"][:, 1]), upper=0)

@@ -170,7 +170,7 @@ def test_decisions_are_points_of_the_program() -> None:
     start = formulation.encode(known)
     assert start is not None
     assert formulation.decode(start) == known
-    assert formulation.objective_of(start, known) == problem.evaluate(known).objective == 1.0
+    assert formulation.objective_at(start, known) == problem.evaluate(known).objective == 1.0
     assert formulation.encode((FlowAllocation(flow="f", route=("a", "b", "a", "d", "c")), known[1])) is None
     assert formulation.current == problem.current
     formulation.program.add_row("public", Linear.of(formulation.program["dedicated"]), upper=0)
@@ -189,7 +189,7 @@ def test_cycles_apart_from_a_route_are_not_read_back() -> None:
             point[column] = 1.0
     assert point[formulation.program["arc"]].sum() == 5
     assert formulation.decode(point) == known
-    assert formulation.objective_of(point, known) == problem.evaluate(known).objective == 4.0
+    assert formulation.objective_at(point, known) == problem.evaluate(known).objective == 4.0
 
 
 def test_only_arcs_on_a_way_have_columns() -> None:

@@ -144,4 +144,4 @@ def test_an_incumbent_that_leaves_intervals_to_nobody_claims_what_its_decision_c
     decision = formulation.decode(values)
     evaluated = problem.evaluate(decision)
     assert evaluated.feasible
-    assert formulation.objective_of(values, decision) == evaluated.objective < formulation.model_objective.value(values)
+    assert formulation.objective_at(values, decision) == evaluated.objective < formulation.model_objective.value(values)
