@@ -20,7 +20,7 @@ def build(tables: Tables) -> Any:
     x = [cp.Variable(size, boolean=True, name=f"x{i}") for i, size in enumerate(tables.sizes)]
     y = [cp.Variable(delay.shape, bounds=[0, 1], name=f"y{e}") for e, delay in enumerate(tables.delay)]
     r, t = cp.Variable(bounds=[0, 1], name="r"), cp.Variable(bounds=[0, 1], name="t")
-    rows = [cp.sum(each) == 1 for each in x]
+    rows = [cp.sum(placed) == 1 for placed in x]
     rows += [cp.sum(flow, axis=1) == x[i] for flow, (i, _) in zip(y, tables.streams, strict=True)]
     rows += [cp.sum(flow, axis=0) == x[j] for flow, (_, j) in zip(y, tables.streams, strict=True)]
     rows += [each[~usable] == 0 for each, usable in zip(x, tables.usable, strict=True) if not usable.all()]

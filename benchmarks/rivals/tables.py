@@ -51,7 +51,7 @@ class Tables:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Configurations of each operator."""
-        return tuple(each.size for each in self.usable)
+        return tuple(usable.size for usable in self.usable)
 
 
 def tables_of(problem: EdrpProblem) -> Tables:
@@ -65,7 +65,7 @@ def tables_of(problem: EdrpProblem) -> Tables:
     members = [multisets(compiled.candidates(i), int(k)) for i, k in enumerate(compiled.max_replicas)]
     limited = np.isfinite(compiled.capacity) & (compiled.capacity > 0)
     node, resource = np.nonzero(limited)
-    held = [replica_counts(each, len(compiled.nodes))[:, node] for each in members]
+    held = [replica_counts(member, len(compiled.nodes))[:, node] for member in members]
     use = [counts * compiled.demand[i, resource] / compiled.capacity[node, resource] for i, counts in enumerate(held)]
     seconds = [latencies(compiled, i, each) for i, each in enumerate(members)]
     longest, streams = compiled.limit["response_time"], tuple(zip(compiled.stream_source, compiled.stream_target, strict=True))
@@ -78,7 +78,7 @@ def tables_of(problem: EdrpProblem) -> Tables:
             np.isfinite(latency) & (share <= 1 + LIMIT_SLACK).all(axis=1) for latency, share in zip(seconds, use, strict=True)
         ),
         use=tuple(use),
-        latency=tuple(np.where(np.isfinite(each), each, 0.0) / longest for each in seconds),
+        latency=tuple(np.where(np.isfinite(second), second, 0.0) / longest for second in seconds),
         replica_cost=tuple(compiled.replica_cost[i] * degrees(each) for i, each in enumerate(members)),
         streams=tuple((int(i), int(j)) for i, j in streams),
         delay=tuple(longest_delays(compiled.delay, *end) / longest for end in ends),

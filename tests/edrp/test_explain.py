@@ -43,7 +43,9 @@ def test_the_parts_add_up(seed):
     assert sum(share.amount for share in found.shares) == pytest.approx(objective, rel=1e-12)
     assert sum(part.seconds for part in found.critical_path) == pytest.approx(metrics["response_time"], rel=1e-12)
     assert sum(part.money for part in found.cost_parts) == pytest.approx(metrics["cost"], rel=1e-12)
-    assert max((each.downtime for each in found.standstills), default=0.0) == pytest.approx(metrics["downtime"], rel=1e-12)
+    assert max((standstill.downtime for standstill in found.standstills), default=0.0) == pytest.approx(
+        metrics["downtime"], rel=1e-12
+    )
     assert all(margin.used <= 1 + 1e-9 for margin in found.margins)
     ends = [part.name for part in found.critical_path if not part.is_stream]
     streams = {(stream.source, stream.target) for stream in problem.application.streams}
@@ -57,8 +59,8 @@ def test_second_best_is_the_best_of_all_other_deployments(seed):
     if objective is None:
         pytest.fail("choose a seed of a feasible problem")
     found = second_best(problem, optima[0])
-    evaluated = [problem.evaluate(each) for each in every_deployment(problem) if each != optima[0]]
-    others = [each.objective for each in evaluated if each.feasible]
+    evaluated = [problem.evaluate(deployment) for deployment in every_deployment(problem) if deployment != optima[0]]
+    others = [evaluation.objective for evaluation in evaluated if evaluation.feasible]
     assert found.finished
     if others:
         assert found.deployment != optima[0]
@@ -103,7 +105,7 @@ def test_second_best_is_not_searched_where_it_would_take_too_much(word_count):
 
 def test_reconfiguration_actions_carry_their_downtime(reconfigure):
     found = edrp.explain(reconfigure, brute_force(reconfigure)[1][0], runner_up=False)
-    assert {str(each): each.downtime for each in found.standstills} == {
+    assert {str(standstill): standstill.downtime for standstill in found.standstills} == {
         "splitter scaled out on cloud": 0.2,
         "counter scaled out on cloud": 0.2,
     }
@@ -112,8 +114,8 @@ def test_reconfiguration_actions_carry_their_downtime(reconfigure):
 def test_storm_restarts_the_operators_that_stay(reconfigure):
     storm = reconfigure.replace(reconfiguration="storm")
     found = edrp.explain(storm, brute_force(storm)[1][0], runner_up=False)
-    assert {"reader restarted", "writer restarted"} <= {str(each) for each in found.standstills}
-    assert max(each.downtime for each in found.standstills) == pytest.approx(found.evaluation.metrics["downtime"])
+    assert {"reader restarted", "writer restarted"} <= {str(standstill) for standstill in found.standstills}
+    assert max(standstill.downtime for standstill in found.standstills) == pytest.approx(found.evaluation.metrics["downtime"])
 
 
 def test_nodes_in_use_are_among_the_margins(word_count):

@@ -138,7 +138,9 @@ def test_placements_go_from_idle_to_overloaded_and_some_reconfigure():
     assert 0.2 < len(running) / 300 < 0.5
     assert all(problem.current is not None for problem in problems if problem.weights.downtime)
     fitting = [
-        problem for problem in running if not any(" of node " in each for each in problem.evaluate(problem.current).broken)
+        problem
+        for problem in running
+        if not any(" of node " in sentence for sentence in problem.evaluate(problem.current).broken)
     ]
     assert len(fitting) == len(running), "what runs has room on its nodes"
     assert any(not problem.evaluate(problem.current).feasible for problem in running), "some must change"
@@ -242,7 +244,7 @@ def test_networks_with_hubs_have_hubs():
 def test_migrations_go_up_and_down_and_nearly_all_can_be_done():
     problems = [problem for _, problem in generate("migration", 300, seed=9)]
     change = [problem.nodes - len(problem.intervals) for problem in problems]
-    assert min(sum(each > 0 for each in change), sum(each < 0 for each in change)) > 60
+    assert min(sum(part > 0 for part in change), sum(part < 0 for part in change)) > 60
     assert all(0.2 <= problem.tolerance <= 1.2 for problem in problems)
     assert 0 < sum(bool(problem.clashes()) for problem in problems) < 0.05 * 300
     assert all(edrp.solve(problem, "ssm").status == "optimal" for problem in problems[:30] if not problem.clashes())
@@ -363,7 +365,7 @@ def test_families_are_listed_by_kind(run):
     every = run("generate", "--list")
     assert every.code == 0
     rows = [line.split()[:2] for line in every.out.splitlines()[1:]]
-    assert rows == [list(each) for each in EVERY_FAMILY]
+    assert rows == [list(family) for family in EVERY_FAMILY]
     one = run("generate", "migration", "--list")
     assert [line.split()[1] for line in one.out.splitlines()[1:]] == list(FAMILIES["migration"])
     assert run("generate", "edpr", "--list").code == 2

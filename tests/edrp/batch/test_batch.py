@@ -266,8 +266,8 @@ def test_two_parts_with_the_same_row_keep_one(tmp_path):
     folder = ResultFolder(tmp_path / "out", Fingerprint(2, 2))
     for name, tasks in (("one", "ab"), ("two", "b"), ("three", "bc")):
         with Journal(folder.path, name) as journal:
-            for each in tasks:
-                journal.write(row_of(a_task(each)))
+            for task in tasks:
+                journal.write(row_of(a_task(task)))
     folder.recover()
     assert folder.rows()["id"].to_pylist() == ["a", "b", "c"]
 

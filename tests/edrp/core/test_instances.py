@@ -114,7 +114,7 @@ def _numeric(field: dict) -> bool:
         *field.get("anyOf", []),
         *[field[key] for key in ("items", "additionalProperties") if isinstance(field.get(key), dict)],
     ]
-    return field.get("type") in ("number", "integer") or any(_numeric(each) for each in below)
+    return field.get("type") in ("number", "integer") or any(_numeric(path) for path in below)
 
 
 def test_schema_describes_and_refuses_what_the_reader_does():

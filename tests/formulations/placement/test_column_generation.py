@@ -154,11 +154,11 @@ def test_pricing_finds_all_patterns_that_plain_enumeration_finds(seed):
     model = build_model(compile_problem(problem))
     order = decision_order(model.together, model.instances)
     worth = np.random.default_rng(seed).normal(scale=0.3, size=model.instances.size)
-    for each in model.classes:
-        plain = np.array([n for n in product(*(range(most + 1) for most in each.max_instances)) if any(n)])
-        plain = plain[(plain @ model.demand <= each.capacity).all(axis=1)]
+    for supervisors in model.classes:
+        plain = np.array([n for n in product(*(range(most + 1) for most in supervisors.max_instances)) if any(n)])
+        plain = plain[(plain @ model.demand <= supervisors.capacity).all(axis=1)]
         value = model.saved(plain) + plain @ worth
-        pricer = Pricer(model, order, each)
+        pricer = Pricer(model, order, supervisors)
         priced = pricer.best(worth, -10.0, np.inf)
         assert priced.worth[-1] == pytest.approx(value.max())
         assert value.max() <= priced.at_most + 1e-12
@@ -186,11 +186,13 @@ def test_bounds_hold_at_every_window():
     model = build_model(compile_problem(problem))
     best, _ = brute_force_latency_aware(problem)
     order = decision_order(model.together, model.instances)
-    sizes = tuple(each.members.size for each in model.classes)
+    sizes = tuple(supervisors.members.size for supervisors in model.classes)
     window = Window(0, sum(sizes), (0,) * len(sizes), sizes)
     for seed in range(5):
         worth = np.random.default_rng(seed).uniform(0.0, 0.5, model.instances.size)
-        least = np.array([model.price - Pricer(model, order, each).best(worth, -10.0, np.inf).at_most for each in model.classes])
+        least = np.array(
+            [model.price - Pricer(model, order, supervisors).best(worth, -10.0, np.inf).at_most for supervisors in model.classes]
+        )
         proof = certificate(model.apart + float(worth @ model.instances), worth, least, window)
         assert proof.bound <= best + 1e-12
         assert (proof.using >= proof.bound - 1e-12).all()
@@ -207,7 +209,7 @@ def test_labels_are_the_best_of_all_permutations():
     found = Relabelling(model).shortest(owner, patterns)
     random, shortest = np.random.default_rng(0), np.inf
     for _ in range(300):
-        labels = [random.permutation(each.members) for each in model.classes]
+        labels = [random.permutation(supervisors.members) for supervisors in model.classes]
         moved = np.zeros_like(counts)
         for i, c in enumerate(owner):
             moved[:, labels[c][i - np.flatnonzero(owner == c)[0]]] = patterns[i]
@@ -277,15 +279,17 @@ def test_the_rest_of_the_gap_goes_to_the_whole_program(monkeypatch):
 def test_reference_optima_are_reached_by_their_placements():
     """Every shipped placement scores what is claimed, so that the generator still makes the same problems."""
     optima = latency_aware_optima()
-    assert {(each.name, each.load) for each in optima} >= {(f"T-R{n}", load) for n in range(1, 10) for load in (0.2, 0.4, 0.7)}
-    assert sum(each.operators == 60 for each in optima) >= 10
-    for each in optima:
-        evaluation = each.problem.evaluate(each.deployment)
-        assert evaluation.feasible, each.name
-        assert evaluation.objective == pytest.approx(each.optimum, abs=1e-12), (each.name, each.load)
+    assert {(optimum.name, optimum.load) for optimum in optima} >= {
+        (f"T-R{n}", load) for n in range(1, 10) for load in (0.2, 0.4, 0.7)
+    }
+    assert sum(optimum.operators == 60 for optimum in optima) >= 10
+    for optimum in optima:
+        evaluation = optimum.problem.evaluate(optimum.deployment)
+        assert evaluation.feasible, optimum.name
+        assert evaluation.objective == pytest.approx(optimum.optimum, abs=1e-12), (optimum.name, optimum.load)
 
 
 @pytest.mark.parametrize(("name", "load"), [("T-R1", 0.7), ("T-R4", 0.4), ("T-R7", 0.7), ("T-R8", 0.4), ("T-M2", 0.7)])
 def test_reference_optima_are_proven_again(name, load):
-    (known,) = [each for each in latency_aware_optima() if (each.name, each.load) == (name, load)]
+    (known,) = [optimum for optimum in latency_aware_optima() if (optimum.name, optimum.load) == (name, load)]
     assert proven(known.problem).objective == pytest.approx(known.optimum, abs=1e-9)

@@ -154,8 +154,8 @@ def test_the_growth_exponent_is_found_in_noise():
 @pytest.mark.parametrize("extent", [Extent(), replace(quick_look(Extent()), networks=30)], ids=["all", "quick"])
 def test_every_sentence_is_judged_on_what_is_run_and_can_hold(extent):
     found = statements(supporting_samples(extent))
-    assert [each.sentence for each in found] == [sentence for sentence, _, _ in RULES]
-    assert {each.sentence: each.verdict for each in found if each.verdict != "holds"} == {}
+    assert [statement.sentence for statement in found] == [sentence for sentence, _, _ in RULES]
+    assert {statement.sentence: statement.verdict for statement in found if statement.verdict != "holds"} == {}
 
 
 CONTRADICTIONS = [
@@ -196,25 +196,27 @@ CONTRADICTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("sentence", "where", "metric", "factor"), CONTRADICTIONS, ids=[each[0][:40] for each in CONTRADICTIONS])
+@pytest.mark.parametrize(
+    ("sentence", "where", "metric", "factor"), CONTRADICTIONS, ids=[contradiction[0][:40] for contradiction in CONTRADICTIONS]
+)
 def test_a_sentence_does_not_hold_where_samples_contradict_it(sentence, where, metric, factor):
     samples = supporting_samples(Extent())
     for cell, metrics in samples.items():
         if where(cell):
             metrics[metric] = factor * metrics[metric]
-    assert next(each for each in statements(samples) if each.sentence == sentence).verdict == "does not hold"
+    assert next(statement for statement in statements(samples) if statement.sentence == sentence).verdict == "does not hold"
 
 
 def test_sentences_on_heuristics_hold_and_fail_by_their_numbers():
     found = mapped_as_the_paper_says(Extent())
-    judged = {each.sentence: each.verdict for each in mapping_statements(found)}
+    judged = {statement.sentence: statement.verdict for statement in mapping_statements(found)}
     assert list(judged) == [sentence for sentence, _, _ in MAPPING_RULES]
     assert set(judged.values()) == {"holds"}
     dear = {size: mapped._replace(optimum=mapped.optimum / 1.1, bound=mapped.bound / 2) for size, mapped in found.items()}
     for mapped in dear.values():
         mapped.costs[LEAST][:10] = np.nan
         mapped.messages[RANDOM_1][:] = mapped.messages[ANNEALED]
-    failed = [each.sentence for each in mapping_statements(dear) if each.verdict == "does not hold"]
+    failed = [statement.sentence for statement in mapping_statements(dear) if statement.verdict == "does not hold"]
     assert len(failed) == 6
     assert "LeastCostMap maps at least 98 % of what can be mapped" in failed
     assert "messages of LeastCostMap grow with an exponent of at most 1.3" not in failed
@@ -277,7 +279,7 @@ def test_sensitivity_changes_the_constant_that_it_names(monkeypatch):
     found = sensitivity(TINY, {name: VARIANTS[name] for name in ("k = 1", "window: 60 s")})
     assert list(found) == ["k = 1", "window: 60 s"]
     assert set(found["k = 1"]) == {Cell(networks) for networks in NETWORKS}
-    half, slow = (each for each in seen if each.networks == "both")
+    half, slow = (scenario for scenario in seen if scenario.networks == "both")
     assert [2 * node.capacity for node in half.network.nodes] == [node.capacity for node in slow.network.nodes]
     assert (half.window, slow.window) == (10.0, 60.0)
     assert varied_scenario(servers=5, links=4, tasks=1) == bimodal_scenario(servers=5, links=4, tasks=1)
@@ -303,7 +305,9 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
     monkeypatch.setattr(report, "observe", observed)
     monkeypatch.setattr(report, "map_all", mapped_as_the_paper_says)
     monkeypatch.setattr(
-        report, "sensitivity", lambda extent, **how: {"k = 1": {Cell(each): as_the_paper_says(Cell(each)) for each in NETWORKS}}
+        report,
+        "sensitivity",
+        lambda extent, **how: {"k = 1": {Cell(network): as_the_paper_says(Cell(network)) for network in NETWORKS}},
     )
     with pytest.raises(SystemExit) as ended:
         main(["reproduce", "bimodal", "--networks", "4", "--quick", "--sensitivity", "--out", str(tmp_path)])
@@ -333,14 +337,14 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
         rows = list(csv.DictReader(file))
     assert {row["verdict"] for row in rows} == {"holds", "undecided"}  # three networks say nothing of crossings
     document = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
-    assert {row["statement"] for row in rows} == {each["statement"] for each in document["statements"]}
+    assert {row["statement"] for row in rows} == {statement["statement"] for statement in document["statements"]}
     assert len(document["statements"]) == len(rows)
     own = supporting_samples(asked["extent"])[Cell("both")]["deviation"]
     (record,) = [
-        each
-        for each in document["networks"]
-        if (each["networks"], each["tasks_per_hour"], each["links"], each["way"]) == Cell("both")
-        and each["metric"] == "deviation"
+        network
+        for network in document["networks"]
+        if (network["networks"], network["tasks_per_hour"], network["links"], network["way"]) == Cell("both")
+        and network["metric"] == "deviation"
     ]
     assert record["mean"] == own.mean()
     assert "| as printed: load first | public hops, load |" in (tmp_path / MARKDOWN).read_text(encoding="utf-8")

@@ -110,18 +110,22 @@ def test_statements_hold_where_the_papers_own_tables_say_so():
         cell: {name: value * (1 + generator.normal(0, 1e-4, 10)) for name, value in {**values, **extra}.items()}
         for cell, values in paper_samples().items()
     }
-    by_sentence = {each.sentence: each for each in statements(samples)}
+    by_sentence = {statement.sentence: statement for statement in statements(samples)}
     with_figures = [each for each in by_sentence.values() if each.paper_agrees[1]]
     assert len(with_figures) == 14
-    contradicted = {each.sentence: each.paper_agrees for each in with_figures if each.paper_agrees[0] < each.paper_agrees[1]}
+    contradicted = {
+        statement.sentence: statement.paper_agrees
+        for statement in with_figures
+        if statement.paper_agrees[0] < statement.paper_agrees[1]
+    }
     assert contradicted == {
         "compliance is about the same under all patterns, within 3 points": (10, 12),
         "real-time totals of BTU30 and BTU60 are lower": (7, 8),
         "the real-time total of BTU10 is higher": (3, 4),
     }
-    for each in with_figures:
-        clear = [one for one in each.findings if abs(one.printed) > 1e-3]
-        assert all(one.verdict == ("holds" if one.printed > 0 else "does not hold") for one in clear), each.sentence
+    for statement in with_figures:
+        clear = [one for one in statement.findings if abs(one.printed) > 1e-3]
+        assert all(one.verdict == ("holds" if one.printed > 0 else "does not hold") for one in clear), statement.sentence
     assert by_sentence["BTU has the higher compliance in all configurations and at all levels"].verdict == "holds"
     assert by_sentence["the real-time total of BTU10 is higher"].verdict == "does not hold"
     assert len(by_sentence["BTU has the higher compliance in all configurations and at all levels"].findings) == 36
@@ -151,8 +155,8 @@ def test_one_threshold_run_is_billed_by_every_unit_as_if_it_had_been_made_with_i
 
 
 def test_cells_are_means_over_the_seeds_of_what_the_scenario_evaluates(enacted):
-    own = [each for each in enacted if each.pattern == "two-level" and each.column == Column(BTU, 30)]
-    evaluations = [SHORT.scenario("two-level", 30, each.seed).evaluate(each.run) for each in own]
+    own = [run for run in enacted if run.pattern == "two-level" and run.column == Column(BTU, 30)]
+    evaluations = [SHORT.scenario("two-level", 30, run.seed).evaluate(run.run) for run in own]
     assert all(evaluation.feasible for evaluation in evaluations)
     for cell in measured_cells(samples_by_cell(enacted)):
         if (cell.pattern, cell.column) == ("two-level", Column(BTU, 30)):

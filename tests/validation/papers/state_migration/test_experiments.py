@@ -73,8 +73,8 @@ def test_departures_ask_for_eight_to_sixteen_nodes() -> None:
 def test_all_three_series_are_read(shared_data: Path) -> None:
     """Taxi trips and tweets lie beside the checkout."""
     found = real_series(shared_data)
-    assert [each.name for each in found] == ["flights", "taxi", "Twitter"]
-    assert all(each.migrations().size == 101 for each in found)
+    assert [series.name for series in found] == ["flights", "taxi", "Twitter"]
+    assert all(series.migrations().size == 101 for series in found)
 
 
 def test_without_a_folder_only_departures_are_used(series: MigrationSeries, monkeypatch: pytest.MonkeyPatch) -> None:
