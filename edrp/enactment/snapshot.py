@@ -73,8 +73,8 @@ class EnactmentProblem(Problem):
     >>> problem.minimum_instances
     {'filter': 3}
     >>> evaluation = problem.evaluate((Host(name="a", type="small", instances={"filter": 2}),
-    ...                           Host(name="b", type="small", instances={"filter": 1})))
-    >>> evaluation.objective, found.metrics["free_memory"]
+    ...                                Host(name="b", type="small", instances={"filter": 1})))
+    >>> evaluation.objective, evaluation.metrics["free_memory"]
     (2.875, 0.25)
     """
 
