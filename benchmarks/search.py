@@ -21,7 +21,7 @@ from rich.table import Table
 
 import edrp
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem
-from edrp.heuristics.placement.search.instance_engine import ScoreEngine
+from edrp.heuristics.placement.search.instance_engine import InstanceEngine
 from edrp.placement.compilation import compile_problem
 from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
 from edrp.validation.papers.latency_aware import table_4
@@ -44,7 +44,7 @@ def twin(topology: str = table_4.LARGEST) -> None:
     table = Table("load", "start", "steps", "compiled", "plain Python", "times", title=f"hill climbing, {topology}")
     for load in LOADS:
         problem = paper_problem(topology, load)
-        engine = ScoreEngine(compile_problem(problem))
+        engine = InstanceEngine(compile_problem(problem))
         for name in ("first fit", "one node"):
             engine.reset(None, np.random.default_rng(0))
             start = engine.best.copy() if name == "first fit" else np.zeros_like(engine.best)

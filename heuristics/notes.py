@@ -1,25 +1,25 @@
-"""What notes of methods have in common."""
+"""Shared wording of the notes of methods."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_NAMED = 5
-"""Of broken limits, or of operators that find no node."""
+MAX_NAMED = 5
+"""Maximum number of broken limits, or of operators that find no node, that a note names."""
 
 
 def shortened(notes: Sequence[str]) -> tuple[str, ...]:
-    """The first few, and how many there are beside them.
+    """The first few notes, and how many more there are.
 
     >>> shortened("abcdefg")
     ('a', 'b', 'c', 'd', 'e', 'and 2 more')
     """
-    more = (f"and {len(notes) - MOST_NAMED} more",) if len(notes) > MOST_NAMED else ()
-    return (*notes[:MOST_NAMED], *more)
+    more = (f"and {len(notes) - MAX_NAMED} more",) if len(notes) > MAX_NAMED else ()
+    return (*notes[:MAX_NAMED], *more)
 
 
 def listed(broken: Sequence[str]) -> str:
-    """The first few in one line.
+    """The first few broken limits in one line.
 
     >>> listed(["cost", "downtime"])
     'cost; downtime'

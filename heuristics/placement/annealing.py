@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.count_annealing import annealed_crowd, crowded, pairs_per_operator
+from edrp.heuristics.placement.count_annealing import annealed_counts, pairs_per_operator, suits_counts
 from edrp.heuristics.placement.kernel_helpers import below, uniform
-from edrp.heuristics.placement.problem_arrays import Tables, tables_of
+from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
 from edrp.heuristics.placement.replica_moves import (
+    accept_or_undo_touched,
     exchange_nodes,
     move,
     move_all,
@@ -21,31 +23,33 @@ from edrp.heuristics.placement.replica_moves import (
     refresh_touched,
     replicate,
     retire,
-    settle_touched,
     swap,
 )
 from edrp.heuristics.placement.replica_state import (
     BROKEN,
-    State,
+    ReplicaState,
+    accept_or_undo,
     copy_placement,
     energy,
     evaluate,
-    overload_of,
     refresh,
     refresh_all,
-    settle,
+    total_overload,
 )
-from edrp.heuristics.placement.start import Placement, first_fit, overloaded, placement_of, random_fit, zone_fits
+from edrp.heuristics.placement.start import Placement, first_fit, overloaded, random_fit, to_placement, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
 CHUNK = 10_000
 """Steps between two looks at the clock, where streams have few pairs of replicas."""
+
 PAIRS = 100_000_000
 """Pairs of replicas between two looks at the clock, where they have many."""
+
 MANY = -2
-"""In place of an operator: those marked as touched."""
+"""Stands for an operator: those marked as touched."""
+
 INFEASIBLE = 1000.0
 """Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
 
@@ -74,7 +78,7 @@ class AnnealingParameters:
 
 
 @inlined
-def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
+def _propose(t: PlacementArrays, s: ReplicaState, random: np.ndarray) -> tuple[int, int]:
     """Change the deployment in place; return the one or two changed operators, MANY, or -1 if nothing fits."""
     i = below(random, s.degree.size)
     p = below(random, s.degree[i])
@@ -98,35 +102,46 @@ def _propose(t: Tables, s: State, random: np.ndarray) -> tuple[int, int]:
     return (i, -1) if retire(t, s, i, p) else (-1, -1)
 
 
+class BestPlacement(NamedTuple):
+    """The best deployment met and its energy, shape (1,), with `INFEASIBLE` added where it breaks a limit."""
+
+    place: Ints
+    degree: Ints
+    energy: Floats
+
+    def placement(self) -> Placement:
+        """The deployment."""
+        return Placement(self.place, self.degree)
+
+
 @inlined
-def _rank(value: float, now: State) -> float:
-    """By energy, all that break a limit behind all that do not."""
-    return value + INFEASIBLE * now.values[BROKEN]
+def _keep_best(now: ReplicaState, best: BestPlacement, value: float) -> None:
+    """Remember a deployment of this energy if it is the best one met; all that break a limit rank behind all others."""
+    rank = value + INFEASIBLE * now.values[BROKEN]
+    if rank < best.energy[0]:
+        best.energy[0] = rank
+        copy_placement(now, best.place, best.degree)
 
 
 @inner_loop
 def anneal(
-    t: Tables,
-    now: State,
-    old: State,
-    best_place: np.ndarray,
-    best_degree: np.ndarray,
-    best: float,
+    t: PlacementArrays,
+    now: ReplicaState,
+    old: ReplicaState,
+    best: BestPlacement,
     random: np.ndarray,
     steps: int,
     temperature: float,
     cooling: float,
-) -> float:
-    """Anneal for `steps` moves from `now`; the best deployment met goes to `best_place`, its energy is returned."""
+) -> None:
+    """Anneal for `steps` moves from `now`; the best deployment met goes to `best`."""
     refresh_all(t, now)
-    overload = overload_of(t, now.used)
+    overload = total_overload(t, now.used)
     value = energy(t, now, overload)
     for i in range(now.degree.size):
         old.degree[i] = now.degree[i]
-        settle(t, i, True, now, old)
-    if _rank(value, now) < best:
-        best = _rank(value, now)
-        copy_placement(now, best_place, best_degree)
+        accept_or_undo(t, i, True, now, old)
+    _keep_best(now, best, value)
     for _ in range(steps):
         temperature *= cooling
         i, j = _propose(t, now, random)
@@ -138,30 +153,27 @@ def anneal(
             refresh(t, now, i)
             if j >= 0:
                 refresh(t, now, j)
-        new_overload = overload_of(t, now.used) if overload > 0 else 0.0
+        new_overload = total_overload(t, now.used) if overload > 0 else 0.0
         new = energy(t, now, new_overload)
         accepted = new <= value or uniform(random) < np.exp((value - new) / temperature)
         if accepted:
             value, overload = new, new_overload
-            if _rank(value, now) < best:
-                best = _rank(value, now)
-                copy_placement(now, best_place, best_degree)
+            _keep_best(now, best, value)
         if i == MANY:
-            settle_touched(t, accepted, now, old)
+            accept_or_undo_touched(t, accepted, now, old)
         else:
-            settle(t, i, accepted, now, old)
+            accept_or_undo(t, i, accepted, now, old)
             if j >= 0:
-                settle(t, j, accepted, now, old)
-    return best
+                accept_or_undo(t, j, accepted, now, old)
 
 
 def annealed(
     compiled: Compiled,
-    tables: Tables,
+    arrays: PlacementArrays,
     starts: list[Placement],
     options: Options,
     parameters: AnnealingParameters,
-) -> tuple[Placement, float, StoppedBecause]:
+) -> tuple[Placement, StoppedBecause]:
     """Anneal from the best start, then from its own results, until done or out of time.
 
     While nothing feasible is known, each run starts from another random placement, and there are up to three
@@ -170,37 +182,36 @@ def annealed(
     Returns
     -------
     tuple
-        Best placement met, its energy (objective plus penalties), and why the search stopped.
+        Best placement met, and why the search stopped.
     """
     steps = parameters.steps or max(300_000, 30_000 * len(compiled.operators))
-    now, old = State.empty(tables), State.empty(tables)
-    best_place, best_degree, best = now.place.copy(), now.degree.copy(), np.inf
+    now, old = ReplicaState.empty(arrays), ReplicaState.empty(arrays)
+    best = BestPlacement(now.place.copy(), now.degree.copy(), np.full(1, np.inf))
     random = np.zeros(1, np.uint64)
     for start in starts:
         now.set(start)
-        best = anneal(tables, now, old, best_place, best_degree, best, random, 0, 1.0, 1.0)
+        anneal(arrays, now, old, best, random, 0, 1.0, 1.0)
     cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
     chunk = int(min(CHUNK, 1 + PAIRS / (1 + pairs_per_operator(compiled))))
     for run in range(3 * parameters.anneals):
-        feasible = best < INFEASIBLE
+        feasible = best.energy[0] < INFEASIBLE
         if feasible and run >= parameters.anneals:
             break
         seeds = np.random.SeedSequence([options.seed, run])
         random = seeds.generate_state(1, np.uint64).astype(np.uint64)
         fresh = not feasible and run > 0
-        now.set(random_fit(compiled, np.random.default_rng(seeds)) if fresh else Placement(best_place, best_degree))
+        now.set(random_fit(compiled, np.random.default_rng(seeds)) if fresh else best.placement())
         try:
             for done in range(0, steps, chunk):
                 if options.remaining <= 0:
-                    return Placement(best_place, best_degree), best, "time_limit"
+                    return best.placement(), "time_limit"
                 temperature = parameters.hot * cooling**done
-                count = min(chunk, steps - done)
-                best = anneal(tables, now, old, best_place, best_degree, best, random, count, temperature, cooling)
+                anneal(arrays, now, old, best, random, min(chunk, steps - done), temperature, cooling)
         except KeyboardInterrupt:
-            return Placement(best_place, best_degree), best, "interrupted"
-        if options.progress is not None and best < INFEASIBLE:
-            options.progress(options.elapsed, best * tables.scale, None)
-    return Placement(best_place, best_degree), best, "finished"
+            return best.placement(), "interrupted"
+        if options.progress is not None and best.energy[0] < INFEASIBLE:
+            options.progress(options.elapsed, float(best.energy[0]) * arrays.scale, None)
+    return best.placement(), "finished"
 
 
 class Annealing(Method):
@@ -217,25 +228,25 @@ class Annealing(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        tables = tables_of(compiled)
+        arrays = placement_arrays(compiled)
         starts = [first_fit(compiled)]
-        for given in (options.start, problem.current):
-            if given is not None:
-                known = placement_of(compiled, given)
+        for deployment in (options.start, problem.current):
+            if deployment is not None:
+                known = to_placement(compiled, deployment)
                 starts += [known] if known is not None else []
         if problem.network.classes:
             starts += zone_fits(compiled)
-        if crowded(compiled):
-            counts, stopped = annealed_crowd(compiled, tables, starts, options, parameters)
+        if suits_counts(compiled):
+            counts, stopped = annealed_counts(compiled, arrays, starts, options, parameters)
             return Placement.of_counts(compiled, counts).answer(compiled, stopped)
-        placement, _, stopped = annealed(compiled, tables, starts, options, parameters)
+        placement, stopped = annealed(compiled, arrays, starts, options, parameters)
         return placement.answer(compiled, stopped)
 
 
 def energies(compiled: Compiled, counts: Ints) -> Floats:
     """The five metrics of a deployment as the kernels see them (availability as −ln); for tests and methods."""
-    tables = tables_of(compiled)
-    state = State.empty(tables)
+    arrays = placement_arrays(compiled)
+    state = ReplicaState.empty(arrays)
     state.set(Placement.of_counts(compiled, counts))
-    evaluate(tables, state)
+    evaluate(arrays, state)
     return state.values[:BROKEN]

@@ -12,13 +12,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from edrp.core.arrays import Ints
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
+from edrp.heuristics.placement.count_evaluation import BROKEN, CountedDeployment, energy, excess, perform, refresh_all, undo
 from edrp.heuristics.placement.kernel_helpers import below, uniform
-from edrp.heuristics.placement.problem_arrays import Tables
-from edrp.heuristics.placement.replica_counts import BROKEN, Crowd, energy, excess, perform, refresh_all, room, undo
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, room
 from edrp.heuristics.placement.start import Placement, random_fit, stable_degrees
 from edrp.placement.compiled import Compiled
 
@@ -40,16 +41,19 @@ COOLER = 10.0
 ENOUGH = 1e-3
 """Relative gain of a run below which there is no further one."""
 
+SLACK = 1e-9
+"""Relative overload of a node that counts as rounding."""
+
 INFEASIBLE = 1000.0
 """Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
 
 
 class Schedule(Protocol):
-    """How long and how hot to anneal: the parameters of `annealing`."""
+    """The parameters of `annealing`: how long and how hot to anneal."""
 
     @property
     def anneals(self) -> int:
-        """Most runs."""
+        """Maximum number of runs."""
         ...
 
     @property
@@ -68,17 +72,22 @@ class Schedule(Protocol):
         ...
 
 
-class Best(NamedTuple):
-    """The best deployment met: operator i has `held[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`."""
+class BestCounts(NamedTuple):
+    """The best deployment met and its energy, with `INFEASIBLE` added where it breaks a limit.
+
+    Operator i has `held[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
+    """
 
     hosts: Ints
     held: Ints
     number: Ints
+    energy: Floats
 
     @classmethod
-    def empty(cls, operators: int, nodes: int) -> Best:
-        """Nothing yet."""
-        return cls(np.zeros((operators, nodes), np.int64), np.zeros((operators, nodes), np.int64), np.zeros(operators, np.int64))
+    def empty(cls, operators: int, nodes: int) -> BestCounts:
+        """No deployment met yet."""
+        shape = operators, nodes
+        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(operators, np.int64), np.full(1, np.inf))
 
     def counts(self) -> Ints:
         """Replicas per operator and node."""
@@ -89,7 +98,7 @@ class Best(NamedTuple):
 
 
 @inlined
-def _node_for(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int) -> int:
+def _node_for(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, u: int) -> int:
     """A node for operator i: where a neighbour or the operator itself is, the nearest of some, or any."""
     start, end = t.candidate_start[i], t.candidate_start[i + 1]
     choice = uniform(random)
@@ -110,50 +119,53 @@ def _node_for(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int) -> int:
 
 
 @inlined
-def _plan(c: Crowd, k: int, i: int, u: int, v: int, q: int) -> None:
-    c.plan[k, 0], c.plan[k, 1], c.plan[k, 2], c.plan[k, 3] = i, u, v, q
+def _plan(d: CountedDeployment, k: int, i: int, u: int, v: int, q: int) -> None:
+    d.plan[k, 0], d.plan[k, 1], d.plan[k, 2], d.plan[k, 3] = i, u, v, q
 
 
 @inlined
-def _propose(t: Tables, c: Crowd, random: np.ndarray) -> int:
+def _propose(t: PlacementArrays, d: CountedDeployment, random: np.ndarray) -> int:
     """Plan a change between two nodes; the number of its parts, 0 where there is none."""
+    c = d.counts
     i = below(random, c.degree.size)
     u = c.hosts[i, below(random, c.number[i])]
     v = _node_for(t, c, random, i, u)
     kind = uniform(random)
     if kind < 0.1:
-        return _replicate_or_retire(t, c, random, i, u, v)
+        return _replicate_or_retire(t, d, random, i, u, v)
     if v < 0 or v == u:
         return 0
     if kind < 0.18:
-        return _plan_exchange(t, c, u, v)
+        return _plan_exchange(t, d, u, v)
     q = c.held[i, u]
     if q > 1 and uniform(random) < 0.5:
         q = 1 + below(random, q)
-    free = room(t, c, i, v)
+    free = room(t.demand, t.capacity, c.used, i, v, c.degree[i], SLACK)
     if free > 0 and kind < 0.7:
-        _plan(c, 0, i, u, v, min(q, free))
+        _plan(d, 0, i, u, v, min(q, free))
         return 1
-    return _plan_swap(t, c, random, i, u, v, q)
+    return _plan_swap(t, d, random, i, u, v, q)
 
 
 @inlined
-def _replicate_or_retire(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int, v: int) -> int:
-    r = c.degree[i]
+def _replicate_or_retire(t: PlacementArrays, d: CountedDeployment, random: np.ndarray, i: int, u: int, v: int) -> int:
+    """Operator i gets one replica more on node v, or one less on node u."""
+    r = d.counts.degree[i]
     if uniform(random) < 0.5:
         if v < 0 or r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]):
             return 0
-        _plan(c, 0, i, -1, v, 1)
+        _plan(d, 0, i, -1, v, 1)
     else:
         if r == 1 or not np.isfinite(t.latency[i, r - 1]):
             return 0
-        _plan(c, 0, i, u, -1, 1)
+        _plan(d, 0, i, u, -1, 1)
     return 1
 
 
 @inlined
-def _plan_swap(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int, v: int, q: int) -> int:
+def _plan_swap(t: PlacementArrays, d: CountedDeployment, random: np.ndarray, i: int, u: int, v: int, q: int) -> int:
     """q replicas of operator i go from u to v, and about as much of another operator comes back."""
+    c = d.counts
     for _ in range(4):
         j = below(random, c.degree.size)
         if j == i or c.held[j, v] == 0 or not t.candidate[j, u]:
@@ -162,33 +174,39 @@ def _plan_swap(t: Tables, c: Crowd, random: np.ndarray, i: int, u: int, v: int, 
         for m in range(t.demand.shape[1]):
             if t.demand[j, m] > 0:
                 back = max(back, np.ceil(q * t.demand[i, m] / t.demand[j, m] - 1e-9))
-        _plan(c, 0, i, u, v, q)
-        _plan(c, 1, j, v, u, min(c.held[j, v], int(min(back, 1e9))))
+        _plan(d, 0, i, u, v, q)
+        _plan(d, 1, j, v, u, min(c.held[j, v], int(min(back, 1e9))))
         return 2
     return 0
 
 
 @inlined
-def _plan_exchange(t: Tables, c: Crowd, u: int, v: int) -> int:
+def _plan_exchange(t: PlacementArrays, d: CountedDeployment, u: int, v: int) -> int:
     """Everything on u goes to v, and everything on v to u."""
+    c = d.counts
     changes = 0
     for i in range(c.degree.size):
         here, there = c.held[i, u], c.held[i, v]
         if here > there:
             if not t.candidate[i, v]:
                 return 0
-            _plan(c, changes, i, u, v, here - there)
+            _plan(d, changes, i, u, v, here - there)
             changes += 1
         elif there > here:
             if not t.candidate[i, u]:
                 return 0
-            _plan(c, changes, i, v, u, there - here)
+            _plan(d, changes, i, v, u, there - here)
             changes += 1
     return changes
 
 
 @inlined
-def _keep(c: Crowd, best: Best) -> None:
+def _keep_best(d: CountedDeployment, best: BestCounts, value: float, margin: float) -> None:
+    """Remember a deployment of this energy if it is better than the best one met by more than a margin."""
+    c, rank = d.counts, value + INFEASIBLE * d.values[BROKEN]
+    if rank >= best.energy[0] - margin:
+        return
+    best.energy[0] = rank
     for i in range(c.degree.size):
         best.number[i] = c.number[i]
         for k in range(c.number[i]):
@@ -197,57 +215,54 @@ def _keep(c: Crowd, best: Best) -> None:
 
 
 @inlined
-def _excess_of_both(t: Tables, c: Crowd) -> float:
-    """Over the two nodes of the planned change."""
+def _planned_excess(t: PlacementArrays, d: CountedDeployment) -> float:
+    """The excess of the two nodes of the planned change."""
+    c = d.counts
     total = 0.0
     for side in range(1, 3):
-        if c.plan[0, side] >= 0:
-            total += excess(t, c, c.plan[0, side])
+        if d.plan[0, side] >= 0:
+            total += excess(t, c, d.plan[0, side])
     return total
 
 
 @inner_loop
-def anneal_crowd(
-    t: Tables, c: Crowd, best: Best, least: float, random: np.ndarray, steps: int, temperature: float, cooling: float
-) -> float:
-    """Anneal for `steps` changes from `c`; the best deployment met goes to `best`, its energy (`least` so far) is returned.
-
-    Energies of deployments that break a limit have `INFEASIBLE` added.
-    """
-    refresh_all(t, c)
+def anneal_counts(
+    t: PlacementArrays,
+    d: CountedDeployment,
+    best: BestCounts,
+    random: np.ndarray,
+    steps: int,
+    temperature: float,
+    cooling: float,
+) -> None:
+    """Anneal for `steps` changes from `d`; the best deployment met goes to `best`."""
+    refresh_all(t, d)
     overload = 0.0
-    for u in range(c.used.shape[0]):
-        overload += excess(t, c, u)
-    value = energy(t, c, overload)
-    rank = value + INFEASIBLE * c.values[BROKEN]
-    if rank < least:
-        least = rank
-        _keep(c, best)
+    for u in range(d.counts.used.shape[0]):
+        overload += excess(t, d.counts, u)
+    value = energy(t, d, overload)
+    _keep_best(d, best, value, 0.0)
     for _ in range(steps):
         temperature *= cooling
-        changes = _propose(t, c, random)
+        changes = _propose(t, d, random)
         if changes == 0:
             continue
-        was = _excess_of_both(t, c)
-        perform(t, c, changes)
-        more = _excess_of_both(t, c) - was
+        before = _planned_excess(t, d)
+        perform(t, d, changes)
+        more = _planned_excess(t, d) - before
         if more > 1e-12:
-            undo(t, c, changes)
+            undo(t, d, changes)
             continue
         left = max(0.0, overload + more) if overload > 1e-12 else 0.0
-        new = energy(t, c, left)
+        new = energy(t, d, left)
         if new <= value or uniform(random) < np.exp((value - new) / temperature):
             value, overload = new, left
-            rank = value + INFEASIBLE * c.values[BROKEN]
-            if rank < least - 1e-12:
-                least = rank
-                _keep(c, best)
+            _keep_best(d, best, value, 1e-12)
         else:
-            undo(t, c, changes)
-    return least
+            undo(t, d, changes)
 
 
-def crowded(compiled: Compiled) -> bool:
+def suits_counts(compiled: Compiled) -> bool:
     """Whether this search is made for the problem: many replicas or a cluster, none running yet, nothing that may fail."""
     if compiled.current is not None or compiled.node_loss.any() or (compiled.link_availability < 1).any():
         return False
@@ -261,8 +276,8 @@ def pairs_per_operator(compiled: Compiled) -> float:
     return float(2 * pairs.sum() / replicas.size)
 
 
-def annealed_crowd(
-    compiled: Compiled, tables: Tables, starts: Sequence[Placement], options: Options, schedule: Schedule
+def annealed_counts(
+    compiled: Compiled, arrays: PlacementArrays, starts: Sequence[Placement], options: Options, schedule: Schedule
 ) -> tuple[Ints, StoppedBecause]:
     """Anneal from the best start, then from its own results, while that gains something and time is left.
 
@@ -275,13 +290,14 @@ def annealed_crowd(
         Replicas per operator and node of the best deployment met, and why the search stopped.
     """
     random = np.zeros(1, np.uint64)
-    best, least = Best.empty(*compiled.candidate.shape), np.inf
+    best = BestCounts.empty(*compiled.candidate.shape)
     for start in starts:
-        least = anneal_crowd(tables, Crowd.of_counts(tables, start.counts(compiled)), best, least, random, 0, 1.0, 1.0)
+        anneal_counts(arrays, CountedDeployment.from_matrix(arrays, start.counts(compiled)), best, random, 0, 1.0, 1.0)
     scale = len(compiled.operators) / (COOLER * float(best.held.sum()))
     try:
         for run in range(3 * schedule.anneals):
-            feasible, before = least < INFEASIBLE, least
+            before = best.energy[0]
+            feasible = before < INFEASIBLE
             if feasible and run >= schedule.anneals:
                 break
             seeds = np.random.SeedSequence([options.seed, run])
@@ -291,21 +307,21 @@ def annealed_crowd(
             cooling = (schedule.cold / schedule.hot) ** (1.0 / steps)
             fresh = not feasible and run > 0
             counts = random_fit(compiled, np.random.default_rng(seeds)).counts(compiled) if fresh else best.counts()
-            now = Crowd.of_counts(tables, counts)
+            now = CountedDeployment.from_matrix(arrays, counts)
             for done in range(0, steps, CHUNK):
                 if options.remaining <= 0:
                     return best.counts(), "time_limit"
-                _report(options, least * tables.scale)
+                _report(options, best.energy[0] * arrays.scale)
                 temperature = scale * schedule.hot * cooling**done
-                least = anneal_crowd(tables, now, best, least, random, min(CHUNK, steps - done), temperature, cooling)
-            if feasible and (least <= 0 or (share == 1 and before - least <= ENOUGH * before)):
+                anneal_counts(arrays, now, best, random, min(CHUNK, steps - done), temperature, cooling)
+            if feasible and (best.energy[0] <= 0 or (share == 1 and before - best.energy[0] <= ENOUGH * before)):
                 break
     except KeyboardInterrupt:
         return best.counts(), "interrupted"
-    _report(options, least * tables.scale)
+    _report(options, best.energy[0] * arrays.scale)
     return best.counts(), "finished"
 
 
-def _report(options: Options, least: float) -> None:
-    if options.progress is not None and least < INFEASIBLE:
-        options.progress(perf_counter() - options.started, least, None)
+def _report(options: Options, objective: float) -> None:
+    if options.progress is not None and objective < INFEASIBLE:
+        options.progress(perf_counter() - options.started, float(objective), None)

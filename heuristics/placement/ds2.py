@@ -17,12 +17,12 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.latency import Mm1Latency, PolynomialLatency
 
 ROUNDING = 1e-9
-"""Relative: a load that needs no more than this beyond a whole number of replicas gets that number."""
+"""Relative excess over a whole number of replicas that a load may need and still get that number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ds2Parameters:
-    """`utilisation`: share of its time that a replica is to be busy; Flink's `job.autoscaler.utilization.target`."""
+    """Parameters of DS2; `utilisation` is the busy share of a replica's time, `job.autoscaler.utilization.target` in Flink."""
 
     utilisation: Annotated[float, Field(gt=0, le=1)] = 0.7
 
@@ -34,7 +34,7 @@ class Ds2(PlacementRule):
     application from the rates of the sources. Numbers of replicas stay between the least and the most that the
     operator may have and that keep it stable; where the rule asks for more, a note says so.
 
-    Of what runs now everything stays that is still wanted: where there are too many replicas, nodes that hold the
+    Present replicas stay as far as they are wanted: where there are too many replicas, nodes that hold the
     most of them give up theirs; where there are too few, each new one goes to the candidate with room that holds the
     fewest replicas of the whole application. Delays and costs play no part. What Flink adds for working off a
     backlog, and its band within which nothing is changed, are left out.
@@ -94,15 +94,15 @@ def _needed(compiled: Compiled, name: str, utilisation: float) -> int:
 
 
 def _possible(compiled: Compiled, needed: list[int]) -> Ints:
-    """Within the numbers of replicas that each operator may have and that keep it stable."""
+    """The wanted numbers of replicas within those that each operator may have and that keep it stable."""
     stable = stable_degrees(compiled)
-    most = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
-    return np.clip(np.minimum(needed, stable.shape[1]), stable.argmax(axis=1), most)
+    max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
+    return np.clip(np.minimum(needed, stable.shape[1]), stable.argmax(axis=1), max_stable)
 
 
 def _kept(compiled: Compiled, wanted: Ints) -> Ints:
-    """What runs now and is still wanted, replicas per operator and node: as evenly spread as what there is allows."""
+    """Present replicas per operator and node that are still wanted, as evenly spread as the present ones allow."""
     if compiled.current is None:
         return np.zeros(compiled.candidate.shape, np.int64)
     none = np.zeros(len(compiled.nodes), np.int64)
-    return np.array([dealt(none, now, most) for now, most in zip(compiled.current, wanted.tolist(), strict=True)])
+    return np.array([dealt(none, now, number) for now, number in zip(compiled.current, wanted.tolist(), strict=True)])

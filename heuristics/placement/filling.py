@@ -1,4 +1,4 @@
-"""Replicas given out operator by operator, all replicas of one in a single step: what simple placement rules share."""
+"""The base of simple placement rules: operator by operator, all replicas of one are placed in a single step."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from edrp.placement.problem import PlacementProblem
 
 @dataclass(slots=True)
 class Filling:
-    """Where replicas are so far, and what is left for others.
+    """A partial deployment, and the resources that it leaves.
 
     Attributes
     ----------
     compiled
         The problem.
     counts : shape (operators, nodes)
-        Replicas given out.
+        Replicas placed.
     free : shape (nodes, resources)
-        What they leave of the nodes' resources; negative where they use more than there is.
+        Free resources of the nodes; negative where replicas use more than there is.
     notes
-        What could not be done, in words.
+        Sentences about what could not be done.
     """
 
     compiled: Compiled
@@ -42,17 +42,17 @@ class Filling:
 
     @classmethod
     def of(cls, compiled: Compiled, counts: Ints | None = None) -> Self:
-        """With these replicas, or none."""
+        """A partial deployment of these replicas, or of none."""
         counts = np.zeros(compiled.candidate.shape, np.int64) if counts is None else counts
         return cls(compiled, counts, compiled.capacity - counts.T @ compiled.demand)
 
     def room(self, operator: int, nodes: Ints) -> Ints:
         """How many more replicas of an operator each of these nodes can take, at most all that it may have."""
         demand = self.compiled.demand[operator]
-        most = int(self.compiled.max_replicas[operator])
+        limit = int(self.compiled.max_replicas[operator])
         with np.errstate(over="ignore"):
             fitting = self.free[np.ix_(nodes, demand > 0)] / demand[demand > 0]
-        fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=most)
+        fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=limit)
         return np.maximum(fewest, 0).astype(np.int64)
 
     def add(self, operator: int, nodes: Ints, shares: Ints, wanted: int) -> None:
@@ -109,7 +109,7 @@ def _raised(held: Ints, room: Ints, level: int) -> Ints:
 
 
 class PlacementRule(Method):
-    """A method that gives out replicas by a simple rule; it holds nothing where that breaks a limit.
+    """A method that places replicas by a simple rule; its answer is "none" where that breaks a limit.
 
     Attributes
     ----------
@@ -137,9 +137,9 @@ class PlacementRule(Method):
 
     @abstractmethod
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
-        """Give out the replicas."""
+        """Place the replicas."""
 
 
 def least_stable(compiled: Compiled) -> Ints:
-    """Least number of replicas that each operator may have and that keeps it stable, shape (operators,)."""
+    """Minimum number of replicas that each operator may have and that keeps it stable, shape (operators,)."""
     return stable_degrees(compiled).argmax(axis=1)

@@ -75,13 +75,13 @@ def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RandomParameters:
-    """`samples`: how many random placements to draw."""
+    """Parameters of random placement; `samples` is the number of placements drawn."""
 
     samples: Annotated[int, Field(ge=1)] = 100
 
 
 class Random(Method):
-    """The best of some random first-fit placements: what no thought at all gives."""
+    """The best of some random first-fit placements, the floor of any comparison."""
 
     name = "random"
     kinds = ("edrp", "latency-aware")
@@ -89,7 +89,7 @@ class Random(Method):
     parameters = RandomParameters
 
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
-        """Draw, evaluate, keep the best."""
+        """Draw placements, evaluate them, and keep the best."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
@@ -97,8 +97,8 @@ class Random(Method):
         generator = np.random.default_rng(options.seed)
         best = _Best(problem, options)
         try:
-            for drawn in range(parameters.samples):
-                if drawn and options.remaining <= 0:
+            for sample in range(parameters.samples):
+                if sample and options.remaining <= 0:
                     return best.answer("time_limit")
                 best.offer(compiled.deployment(random_fit(compiled, generator).counts(compiled)))
         except KeyboardInterrupt:
@@ -107,7 +107,7 @@ class Random(Method):
 
 
 class _Best:
-    """The best deployment met; whoever waits is told where it improves."""
+    """The best deployment met; improvements are reported."""
 
     def __init__(self, problem: PlacementProblem, options: Options) -> None:
         self.problem = problem
@@ -117,7 +117,7 @@ class _Best:
         self.evaluation: Evaluation | None = None
 
     def offer(self, deployment: Deployment) -> Rank:
-        """Evaluate; keep if better."""
+        """Evaluate a deployment, and keep it if it is better."""
         evaluation = self.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
@@ -127,7 +127,7 @@ class _Best:
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:
-        """Feasible if the evaluator says so, nothing otherwise."""
+        """The answer: feasible if the evaluator says so, else none."""
         if self.evaluation is None:
             return Answer("none", stopped)
         if self.evaluation.feasible:

@@ -12,10 +12,10 @@ from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import TIE_COST, cost_scale, max_objective
 
 NEAR = 6
-"""Neighbours of a node that count as near."""
+"""Number of neighbours of a node that count as near."""
 
 
-class Tables(NamedTuple):
+class PlacementArrays(NamedTuple):
     """Arrays over operators i (topological order), streams e, nodes u, resources m.
 
     `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those on paths into
@@ -62,7 +62,7 @@ class Tables(NamedTuple):
     scale: float
 
 
-def tables_of(compiled: Compiled) -> Tables:
+def placement_arrays(compiled: Compiled) -> PlacementArrays:
     """Arrays for the kernels."""
     n, nodes = compiled.candidate.shape
     streams = len(compiled.stream_rate)
@@ -76,7 +76,7 @@ def tables_of(compiled: Compiled) -> Tables:
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     scale = max(1.0, round(max_objective(compiled), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
-    return Tables(
+    return PlacementArrays(
         source=compiled.stream_source,
         target=compiled.stream_target,
         rate=compiled.stream_rate,

@@ -1,7 +1,7 @@
 """Changes of a deployment under search; each is made in place if it fits, and says whether it was.
 
 A change updates places, degrees and resources. The parts of the evaluation follow with `refresh` of each operator that
-was changed, and `settle` makes them permanent or takes everything back.
+was changed, and `accept_or_undo` makes them permanent or takes everything back.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import numpy as np
 
 from edrp.core.kernels import inlined
 from edrp.heuristics.placement.kernel_helpers import below, uniform
-from edrp.heuristics.placement.problem_arrays import Tables
-from edrp.heuristics.placement.replica_state import State, fits, occupy, refresh, settle
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_state import ReplicaState, accept_or_undo, fits, occupy, refresh
 
 
 @inlined
-def pick_node(t: Tables, s: State, random: np.ndarray, i: int, u: int) -> int:
-    """A node for operator i, now on u: beside a neighbour operator, near u, or anywhere."""
+def pick_node(t: PlacementArrays, s: ReplicaState, random: np.ndarray, i: int, u: int) -> int:
+    """A node for operator i, now on u: one of a neighbour operator, one near u, or any; -1 where that is no candidate."""
     start, end = t.candidate_start[i], t.candidate_start[i + 1]
     choice = uniform(random)
     v = t.candidate_list[start + below(random, end - start)]
@@ -30,7 +30,7 @@ def pick_node(t: Tables, s: State, random: np.ndarray, i: int, u: int) -> int:
 
 
 @inlined
-def put(t: Tables, s: State, i: int, p: int, v: int) -> None:
+def put(t: PlacementArrays, s: ReplicaState, i: int, p: int, v: int) -> None:
     """Replica p of operator i moves to node v, whether it fits there or not."""
     occupy(t, s.used, i, s.place[i, p], -1.0)
     occupy(t, s.used, i, v, 1.0)
@@ -38,7 +38,7 @@ def put(t: Tables, s: State, i: int, p: int, v: int) -> None:
 
 
 @inlined
-def move(t: Tables, s: State, i: int, p: int, v: int) -> bool:
+def move(t: PlacementArrays, s: ReplicaState, i: int, p: int, v: int) -> bool:
     """Replica p of operator i moves to node v, if it fits there."""
     if not fits(t, s.used, i, v):
         return False
@@ -47,7 +47,7 @@ def move(t: Tables, s: State, i: int, p: int, v: int) -> bool:
 
 
 @inlined
-def swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
+def swap(t: PlacementArrays, s: ReplicaState, i: int, p: int, j: int, q: int) -> bool:
     """Replica p of operator i and replica q of operator j trade places, if both fit."""
     u, v = s.place[i, p], s.place[j, q]
     if i == j or u == v or not t.candidate[i, v] or not t.candidate[j, u]:
@@ -65,13 +65,13 @@ def swap(t: Tables, s: State, i: int, p: int, j: int, q: int) -> bool:
 
 
 @inlined
-def may_replicate(t: Tables, s: State, i: int) -> bool:
+def may_replicate(t: PlacementArrays, s: ReplicaState, i: int) -> bool:
     """Whether operator i may have one more replica."""
     return bool(s.degree[i] < t.max_replicas[i] and np.isfinite(t.latency[i, s.degree[i] + 1]))
 
 
 @inlined
-def replicate(t: Tables, s: State, i: int, v: int) -> bool:
+def replicate(t: PlacementArrays, s: ReplicaState, i: int, v: int) -> bool:
     """Operator i gets one more replica, on node v, if it may and fits; -1 is no node."""
     if v < 0 or not may_replicate(t, s, i) or not fits(t, s.used, i, v):
         return False
@@ -82,13 +82,13 @@ def replicate(t: Tables, s: State, i: int, v: int) -> bool:
 
 
 @inlined
-def may_retire(t: Tables, s: State, i: int) -> bool:
+def may_retire(t: PlacementArrays, s: ReplicaState, i: int) -> bool:
     """Whether operator i can do with one replica less."""
     return bool(s.degree[i] > 1 and np.isfinite(t.latency[i, s.degree[i] - 1]))
 
 
 @inlined
-def retire(t: Tables, s: State, i: int, p: int) -> bool:
+def retire(t: PlacementArrays, s: ReplicaState, i: int, p: int) -> bool:
     """Replica p of operator i goes, if the rest keep the operator stable and suffice."""
     if not may_retire(t, s, i):
         return False
@@ -99,7 +99,7 @@ def retire(t: Tables, s: State, i: int, p: int) -> bool:
 
 
 @inlined
-def move_all(t: Tables, s: State, i: int, v: int) -> bool:
+def move_all(t: PlacementArrays, s: ReplicaState, i: int, v: int) -> bool:
     """All replicas of operator i move to node v, if they fit there together."""
     for p in range(s.degree[i]):
         occupy(t, s.used, i, s.place[i, p], -1.0)
@@ -119,7 +119,7 @@ def move_all(t: Tables, s: State, i: int, v: int) -> bool:
 
 
 @inlined
-def exchange_nodes(t: Tables, s: State, u: int, v: int) -> bool:
+def exchange_nodes(t: PlacementArrays, s: ReplicaState, u: int, v: int) -> bool:
     """All replicas on u move to v, and those on v to u; marks the operators that this touches."""
     if u == v:
         return False
@@ -144,7 +144,7 @@ def exchange_nodes(t: Tables, s: State, u: int, v: int) -> bool:
 
 
 @inlined
-def refresh_touched(t: Tables, s: State) -> None:
+def refresh_touched(t: PlacementArrays, s: ReplicaState) -> None:
     """Recompute the parts that the marked operators touch."""
     for i in range(s.degree.size):
         if s.touched[i]:
@@ -152,9 +152,9 @@ def refresh_touched(t: Tables, s: State) -> None:
 
 
 @inlined
-def settle_touched(t: Tables, accepted: bool, now: State, old: State) -> None:
-    """`settle` every marked operator, and take the marks away."""
+def accept_or_undo_touched(t: PlacementArrays, accepted: bool, now: ReplicaState, old: ReplicaState) -> None:
+    """Apply `accept_or_undo` to every marked operator, and remove the marks."""
     for i in range(now.degree.size):
         if now.touched[i]:
-            settle(t, i, accepted, now, old)
+            accept_or_undo(t, i, accepted, now, old)
             now.touched[i] = False

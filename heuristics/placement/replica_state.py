@@ -1,4 +1,4 @@
-"""A deployment under search: incremental evaluation in compiled kernels."""
+"""A deployment under search, replica by replica: incremental evaluation in compiled kernels."""
 
 from __future__ import annotations
 
@@ -8,28 +8,32 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.scales import TIE_MOVE
 
 PENALTY = 2.0
 """Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""
+
 BREACH = 0.01
 """Objective of breaking a limit at all, so that the search does not settle just beyond one."""
 
-
 BROKEN = 5
-"""Place in `State.values` that is 1 where a limit or capacity is broken."""
+"""Index in `ReplicaState.values` of what is 1 where a limit or capacity is broken."""
 
 
-class State(NamedTuple):
-    """A deployment and the parts of its evaluation that a move leaves unchanged.
+class ReplicaState(NamedTuple):
+    """A deployment and the parts of its evaluation that a change of other operators leaves as they are.
 
-    `place` (operators, most replicas) is the node of each replica, `degree` (operators,) their number, `used`
-    (nodes, resources) what they take. `own` (operators, 4) holds latency, cost, downtime and moved replicas
-    of each operator, `link` (streams, 3) delay, cost and network usage of each stream, `values` (6,) the
-    metrics (availability as −ln) and whether any limit is broken; `finish` (operators,), `seen` (nodes, nodes) and `touched`
-    (operators,) are scratch.
+    Attributes
+    ----------
+    place : shape (operators, maximum replicas); node of each replica.
+    degree : shape (operators,); number of replicas.
+    used : shape (nodes, resources); what they take.
+    own : shape (operators, 4); latency, cost, downtime and moved replicas of each operator.
+    link : shape (streams, 3); delay, cost and network usage of each stream.
+    values : shape (6,); the metrics (availability as −ln) and whether any limit is broken.
+    finish, seen, touched : shapes (operators,), (nodes, nodes), (operators,); scratch.
     """
 
     place: Ints
@@ -43,19 +47,19 @@ class State(NamedTuple):
     touched: Bools
 
     @classmethod
-    def empty(cls, tables: Tables) -> State:
+    def empty(cls, arrays: PlacementArrays) -> ReplicaState:
         """Arrays of the right shapes."""
-        n, most = tables.latency.shape
+        operators, sizes = arrays.latency.shape
         return cls(
-            place=np.zeros((n, most - 1), np.int64),
-            degree=np.ones(n, np.int64),
-            used=np.zeros(tables.capacity.shape),
-            own=np.zeros((n, 4)),
-            link=np.zeros((tables.source.size, 3)),
+            place=np.zeros((operators, sizes - 1), np.int64),
+            degree=np.ones(operators, np.int64),
+            used=np.zeros(arrays.capacity.shape),
+            own=np.zeros((operators, 4)),
+            link=np.zeros((arrays.source.size, 3)),
             values=np.zeros(6),
-            finish=np.zeros(n),
-            seen=np.zeros(tables.delay.shape if tables.has_loss else (1, 1), np.bool_),
-            touched=np.zeros(n, np.bool_),
+            finish=np.zeros(operators),
+            seen=np.zeros(arrays.delay.shape if arrays.has_loss else (1, 1), np.bool_),
+            touched=np.zeros(operators, np.bool_),
         )
 
     def set(self, placement: Placement) -> None:
@@ -64,32 +68,43 @@ class State(NamedTuple):
         self.degree[:] = placement.degree
 
 
+class PairCounts(NamedTuple):
+    """Replicas of an operator on two nodes and in all, before and after a reconfiguration."""
+
+    source_before: int
+    source_after: int
+    target_before: int
+    target_after: int
+    before: int
+    after: int
+
+
 @inlined
-def pair_time(t: Tables, i: int, u: int, v: int, old_u: int, new_u: int, old_v: int, new_v: int, old: int, new: int) -> float:
-    """Time to move operator i's state between two nodes (EDRP, eqs. 27–32; Storm 35–38), in seconds."""
+def pair_time(t: PlacementArrays, i: int, u: int, v: int, n: PairCounts) -> float:
+    """Time to move operator i's state from node u to node v (EDRP, eqs. 27–32; Storm 35–38), in seconds."""
     trip, bandwidth, spawn = t.store[0], t.store[1], t.store[2]
     state = t.state[i]
     if t.storm:
         code = 0.0
         if t.current[:, v].sum() == 0:
             code = trip[v] + t.code.sum() / bandwidth[v]
-        up = trip[u] + state * old_u / old / bandwidth[u]
-        return code + up + trip[v] + state * new_v / new / bandwidth[v] + new_v * spawn[v]
-    uploaded = state * max(old_u - new_u, 0) / old
-    downloaded = state * max(new_v - old_v, 0) / new
-    if new > old:
-        uploaded += state * old_u * (new - old) / (old * new)
-    if new < old:
-        downloaded += state * min(old_v, new_v) * (old - new) / (old * new)
+        up = trip[u] + state * n.source_before / n.before / bandwidth[u]
+        return code + up + trip[v] + state * n.target_after / n.after / bandwidth[v] + n.target_after * spawn[v]
+    uploaded = state * max(n.source_before - n.source_after, 0) / n.before
+    downloaded = state * max(n.target_after - n.target_before, 0) / n.after
+    if n.after > n.before:
+        uploaded += state * n.source_before * (n.after - n.before) / (n.before * n.after)
+    if n.after < n.before:
+        downloaded += state * min(n.target_before, n.target_after) * (n.before - n.after) / (n.before * n.after)
     time = trip[u] + uploaded / bandwidth[u]
-    if old_v == 0:
+    if n.target_before == 0:
         time = max(time, trip[v] + t.code[i] / bandwidth[v])
     time += trip[v] + downloaded / bandwidth[v]
-    return time + spawn[v] if new_v > old_v else time
+    return time + spawn[v] if n.target_after > n.target_before else time
 
 
 @inlined
-def refresh_operator(t: Tables, s: State, i: int) -> None:
+def refresh_operator(t: PlacementArrays, s: ReplicaState, i: int) -> None:
     """Recompute operator i's latency, cost, downtime and moved replicas."""
     place, own = s.place, s.own
     r = s.degree[i]
@@ -128,13 +143,13 @@ def refresh_operator(t: Tables, s: State, i: int) -> None:
             new_v = 0
             for q in range(r):
                 new_v += place[i, q] == v
-            time = pair_time(t, i, u, v, t.current[i, u], new_u, t.current[i, v], new_v, old, r)
-            longest = max(longest, time)
+            counts = PairCounts(t.current[i, u], new_u, t.current[i, v], new_v, old, r)
+            longest = max(longest, pair_time(t, i, u, v, counts))
     own[i, 2] = t.synchronisation + longest
 
 
 @inlined
-def refresh_stream(t: Tables, s: State, e: int) -> None:
+def refresh_stream(t: PlacementArrays, s: ReplicaState, e: int) -> None:
     """Recompute stream e's delay (EDRP, eq. 3), cost (eq. 4) and network usage."""
     place, degree, link = s.place, s.degree, s.link
     i, j = t.source[e], t.target[e]
@@ -154,7 +169,7 @@ def refresh_stream(t: Tables, s: State, e: int) -> None:
 
 
 @inlined
-def unavailability(t: Tables, s: State) -> float:
+def unavailability(t: PlacementArrays, s: ReplicaState) -> float:
     """−ln of the availability of the nodes and links in use."""
     total = 0.0
     for clear in range(2):
@@ -171,14 +186,14 @@ def unavailability(t: Tables, s: State) -> float:
 
 @inlined
 def _count_once(seen: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
-    """The loss of (u, v) when met first; with `clear` only the mark is taken away."""
+    """The loss of (u, v) when it is met first; with `clear` only the mark is removed."""
     first = not seen[u, v]
     seen[u, v] = clear == 0
     return loss if first and clear == 0 else 0.0
 
 
 @inlined
-def measure(t: Tables, s: State) -> float:
+def measure(t: PlacementArrays, s: ReplicaState) -> float:
     """Write the five metrics to `s.values`; returns the terms that break ties."""
     response, cost, downtime, moved, usage = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(s.degree.size):
@@ -202,7 +217,7 @@ def measure(t: Tables, s: State) -> float:
 
 
 @inlined
-def energy(t: Tables, s: State, overload: float) -> float:
+def energy(t: PlacementArrays, s: ReplicaState, overload: float) -> float:
     """Objective plus penalties for broken limits; writes the five metrics to `s.values`."""
     total = measure(t, s) + PENALTY * overload
     s.values[BROKEN] = 1.0 if overload > 0 else 0.0
@@ -215,7 +230,7 @@ def energy(t: Tables, s: State, overload: float) -> float:
 
 
 @inlined
-def overload_of(t: Tables, used: np.ndarray) -> float:
+def total_overload(t: PlacementArrays, used: np.ndarray) -> float:
     """Sum over nodes and resources of the excess over capacity, relative to the capacity."""
     total = 0.0
     for u in range(used.shape[0]):
@@ -227,7 +242,7 @@ def overload_of(t: Tables, used: np.ndarray) -> float:
 
 
 @inlined
-def fits(t: Tables, used: np.ndarray, i: int, u: int) -> bool:
+def fits(t: PlacementArrays, used: np.ndarray, i: int, u: int) -> bool:
     """Whether one more replica of operator i fits on node u."""
     for m in range(t.demand.shape[1]):
         if used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + 1e-9):
@@ -236,14 +251,14 @@ def fits(t: Tables, used: np.ndarray, i: int, u: int) -> bool:
 
 
 @inlined
-def occupy(t: Tables, used: np.ndarray, i: int, u: int, sign: float) -> None:
+def occupy(t: PlacementArrays, used: np.ndarray, i: int, u: int, sign: float) -> None:
     """Add (sign 1) or free (sign −1) the resources of one replica of operator i on node u."""
     for m in range(t.demand.shape[1]):
         used[u, m] += sign * t.demand[i, m]
 
 
 @inlined
-def refresh(t: Tables, s: State, i: int) -> None:
+def refresh(t: PlacementArrays, s: ReplicaState, i: int) -> None:
     """Recompute the parts that a change of operator i touches."""
     refresh_operator(t, s, i)
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
@@ -251,7 +266,7 @@ def refresh(t: Tables, s: State, i: int) -> None:
 
 
 @inlined
-def refresh_all(t: Tables, s: State) -> None:
+def refresh_all(t: PlacementArrays, s: ReplicaState) -> None:
     """Recompute every part from `place` and `degree`."""
     for u in range(s.used.shape[0]):
         for m in range(s.used.shape[1]):
@@ -265,7 +280,7 @@ def refresh_all(t: Tables, s: State) -> None:
 
 
 @inlined
-def settle(t: Tables, i: int, accepted: bool, now: State, old: State) -> None:
+def accept_or_undo(t: PlacementArrays, i: int, accepted: bool, now: ReplicaState, old: ReplicaState) -> None:
     """Make operator i's change permanent in the shadow copy `old`, or undo it from there."""
     for r in range(max(now.degree[i], old.degree[i])):
         _copy_row(now.used, old.used, now.place[i, r], accepted)
@@ -290,7 +305,7 @@ def _copy_row(now: np.ndarray, old: np.ndarray, row: int, accepted: bool) -> Non
 
 
 @inlined
-def copy_placement(s: State, place: np.ndarray, degree: np.ndarray) -> None:
+def copy_placement(s: ReplicaState, place: np.ndarray, degree: np.ndarray) -> None:
     """Copy the deployment out."""
     for i in range(degree.size):
         degree[i] = s.degree[i]
@@ -299,7 +314,7 @@ def copy_placement(s: State, place: np.ndarray, degree: np.ndarray) -> None:
 
 
 @inner_loop
-def evaluate(t: Tables, s: State) -> float:
+def evaluate(t: PlacementArrays, s: ReplicaState) -> float:
     """Evaluate from scratch: the energy; metrics go to `s.values`."""
     refresh_all(t, s)
-    return energy(t, s, overload_of(t, s.used))
+    return energy(t, s, total_overload(t, s.used))

@@ -14,7 +14,7 @@ from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.heuristics.placement.filling import Filling, PlacementRule, least_stable
 from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
-from edrp.heuristics.placement.resource_aware_search import DEEPEST, PLACED, STATES, UNFINISHED, Turns, place_on
+from edrp.heuristics.placement.resource_aware_search import DEEPEST, PLACED, STATES, UNFINISHED, ExecutorQueue, place_on
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
@@ -27,7 +27,7 @@ COMMON = ("cpu", "memory", "resources")
 
 @dataclass(frozen=True, slots=True)
 class ResourceAwareParameters:
-    """How Storm is set up; the defaults are Storm's.
+    """Settings of Storm, with its own defaults.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class ResourceAware(PlacementRule):
     What differs from Storm, or is decided where it is not clear:
 
     * A node is one worker slot: no limit on a worker's heap, and all of a node's memory is for executors. There are no
-      system components, and no ackers beside those that the topology lists.
+      system components, and no ackers besides those that the topology lists.
     * Each stream is grouped by shuffle, as its rate is split evenly: by proximity, an executor takes its share of each
       child's executors. Components that Storm keeps in hash order are in the order of the document.
-    * Nodes are ordered anew for every executor; Storm does so where the component changes and after dead ends. That
+    * Nodes are ordered again for every executor; Storm does so where the component changes and after dead ends. That
       differs where one component fills several unequal nodes in a row.
     * The cluster runs nothing else, and all executors are placed, whatever runs now. Nodes without a zone share one.
     * Candidates and limits on utilisation, which Storm does not know, are respected. Where some node has no limit of a
@@ -85,7 +85,7 @@ class ResourceAware(PlacementRule):
             )
             return filling
         nodes, rack = _ranked(compiled)
-        turns = Turns.of(
+        turns = ExecutorQueue.of(
             order=_order(compiled, executors, parameters.order),
             demand=compiled.demand,
             capacity=compiled.capacity[nodes],
@@ -98,14 +98,14 @@ class ResourceAware(PlacementRule):
             counts = np.zeros_like(filling.counts)
             np.add.at(counts, (turns.order, nodes[turns.node]), 1)
             return Filling.of(compiled, counts)
-        after = f"after {turns.tally[STATES]} states"
+        after = f"after {turns.counters[STATES]} states"
         why = f"the search ended {after}" if ended == UNFINISHED else f"there is nothing else to try {after}"
-        name = compiled.operators[int(turns.order[turns.tally[DEEPEST]])]
-        filling.notes.append(f"at most {turns.tally[DEEPEST]} of {total} executors find room, the next is of {name}; {why}")
+        name = compiled.operators[int(turns.order[turns.counters[DEEPEST]])]
+        filling.notes.append(f"at most {turns.counters[DEEPEST]} of {total} executors find room, the next is of {name}; {why}")
         return filling
 
 
-def _search(turns: Turns, parameters: ResourceAwareParameters) -> int:
+def _search(turns: ExecutorQueue, parameters: ResourceAwareParameters) -> int:
     until = perf_counter() + parameters.max_seconds
     ended, states = UNFINISHED, 0
     while ended == UNFINISHED and states < parameters.max_states and perf_counter() < until:

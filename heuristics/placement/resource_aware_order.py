@@ -1,4 +1,4 @@
-"""In which order Storm's resource-aware scheduler places executors: by proximity, or by numbers of connections."""
+"""The orders in which Storm's resource-aware scheduler places executors: by proximity, or by numbers of connections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What the orders look at.
+    """The components of a topology, their executors and streams.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Components:
         everyone = range(len(self.names))
         below = [{target for source, target in self.streams if source == i} for i in everyone]
         above = [{source for source, target in self.streams if target == i} for i in everyone]
-        object.__setattr__(self, "children", [sorted(each, key=self.names.__getitem__) for each in below])
+        object.__setattr__(self, "children", [sorted(targets, key=self.names.__getitem__) for targets in below])
         object.__setattr__(self, "neighbours", [below[i] | above[i] for i in everyone])
 
 

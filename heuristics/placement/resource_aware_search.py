@@ -10,16 +10,16 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 
 DEPTH, STATES, DEEPEST = range(3)
-"""Places in `Turns.tally`: executors placed, executors placed so far counting those taken back, and most at once."""
+"""Indices of `ExecutorQueue.counters`: executors placed, executors placed so far counting those taken back, maximum at once."""
 
 PLACED, DEAD_END, UNFINISHED = range(3)
-"""How a piece of the search ends."""
+"""Ends of a piece of the search."""
 
 SLACK = 1e-9
 """Relative overload that rounding may leave, as the evaluation allows."""
 
 
-class Turns(NamedTuple):
+class ExecutorQueue(NamedTuple):
     """Executors k in the order in which they are placed, nodes u, racks r, resources m.
 
     `order` (executors,) is the component of each; `node` where it is, and `tried` the node that was last tried. What is
@@ -44,7 +44,7 @@ class Turns(NamedTuple):
     saved: Floats
     held: Ints
     rack_held: Ints
-    tally: Ints
+    counters: Ints
 
     @classmethod
     def of(
@@ -56,7 +56,7 @@ class Turns(NamedTuple):
         rack: Ints,
         rare: Bools,
     ) -> Self:
-        """Nothing placed yet.
+        """A queue of which nothing is placed.
 
         Parameters
         ----------
@@ -90,54 +90,54 @@ class Turns(NamedTuple):
             saved=np.zeros((order.size, 3, capacity.shape[1])),
             held=np.zeros(rack.size, np.int64),
             rack_held=np.zeros(racks, np.int64),
-            tally=np.zeros(3, np.int64),
+            counters=np.zeros(3, np.int64),
         )
 
 
 @inlined
-def _shares(free: np.ndarray, of: np.ndarray, rare: np.ndarray, demand: np.ndarray, u: int, a: int) -> tuple[float, float]:
-    """What a node or rack has of all that is free: the mean over resources, and the least."""
-    total, least, number = 0.0, 1.0, 0
-    for m in range(of.size):
-        if of[m] <= 0:
+def _shares(free: np.ndarray, total: np.ndarray, rare: np.ndarray, demand: np.ndarray, u: int, a: int) -> tuple[float, float]:
+    """The share that a node or rack has of all that is free: the mean over resources, and the minimum."""
+    added, minimum, number = 0.0, 1.0, 0
+    for m in range(total.size):
+        if total[m] <= 0:
             continue
-        share = free[u, m] / of[m] if of[m] < np.inf else (1.0 if free[u, m] == np.inf else 0.0)
+        share = free[u, m] / total[m] if total[m] < np.inf else (1.0 if free[u, m] == np.inf else 0.0)
         if rare[m] and demand[a, m] == 0:
             share = -share
-        total += share
-        least = min(least, share)
+        added += share
+        minimum = min(minimum, share)
         number += 1
-    return (total / number if number > 0 else 1.0), least
+    return (added / number if number > 0 else 1.0), minimum
 
 
 @inlined
-def _before(held: int, mean: float, least: float, rank: int, than: tuple[int, float, float, int]) -> bool:
-    """Whether one comes before another: more of the topology's executors, a larger mean share, a larger least one."""
+def _before(held: int, mean: float, minimum: float, rank: int, than: tuple[int, float, float, int]) -> bool:
+    """Whether one comes before another: more of the topology's executors, a larger mean share, a larger minimum one."""
     if held != than[0]:
         return held > than[0]
     if mean != than[1]:
         return mean > than[1]
-    if least != than[2]:
-        return least > than[2]
+    if minimum != than[2]:
+        return minimum > than[2]
     return rank < than[3]
 
 
 @inlined
-def _next_rack(t: Turns, a: int, after: tuple[int, float, float, int]) -> tuple[int, float, float, int]:
+def _next_rack(t: ExecutorQueue, a: int, after: tuple[int, float, float, int]) -> tuple[int, float, float, int]:
     """The first rack behind a given one; of those without another its number is -1."""
     best = (-1, -np.inf, -np.inf, -1)
     for r in range(t.rack_held.size):
-        mean, least = _shares(t.rack_free, t.all_free, t.rare, t.demand, r, a)
+        mean, minimum = _shares(t.rack_free, t.all_free, t.rare, t.demand, r, a)
         # Not the same, and not before.
-        if (after[3] < 0 or (r != after[3] and not _before(t.rack_held[r], mean, least, r, after))) and (
-            best[3] < 0 or _before(t.rack_held[r], mean, least, r, best)
+        if (after[3] < 0 or (r != after[3] and not _before(t.rack_held[r], mean, minimum, r, after))) and (
+            best[3] < 0 or _before(t.rack_held[r], mean, minimum, r, best)
         ):
-            best = (t.rack_held[r], mean, least, r)
+            best = (t.rack_held[r], mean, minimum, r)
     return best
 
 
 @inlined
-def _fits(t: Turns, a: int, u: int) -> bool:
+def _fits(t: ExecutorQueue, a: int, u: int) -> bool:
     if not t.candidate[a, u]:
         return False
     for m in range(t.all_free.size):
@@ -147,26 +147,26 @@ def _fits(t: Turns, a: int, u: int) -> bool:
 
 
 @inlined
-def _next_node(t: Turns, a: int, r: int, after: int) -> int:
+def _next_node(t: ExecutorQueue, a: int, r: int, after: int) -> int:
     """The first node of rack r with room for component a, behind a given one unless that is -1; -1 for none."""
     found, best, last = -1, (-1, -np.inf, -np.inf, -1), (-1, -np.inf, -np.inf, -1)
     if after >= 0:
-        mean, least = _shares(t.free, t.rack_free[r], t.rare, t.demand, after, a)
-        last = (t.held[after], mean, least, after)
+        mean, minimum = _shares(t.free, t.rack_free[r], t.rare, t.demand, after, a)
+        last = (t.held[after], mean, minimum, after)
     for k in range(t.start[r], t.start[r + 1]):
         u = t.nodes[k]
         if u == after or not _fits(t, a, u):
             continue
-        mean, least = _shares(t.free, t.rack_free[r], t.rare, t.demand, u, a)
-        if after >= 0 and _before(t.held[u], mean, least, u, last):
+        mean, minimum = _shares(t.free, t.rack_free[r], t.rare, t.demand, u, a)
+        if after >= 0 and _before(t.held[u], mean, minimum, u, last):
             continue
-        if found < 0 or _before(t.held[u], mean, least, u, best):
-            found, best = u, (t.held[u], mean, least, u)
+        if found < 0 or _before(t.held[u], mean, minimum, u, best):
+            found, best = u, (t.held[u], mean, minimum, u)
     return found
 
 
 @inlined
-def _place(t: Turns, k: int, a: int, u: int) -> None:
+def _place(t: ExecutorQueue, k: int, a: int, u: int) -> None:
     r = t.rack[u]
     for m in range(t.all_free.size):
         t.saved[k, 0, m], t.saved[k, 1, m], t.saved[k, 2, m] = t.free[u, m], t.rack_free[r, m], t.all_free[m]
@@ -179,8 +179,8 @@ def _place(t: Turns, k: int, a: int, u: int) -> None:
 
 
 @inlined
-def _take_back(t: Turns, k: int) -> None:
-    """Exactly as it was before, so that nodes are tried in the same order again."""
+def _take_back(t: ExecutorQueue, k: int) -> None:
+    """Take executor k back, with exactly the sums from before, so that nodes are tried in the same order again."""
     u = t.node[k]
     r = t.rack[u]
     for m in range(t.all_free.size):
@@ -191,7 +191,7 @@ def _take_back(t: Turns, k: int) -> None:
 
 
 @inlined
-def _find(t: Turns, a: int, after: int) -> int:
+def _find(t: ExecutorQueue, a: int, after: int) -> int:
     """The first node with room for component a behind the one that was last tried; -1 for none."""
     rack = (-1, -np.inf, -np.inf, -1)
     if after >= 0:
@@ -199,8 +199,8 @@ def _find(t: Turns, a: int, after: int) -> int:
         u = _next_node(t, a, r, after)
         if u >= 0:
             return u
-        mean, least = _shares(t.rack_free, t.all_free, t.rare, t.demand, r, a)
-        rack = (t.rack_held[r], mean, least, r)
+        mean, minimum = _shares(t.rack_free, t.all_free, t.rare, t.demand, r, a)
+        rack = (t.rack_held[r], mean, minimum, r)
     while True:
         rack = _next_rack(t, a, rack)
         if rack[3] < 0:
@@ -211,23 +211,23 @@ def _find(t: Turns, a: int, after: int) -> int:
 
 
 @inner_loop
-def place_on(t: Turns, states: int) -> int:
+def place_on(t: ExecutorQueue, states: int) -> int:
     """Place executors until all are, nothing is left to try, or `states` have been placed in all; which of these."""
     while True:
-        k = t.tally[DEPTH]
+        k = t.counters[DEPTH]
         if k == t.order.size:
             return PLACED
-        if t.tally[STATES] >= states:
+        if t.counters[STATES] >= states:
             return UNFINISHED
         u = _find(t, t.order[k], t.tried[k])
         if u >= 0:
             _place(t, k, t.order[k], u)
-            t.tally[STATES] += 1
-            t.tally[DEPTH] += 1
-            t.tally[DEEPEST] = max(t.tally[DEEPEST], t.tally[DEPTH])
+            t.counters[STATES] += 1
+            t.counters[DEPTH] += 1
+            t.counters[DEEPEST] = max(t.counters[DEEPEST], t.counters[DEPTH])
         else:
             t.tried[k] = -1
             if k == 0:
                 return DEAD_END
-            t.tally[DEPTH] -= 1
+            t.counters[DEPTH] -= 1
             _take_back(t, k - 1)

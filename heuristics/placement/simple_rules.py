@@ -15,7 +15,7 @@ from edrp.placement.compiled import Compiled
 
 @dataclass(frozen=True, slots=True)
 class FirstFitParameters:
-    """`by`: which operators come first, those with the largest "load" (tuples/s) or those with the largest "demand".
+    """Parameters of first fit; `by` is the order of operators: by decreasing "load" (tuples/s) or by decreasing "demand".
 
     Demand is that of one replica, as a share of what the application needs of the resource; of several resources the
     largest share counts. Each of the two settles ties of the other; what still ties keeps its topological order.
@@ -37,7 +37,7 @@ class FirstFit(PlacementRule):
     parameters = FirstFitParameters
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
-        """Busiest operator first."""
+        """Place the busiest operator first."""
         filling, replicas = Filling.of(compiled), least_stable(compiled)
         total = replicas @ compiled.demand
         demand = (compiled.demand[:, total > 0] / total[total > 0]).max(axis=1, initial=0.0)
@@ -49,7 +49,7 @@ class FirstFit(PlacementRule):
 
 
 class LargestNode(PlacementRule):
-    """What is done where one machine will do: as few nodes as it takes, as few replicas as keep operators stable.
+    """Use as few nodes as possible, the largest first, and as few replicas as keep operators stable.
 
     Nodes are tried by size (`sizes`): each replica goes to the largest of the operator's candidates that has room.
     Operators with the fewest candidates are placed first, others in topological order. Delays, costs and what runs now
@@ -60,7 +60,7 @@ class LargestNode(PlacementRule):
     summary = "everything on the largest node, what finds no room there on the next"
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
-        """The choosiest operator first, on its largest node."""
+        """Place the operator with the fewest candidates first, on its largest node."""
         filling, replicas = Filling.of(compiled), least_stable(compiled)
         order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
         for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
@@ -88,7 +88,7 @@ def sizes(compiled: Compiled, replicas: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class EvenParameters:
-    """How Storm is set up.
+    """Settings of Storm.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Even(PlacementRule):
     parameters = EvenParameters
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
-        """Deal operator by operator, by name."""
+        """Deal out the replicas of each operator, operators by name."""
         filling, replicas = Filling.of(compiled), least_stable(compiled)
         slots = np.array(_by_name(compiled.nodes)[: parameters.workers])
         position = 0

@@ -17,14 +17,14 @@ from edrp.placement.deployment import Deployment
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Node of each replica, shape (operators, most replicas), and number of replicas, shape (operators,)."""
+    """Node of each replica, shape (operators, maximum replicas), and number of replicas, shape (operators,)."""
 
     place: Ints
     degree: Ints
 
     @classmethod
     def of_counts(cls, compiled: Compiled, counts: Ints) -> Self:
-        """From replicas per operator and node."""
+        """The placement with these replicas per operator and node."""
         place = np.zeros((len(compiled.operators), compiled.latency.shape[1] - 1), np.int64)
         for i, row in enumerate(counts):
             nodes = np.repeat(np.arange(row.size), row)
@@ -39,7 +39,7 @@ class Placement:
         return counts
 
     def answer(self, compiled: Compiled, stopped: StoppedBecause) -> Answer:
-        """As a heuristic's answer: feasible if the evaluator says so, nothing otherwise."""
+        """The answer of a heuristic: feasible if the evaluator says so, else none."""
         deployment = compiled.deployment(self.counts(compiled))
         evaluation = compiled.problem.evaluate(deployment)
         if evaluation.feasible:
@@ -48,7 +48,7 @@ class Placement:
 
 
 def stable_degrees(compiled: Compiled) -> Bools:
-    """Which numbers of replicas keep each operator stable, shape (operators, 1 + most replicas)."""
+    """Which numbers of replicas keep each operator stable, shape (operators, 1 + maximum replicas)."""
     return np.isfinite(compiled.latency)
 
 
@@ -61,7 +61,7 @@ def overloaded(compiled: Compiled) -> Answer | None:
     return Answer("none", "finished", notes=(f"overloaded with all replicas: {names}",))
 
 
-def placement_of(compiled: Compiled, deployment: Deployment) -> Placement | None:
+def to_placement(compiled: Compiled, deployment: Deployment) -> Placement | None:
     """A given deployment, if it keeps to candidates, replica limits and stable degrees; capacity may be broken."""
     try:
         counts = compiled.counts(deployment)
@@ -94,12 +94,12 @@ def first_fit(compiled: Compiled) -> Placement:
 
 
 def random_fit(compiled: Compiled, generator: np.random.Generator) -> Placement:
-    """As `first_fit`, with nodes in random order."""
+    """First fit with nodes in random order."""
     return _fill(compiled, lambda i, chosen: generator.permutation(compiled.candidates(i)))
 
 
 def zone_fits(compiled: Compiled) -> Iterator[Placement]:
-    """As `first_fit`, for each zone once: its nodes first, then zone by zone where most fits, largest nodes first."""
+    """First fit for each zone once: its nodes first, then zone by zone where most fits, largest nodes first."""
     zones = [compiled.problem.network.by_name[name].zone or "" for name in compiled.nodes]
     _, zone = np.unique(zones, return_inverse=True)
     total = compiled.demand.T @ stable_degrees(compiled).argmax(axis=1)
@@ -133,9 +133,9 @@ def _fill(compiled: Compiled, order: Callable[[int, list[list[int]]], Ints]) -> 
     return Placement.of_counts(compiled, counts)
 
 
-def _room(free: Floats, demand: Floats, most: int) -> Ints:
-    """How many replicas fit on each node, at most `most`; rounding may not cost one."""
+def _room(free: Floats, demand: Floats, limit: int) -> Ints:
+    """How many replicas fit on each node, at most `limit`; rounding may not cost one."""
     needed = demand > 0
     if not needed.any():
-        return np.full(len(free), most, np.int64)
-    return np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1) + 1e-9), 0, most).astype(np.int64)
+        return np.full(len(free), limit, np.int64)
+    return np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1) + 1e-9), 0, limit).astype(np.int64)

@@ -1,24 +1,36 @@
 """Which of two placements is better, and from which a search goes on.
 
-Placements are compared by three numbers: limits broken, total relative overload, objective. The printed rule has no
-eye for the second, which is then 0 everywhere.
+Placements are compared by three numbers: limits broken, total relative overload, objective.
 """
 
 from __future__ import annotations
+
+from enum import IntEnum
 
 import numpy as np
 
 from edrp.core.kernels import inlined
 
 VIOLATIONS, OVERLOAD, OBJECTIVE = 0, 1, 2
-"""Places in an array of a placement's value."""
+"""Indices of an array that holds a placement's value."""
 
 NOISE = 1e-11
 """Differences of overload and objective below this are rounding."""
 
 
+class OverloadRule(IntEnum):
+    """Whether a comparison looks at the total overload; kernels multiply the overload by the rule's number."""
+
+    IGNORED = 0
+    COMPARED = 1
+
+
+COMPARED = OverloadRule.COMPARED.value
+"""The same as a plain number, for kernels."""
+
+
 @inlined
-def strained_less(violations: float, overload: float, than: np.ndarray) -> int:
+def compare_strain(violations: float, overload: float, than: np.ndarray) -> int:
     """1 where fewer limits are broken, or as many by less, than in a value; 0 where the same; -1 where more."""
     if violations != than[VIOLATIONS]:
         return 1 if violations < than[VIOLATIONS] else -1
@@ -30,12 +42,12 @@ def strained_less(violations: float, overload: float, than: np.ndarray) -> int:
 @inlined
 def better(value: np.ndarray, than: np.ndarray) -> bool:
     """Hill climbing's acceptance (latency-aware placement, 4.3.1): fewer violations, less overload, a lower objective."""
-    strained = strained_less(value[VIOLATIONS], value[OVERLOAD], than)
-    return strained > 0 or (strained == 0 and value[OBJECTIVE] < than[OBJECTIVE] - NOISE)
+    comparison = compare_strain(value[VIOLATIONS], value[OVERLOAD], than)
+    return comparison > 0 or (comparison == 0 and value[OBJECTIVE] < than[OBJECTIVE] - NOISE)
 
 
 @inlined
 def near(value: np.ndarray, to: np.ndarray, tolerance: float) -> bool:
     """Whether a placement breaks no more than another, and its objective is worse by at most `tolerance`."""
-    strained = strained_less(value[VIOLATIONS], value[OVERLOAD], to)
-    return strained > 0 or (strained == 0 and value[OBJECTIVE] <= to[OBJECTIVE] + tolerance)
+    comparison = compare_strain(value[VIOLATIONS], value[OVERLOAD], to)
+    return comparison > 0 or (comparison == 0 and value[OBJECTIVE] <= to[OBJECTIVE] + tolerance)

@@ -8,7 +8,8 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.problem_arrays import grouped as grouped
+from edrp.heuristics.placement.problem_arrays import grouped
+from edrp.heuristics.placement.replica_counts import ReplicaCounts
 from edrp.placement.compiled import Compiled
 
 NO_LINK = 1e9
@@ -21,7 +22,7 @@ NOBODY, EVERYBODY = -1, -2
 """In place of an operator: none, or all that are on a node."""
 
 
-class Paths(NamedTuple):
+class CountPaths(NamedTuple):
     """Arrays over operators a, nodes s, zones z and those streams that count for the path latency, by their target.
 
     The score grows by `price` per second of path latency and, whatever the placement, by at most `span`. `zone_delay`
@@ -41,7 +42,7 @@ class Paths(NamedTuple):
     finish: Floats
 
 
-def paths_of(compiled: Compiled) -> Paths:
+def count_paths(compiled: Compiled) -> CountPaths:
     """Arrays for `path_latency`.
 
     Delays are read from the network's zones where it has them, so that the table over all pairs of nodes is not needed.
@@ -55,7 +56,7 @@ def paths_of(compiled: Compiled) -> Paths:
     for i, j in zip(source, target, strict=True):
         steps[j] = max(steps[j], steps[i] + 1)
     shape = len(compiled.operators), len(zone_delay)
-    return Paths(
+    return CountPaths(
         price=price,
         span=price * float(zone_delay[zone_delay < NO_LINK].max(initial=0.0)) * int(steps.max(initial=0)),
         zone=zone,
@@ -106,34 +107,29 @@ def _farthest(zone_delay: np.ndarray, number: np.ndarray, total: np.ndarray, i: 
 
 
 @inner_loop
-def path_latency(p: Paths, held: np.ndarray, opened: np.ndarray, count: int, mover: int, q: int, s: int, d: int) -> float:
+def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> float:
     """Seconds of the longest path, as it is or as it would be.
 
     Parameters
     ----------
     p
         The problem, and room to count in.
-    held : shape (operators, nodes)
-        Instances.
-    opened
-        Its first `count` are the nodes in use.
+    c
+        The placement.
     mover, q, s, d
         Operator of which q instances are taken to be on node d instead of s; `EVERYBODY` for all that s holds, `NOBODY`.
     """
-    for a in range(held.shape[0]):
+    for a in range(c.degree.size):
         for z in range(p.number.shape[1]):
             p.number[a, z], p.sum[a, z] = 0, 0
         p.finish[a] = 0.0
         moves = mover in (a, EVERYBODY)
-        for k in range(count):
-            u = opened[k]
-            there = held[a, u]
-            if moves and u == s:
-                there = 0 if mover == EVERYBODY else there - q
-            if there > 0:
+        for k in range(c.number[a]):
+            u = c.hosts[a, k]
+            if not moves or u != s or (mover != EVERYBODY and c.held[a, u] > q):
                 p.number[a, p.zone[u]] += 1
                 p.sum[a, p.zone[u]] += u
-        if moves and held[a, d] == 0 and held[a, s] > 0:
+        if moves and c.held[a, d] == 0 and c.held[a, s] > 0:
             p.number[a, p.zone[d]] += 1
             p.sum[a, p.zone[d]] += d
     longest = 0.0
@@ -144,7 +140,7 @@ def path_latency(p: Paths, held: np.ndarray, opened: np.ndarray, count: int, mov
     return longest
 
 
-class CountTables(NamedTuple):
+class CountArrays(NamedTuple):
     """Arrays over operators a, nodes s, resources m and classes of nodes k.
 
     `pair` (operators, operators) is what the score gains by each pair of instances on one node, both directions
@@ -171,7 +167,7 @@ class CountTables(NamedTuple):
     class_start: Ints
 
 
-def count_tables(compiled: Compiled, paths: Paths) -> CountTables:
+def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
     """Arrays for the kernels, of a problem of kind `latency-aware`."""
     operators, instances = len(compiled.operators), compiled.max_replicas
     source, target = compiled.stream_source, compiled.stream_target
@@ -183,7 +179,7 @@ def count_tables(compiled: Compiled, paths: Paths) -> CountTables:
     neighbours, start = grouped(rows, columns, operators)
     class_of = _classes(compiled, paths.zone if paths.price > 0 else np.zeros_like(paths.zone))
     members, class_start = grouped(class_of[::-1], np.arange(class_of.size)[::-1], int(class_of.max()) + 1)
-    return CountTables(
+    return CountArrays(
         instances=instances,
         pair=pair,
         neighbours=neighbours,

@@ -1,4 +1,4 @@
-"""Building a placement over counts node by node: what joins most of what a node already runs comes next."""
+"""Placements built node by node over counts: the operator that joins most of what a node already runs comes next."""
 
 from __future__ import annotations
 
@@ -9,24 +9,33 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.kernel_helpers import uniform
-from edrp.heuristics.placement.search.count_arrays import CountTables
-from edrp.heuristics.placement.search.count_state import OPEN, Counts, add, room, strain
+from edrp.heuristics.placement.search.count_arrays import CountArrays
+from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters
 
 PARTS = 64
-"""In how many parts an operator's instances are given out at least, so that operators mix on a node."""
+"""Minimum number of parts in which an operator's instances are placed, so that operators mix on a node."""
 
-OUTLOOK = 1e-3
-"""What an instance could gain by others that still wait counts as this share of what it gains by those that are there."""
+WAITING_SHARE = 1e-3
+"""Weight of what an instance could gain by instances that still wait, relative to its gain by those that are placed."""
 
 
-class Taste(NamedTuple):
-    """How the next operator on a node is chosen.
+MIN_SCORE = 1e-6
+"""Lower bound on an ant's score in the formula of its deposit, so that this is finite."""
 
-    By the largest w = worth^`power` · mean trail^`trail_power`, where worth is the gain per share of the node and the
-    trail (operators, operators) is that between the operator and the instances on the node; with `noise` 1, drawn in
-    proportion to w, and between with less chance. `random` is the state of the draws; `scent` and `useless` are room
-    to count in.
+
+class FillingRule(NamedTuple):
+    """How the next operator on a node is chosen: the one of largest weight, or one drawn by weight.
+
+    The weight is worth^`power` · mean trail^`trail_power`, where worth is the gain per share of the node. With `noise` 1
+    operators are drawn in proportion to it, with 0 the largest one is taken, and in between chance counts for less.
+
+    Attributes
+    ----------
+    noise : shape (1,).
+    trail : shape (operators, operators); pheromone between operators. Its mean is over the instances on the node.
+    random : shape (1,); state of the random numbers.
+    trail_sum, useless : shapes (operators,) and (classes,); scratch.
     """
 
     power: float
@@ -34,167 +43,163 @@ class Taste(NamedTuple):
     noise: Floats
     trail: Floats
     random: UInts
-    scent: Floats
+    trail_sum: Floats
     useless: Bools
 
     @classmethod
-    def greedy(cls, t: CountTables, random: UInts) -> Taste:
-        """Always the largest worth."""
+    def greedy(cls, t: CountArrays, random: UInts) -> FillingRule:
+        """The rule that always takes the largest worth."""
         return cls(1.0, 0.0, np.zeros(1), np.zeros((1, 1)), random, np.zeros(1), np.zeros(t.class_start.size - 1, np.bool_))
 
 
 @inlined
-def _appeal(t: CountTables, c: Counts, taste: Taste, a: int, d: int) -> float:
+def _log_weight(t: CountArrays, c: CountState, rule: FillingRule, a: int, d: int) -> float:
     """Logarithm of the weight of operator a for node d, with the noise that makes the largest one a draw."""
     share = 1e-9
     for m in range(t.demand.shape[1]):
         if t.demand[a, m] > 0 and t.capacity[d, m] < np.inf:
             share = max(share, t.demand[a, m] / t.capacity[d, m])
-    outlook = t.pair[a, a] * c.left[a]
+    future = t.pair[a, a] * waiting(t, c, a)
     for j in range(t.start[a], t.start[a + 1]):
-        outlook += t.pair[a, t.neighbours[j]] * c.left[t.neighbours[j]]
-    worth = c.joined[a, d] + 2.0 * t.pair[a, a] * c.held[a, d] + OUTLOOK * outlook
-    appeal = taste.power * np.log((worth + 1e-12 * t.everything) / share)
-    if taste.trail_power > 0 and c.total[d] > 0:
-        appeal += taste.trail_power * np.log(taste.scent[a] / c.total[d])
-    if taste.noise[0] > 0:
-        appeal -= taste.noise[0] * np.log(-np.log(uniform(taste.random) + 1e-300) + 1e-300)
-    return appeal
+        future += t.pair[a, t.neighbours[j]] * waiting(t, c, t.neighbours[j])
+    worth = c.joined[a, d] + 2.0 * t.pair[a, a] * c.counts.held[a, d] + WAITING_SHARE * future
+    log_weight = rule.power * np.log((worth + 1e-12 * t.everything) / share)
+    if rule.trail_power > 0 and c.total[d] > 0:
+        log_weight += rule.trail_power * np.log(rule.trail_sum[a] / c.total[d])
+    if rule.noise[0] > 0:
+        log_weight -= rule.noise[0] * np.log(-np.log(uniform(rule.random) + 1e-300) + 1e-300)
+    return log_weight
 
 
 @inlined
-def _fill_node(t: CountTables, c: Counts, taste: Taste, d: int) -> bool:
-    """Give node d what waits, as long as something fits; whether anything did."""
+def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool:
+    """Place waiting instances on node d as long as some fit; whether any did."""
     taken = 0
-    for a in range(taste.scent.size):
-        taste.scent[a] = 0.0
-        for b in range(taste.scent.size):
-            taste.scent[a] += c.held[b, d] * taste.trail[a, b]
+    for a in range(rule.trail_sum.size):
+        rule.trail_sum[a] = 0.0
+        for b in range(rule.trail_sum.size):
+            rule.trail_sum[a] += c.counts.held[b, d] * rule.trail[a, b]
     while True:
-        best, most = -1, -np.inf
-        for a in range(c.left.size):
-            if c.left[a] == 0 or room(t.demand, t.capacity, t.candidate, c.used, a, d, 1) == 0:
+        best, max_weight = -1, -np.inf
+        for a in range(c.counts.degree.size):
+            if waiting(t, c, a) == 0 or fitting(t, c, a, d, 1) == 0:
                 continue
-            appeal = _appeal(t, c, taste, a, d)
-            if best < 0 or appeal > most:
-                best, most = a, appeal
+            log_weight = _log_weight(t, c, rule, a, d)
+            if best < 0 or log_weight > max_weight:
+                best, max_weight = a, log_weight
         if best < 0:
             return taken > 0
-        part = min(max(1, t.instances[best] // PARTS), c.left[best])
-        q = room(t.demand, t.capacity, t.candidate, c.used, best, d, part)
-        add(t, c, best, d, q)
+        part = min(max(1, t.instances[best] // PARTS), waiting(t, c, best))
+        q = fitting(t, c, best, d, part)
+        put(t, c, best, d, q)
         taken += q
-        for a in range(taste.scent.size):
-            taste.scent[a] += q * taste.trail[a, best]
+        for a in range(rule.trail_sum.size):
+            rule.trail_sum[a] += q * rule.trail[a, best]
 
 
 @inlined
-def _next_node(t: CountTables, c: Counts, taste: Taste, previous: int) -> int:
-    """The empty node that holds most of what waits, preferably in the zone of the previous one; -1 for none."""
-    best, most = -1, 0.0
+def _next_node(t: CountArrays, c: CountState, rule: FillingRule, previous: int) -> int:
+    """The empty node that can take most of the waiting instances, preferably in the zone of the previous one; -1 for none."""
+    best, max_value = -1, 0.0
     for k in range(c.spare.size):
-        if c.spare[k] == 0 or taste.useless[k]:
+        if c.spare[k] == 0 or rule.useless[k]:
             continue
         d = c.empty[t.class_start[k] + c.spare[k] - 1]
-        share, fitting = 1.0, 0.0
-        for a in range(c.left.size):
-            fitting += c.left[a] * t.candidate[a, d]
+        share, count = 1.0, 0.0
+        for a in range(c.counts.degree.size):
+            count += waiting(t, c, a) * t.candidate[a, d]
         for m in range(t.demand.shape[1]):
             need = 0.0
-            for a in range(c.left.size):
-                need += c.left[a] * t.candidate[a, d] * t.demand[a, m]
+            for a in range(c.counts.degree.size):
+                need += waiting(t, c, a) * t.candidate[a, d] * t.demand[a, m]
             if need > 0:
                 share = min(share, t.capacity[d, m] / need)
-        value = share * fitting * (1.0 + 1e-6 * (previous >= 0 and t.zone[d] == t.zone[previous]))
-        if value > most:
-            best, most = d, value
+        value = share * count * (1.0 + 1e-6 * (previous >= 0 and t.zone[d] == t.zone[previous]))
+        if value > max_value:
+            best, max_value = d, value
     return best
 
 
 @inlined
-def _squeeze(t: CountTables, c: Counts) -> None:
-    """Place what finds no room where it overloads least."""
-    for a in range(c.left.size):
-        while c.left[a] > 0:
-            q, best, fewest, least = max(1, c.left[a] // PARTS), -1, 0, np.inf
+def _squeeze(t: CountArrays, c: CountState) -> None:
+    """Place the instances that find no room where they overload least."""
+    for a in range(c.counts.degree.size):
+        while waiting(t, c, a) > 0:
+            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // PARTS), -1, 0, np.inf
             for d in range(c.total.size):
                 if not t.candidate[a, d]:
                     continue
-                for m in range(c.used.shape[1]):
-                    c.used[d, m] += q * t.demand[a, m]
-                violations, overload = strain(t.capacity, c.used, d)
-                for m in range(c.used.shape[1]):
-                    c.used[d, m] -= q * t.demand[a, m]
-                if best < 0 or violations < fewest or (violations == fewest and overload < least):
-                    best, fewest, least = d, violations, overload
-            add(t, c, a, best, q)
+                for m in range(c.counts.used.shape[1]):
+                    c.counts.used[d, m] += q * t.demand[a, m]
+                violations, overload = strain(t.capacity, c.counts.used, d)
+                for m in range(c.counts.used.shape[1]):
+                    c.counts.used[d, m] -= q * t.demand[a, m]
+                if best < 0 or violations < min_violations or (violations == min_violations and overload < min_overload):
+                    best, min_violations, min_overload = d, violations, overload
+            put(t, c, a, best, q)
 
 
 @inner_loop
-def fill(t: CountTables, c: Counts, taste: Taste, first: int) -> None:
-    """Place all instances that wait: on the first node, in use, empty, at last where there is no room; -1 for no first."""
+def fill(t: CountArrays, c: CountState, rule: FillingRule, first: int) -> None:
+    """Place all instances that wait: on node `first` (-1 for none), then on nodes in use, empty ones, and at last anywhere."""
     if first >= 0:
-        _fill_node(t, c, taste, first)
-    before = c.tally[OPEN]
+        _fill_node(t, c, rule, first)
+    before = c.counters[OPEN]
     turn, previous = 0, -1
-    for k in range(taste.useless.size):
-        taste.useless[k] = False
+    for k in range(rule.useless.size):
+        rule.useless[k] = False
     while True:
-        waiting = 0
-        for a in range(c.left.size):
-            waiting += c.left[a]
-        if waiting == 0:
+        unplaced = 0
+        for a in range(c.counts.degree.size):
+            unplaced += waiting(t, c, a)
+        if unplaced == 0:
             return
-        d = c.opened[turn] if turn < before else _next_node(t, c, taste, previous)
+        d = c.opened[turn] if turn < before else _next_node(t, c, rule, previous)
         if d < 0:
             _squeeze(t, c)
             return
-        if _fill_node(t, c, taste, d):
+        if _fill_node(t, c, rule, d):
             previous = d
         elif turn >= before:
-            taste.useless[t.class_of[d]] = True
+            rule.useless[t.class_of[d]] = True
         turn += 1
 
 
 @inlined
-def empty_node(t: CountTables, c: Counts, s: int) -> None:
+def empty_node(t: CountArrays, c: CountState, s: int) -> None:
     """Take every instance away from node s."""
-    for a in range(c.left.size):
-        if c.held[a, s] > 0:
-            add(t, c, a, s, -c.held[a, s])
+    for a in range(c.counts.degree.size):
+        if c.counts.held[a, s] > 0:
+            put(t, c, a, s, -c.counts.held[a, s])
 
 
-LEAST_SCORE = 1e-6
-"""Score below which an ant deposits no more than at it."""
-
-
-class Trails:
+class CountPheromone:
     """Pheromone between operators, shape (operators, operators) (latency-aware placement, eqs. 2–5)."""
 
-    def __init__(self, tables: CountTables, parameters: ColonyParameters) -> None:
-        self._tables = tables
+    def __init__(self, arrays: CountArrays, parameters: ColonyParameters) -> None:
+        self._arrays = arrays
         self._parameters = parameters
-        operators = tables.instances.size
+        operators = arrays.instances.size
         self.trail = np.full((operators, operators), max(parameters.initial_pheromone, parameters.minimum_pheromone))
 
-    def taste(self, random: UInts) -> Taste:
-        """How an ant chooses (eq. 2)."""
-        operators, classes = self._tables.instances.size, self._tables.class_start.size - 1
-        return Taste(
+    def rule(self, random: UInts) -> FillingRule:
+        """The rule by which an ant chooses (eq. 2)."""
+        operators, classes = self._arrays.instances.size, self._arrays.class_start.size - 1
+        return FillingRule(
             power=self._parameters.heuristic_power,
             trail_power=self._parameters.pheromone_power,
             noise=np.ones(1),
             trail=self.trail,
             random=random,
-            scent=np.zeros(operators),
+            trail_sum=np.zeros(operators),
             useless=np.zeros(classes, np.bool_),
         )
 
     def evaporate(self) -> None:
-        """Leave a share of the pheromone, at least the minimum (eq. 4)."""
+        """Let pheromone evaporate, down to the minimum at most (eq. 4)."""
         self.trail = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
 
     def deposit(self, held: Ints, score: float, times: float) -> None:
-        """What an ant that built `held` (operators, nodes) leaves (eq. 5), so many times."""
-        shares = held[:, held.any(axis=0)] / self._tables.instances[:, None]
-        self.trail = self.trail + times * self._parameters.deposit / max(score, LEAST_SCORE) * (shares @ shares.T)
+        """Deposit the pheromone of an ant that built `held` (operators, nodes) (eq. 5), so many times."""
+        shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
+        self.trail = self.trail + times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)

@@ -1,4 +1,4 @@
-"""The search over counts in pieces of bounded work: build, climb, and empty some nodes, fill anew and climb again."""
+"""Kicks of the search over counts: some nodes, or operators that belong together, are emptied and filled again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import below, uniform
+from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
-from edrp.heuristics.placement.search.count_arrays import NOBODY, CountTables, Paths, path_latency
-from edrp.heuristics.placement.search.count_filling import Taste, empty_node, fill
-from edrp.heuristics.placement.search.count_moves import climb
-from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, WORK, Counts, add, refresh, score, strain
+from edrp.heuristics.placement.search.count_arrays import NOBODY, CountArrays, CountPaths, path_latency
+from edrp.heuristics.placement.search.count_filling import FillingRule, empty_node, fill
+from edrp.heuristics.placement.search.count_moves import climb_batches
+from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score, strain
+from edrp.heuristics.placement.search.local_search import LocalSearchRun, compile_loop
 
-DONE, CLIMBING, BEST_CLOCK, KEPT_CLOCK = range(4)
-"""Places in `Memory.tally`: kicks done, whether one is being climbed from, and when each copy was made."""
+BEST_CLOCK, HOME_CLOCK = range(2)
+"""Indices of `CountMemory.clocks`: when each copy was made."""
 
-MOST_EMPTIED = 3
-"""Nodes that a kick empties at most."""
+MAX_EMPTIED = 3
+"""Maximum number of nodes that a kick empties."""
 
 NODES = 0.6
 """Share of the kicks that empty nodes."""
@@ -27,122 +28,142 @@ NODES = 0.6
 FRESH = 0.3
 """Share of the kicks that fill an empty node first."""
 
-STRAY = 0.3
-"""Noise of the filling after a kick, at most."""
+MAX_NOISE = 0.3
+"""Maximum noise of the filling after a kick."""
 
 
-class Memory(NamedTuple):
-    """The best placement met, and the one that the search goes on from: counts (operators, nodes) and values (3,)."""
+class CountMemory(NamedTuple):
+    """The best placement met, and the one to which a kick may return.
+
+    Attributes
+    ----------
+    best, home : shape (operators, nodes); counts.
+    best_value, value : shape (3,); value of the best placement, and of the one under search.
+    clocks : shape (2,).
+    """
 
     best: Ints
     best_value: Floats
-    kept: Ints
+    home: Ints
     value: Floats
-    tally: Ints
+    clocks: Ints
 
     @classmethod
-    def nothing(cls, t: CountTables) -> Memory:
-        """Before anything is met."""
+    def nothing(cls, t: CountArrays) -> CountMemory:
+        """Memory before any placement is met."""
         counts = np.zeros(t.candidate.shape, np.int64)
-        return cls(counts, np.full(3, np.inf), counts.copy(), np.zeros(3), np.zeros(4, np.int64))
+        return cls(counts, np.full(3, np.inf), counts.copy(), np.zeros(3), np.zeros(2, np.int64))
+
+
+class CountSearch(NamedTuple):
+    """A search over counts: the problem, the placement, what is remembered, and how nodes are filled after a kick.
+
+    `progress` (2,) is as in `local_search`; work is counted in places compared.
+    """
+
+    arrays: CountArrays
+    now: CountState
+    paths: CountPaths
+    memory: CountMemory
+    rule: FillingRule
+    progress: Ints
 
 
 @inlined
-def _copy(c: Counts, held: np.ndarray, since: int) -> None:
+def _copy(c: CountState, held: np.ndarray, since: int) -> None:
     """Bring a copy of the counts up to date."""
     for s in range(c.total.size):
         if c.changed[s] > since:
-            for a in range(c.held.shape[0]):
-                held[a, s] = c.held[a, s]
+            for a in range(c.counts.held.shape[0]):
+                held[a, s] = c.counts.held[a, s]
 
 
 @inner_loop
-def keep(t: CountTables, c: Counts, p: Paths, memory: Memory) -> None:
-    """Evaluate where the search stands, and remember it if it is the best so far."""
+def appraise(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) -> None:
+    """Evaluate the placement under search, and remember it if it is the best so far."""
     refresh(t, c)
     value = memory.value
     value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = 0.0, 0.0, score(t, c)
-    for k in range(c.tally[OPEN]):
-        violations, overload = strain(t.capacity, c.used, c.opened[k])
+    for k in range(c.counters[OPEN]):
+        violations, overload = strain(t.capacity, c.counts.used, c.opened[k])
         value[VIOLATIONS] += violations
         value[OVERLOAD] += overload
     if p.price > 0:
-        value[OBJECTIVE] += p.price * path_latency(p, c.held, c.opened, c.tally[OPEN], NOBODY, 0, 0, 0)
+        value[OBJECTIVE] += p.price * path_latency(p, c.counts, NOBODY, 0, 0, 0)
     if better(value, memory.best_value):
-        _copy(c, memory.best, memory.tally[BEST_CLOCK])
-        memory.tally[BEST_CLOCK] = c.tally[CLOCK]
-        for k in range(3):
-            memory.best_value[k] = value[k]
+        _copy(c, memory.best, memory.clocks[BEST_CLOCK])
+        memory.clocks[BEST_CLOCK] = c.counters[CLOCK]
+        copy_vector(value, memory.best_value)
 
 
 @inlined
-def _go_on_or_back(t: CountTables, c: Counts, memory: Memory, tolerance: float) -> None:
-    """Go on from here if it is about as good as the best, otherwise from where the kick was."""
-    since = memory.tally[KEPT_CLOCK]
-    if near(memory.value, memory.best_value, tolerance):
-        _copy(c, memory.kept, since)
+def _remove(t: CountArrays, c: CountState, a: int) -> None:
+    """Take all instances of operator a away."""
+    for k in range(c.counters[OPEN] - 1, -1, -1):  # from the end: an emptied node is replaced by the last one
+        s = c.opened[k]
+        if c.counts.held[a, s] > 0:
+            put(t, c, a, s, -c.counts.held[a, s])
+
+
+@inner_loop
+def build(search: CountSearch) -> None:
+    """Place all instances again from scratch."""
+    t, c = search.arrays, search.now
+    while c.counters[OPEN] > 0:
+        empty_node(t, c, c.opened[c.counters[OPEN] - 1])
+    fill(t, c, search.rule, -1)
+    appraise(t, c, search.paths, search.memory)
+
+
+@inlined
+def climb(search: CountSearch, run: LocalSearchRun) -> bool:
+    """Climb to a local optimum or until the work is used up, and evaluate; whether it is an optimum."""
+    ended = climb_batches(search.arrays, search.now, search.paths, search.progress, run)
+    appraise(search.arrays, search.now, search.paths, search.memory)
+    return ended
+
+
+@inlined
+def keep(search: CountSearch) -> None:
+    """Do nothing: `climb` remembers the best placement."""
+
+
+@inlined
+def accept(search: CountSearch, run: LocalSearchRun) -> None:
+    """Go on from here if it is about as good as the best, else from where the kick was."""
+    t, c, memory = search.arrays, search.now, search.memory
+    since = memory.clocks[HOME_CLOCK]
+    if near(memory.value, memory.best_value, run.tolerance):
+        _copy(c, memory.home, since)
     else:
         for s in range(c.total.size):
-            for a in range(c.held.shape[0] if c.changed[s] > since else 0):
-                if c.held[a, s] != memory.kept[a, s]:
-                    add(t, c, a, s, memory.kept[a, s] - c.held[a, s])
-    memory.tally[KEPT_CLOCK] = c.tally[CLOCK]
+            for a in range(c.counts.held.shape[0] if c.changed[s] > since else 0):
+                if c.counts.held[a, s] != memory.home[a, s]:
+                    put(t, c, a, s, memory.home[a, s] - c.counts.held[a, s])
+    memory.clocks[HOME_CLOCK] = c.counters[CLOCK]
 
 
 @inlined
-def _lift(t: CountTables, c: Counts, a: int) -> None:
-    """Take all instances of operator a away."""
-    for k in range(c.tally[OPEN] - 1, -1, -1):  # from the end: an emptied node is replaced by the last one
-        s = c.opened[k]
-        if c.held[a, s] > 0:
-            add(t, c, a, s, -c.held[a, s])
-
-
-@inlined
-def _kick(t: CountTables, c: Counts, taste: Taste) -> None:
-    """Take away what some nodes run, or an operator and one that it exchanges tuples with; then place it anew.
+def kick(search: CountSearch, run: LocalSearchRun) -> None:
+    """Remove what some nodes run, or an operator and one that it exchanges tuples with; then place that again.
 
     It goes to what is left of the nodes in use, or first to one that is empty.
     """
-    if uniform(taste.random) < NODES:
-        for _ in range(1 + below(taste.random, MOST_EMPTIED)):
-            if c.tally[OPEN] > 0:
-                empty_node(t, c, c.opened[below(taste.random, c.tally[OPEN])])
+    t, c, rule = search.arrays, search.now, search.rule
+    if uniform(rule.random) < NODES:
+        for _ in range(1 + below(rule.random, MAX_EMPTIED)):
+            if c.counters[OPEN] > 0:
+                empty_node(t, c, c.opened[below(rule.random, c.counters[OPEN])])
     else:
-        a = below(taste.random, c.left.size)
-        _lift(t, c, a)
+        a = below(rule.random, c.counts.degree.size)
+        _remove(t, c, a)
         if t.start[a + 1] > t.start[a]:
-            _lift(t, c, t.neighbours[t.start[a] + below(taste.random, t.start[a + 1] - t.start[a])])
-    k = below(taste.random, c.spare.size)
-    fresh = uniform(taste.random) < FRESH and c.spare[k] > 0
-    taste.noise[0] = STRAY * uniform(taste.random)
-    fill(t, c, taste, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else -1)
+            _remove(t, c, t.neighbours[t.start[a] + below(rule.random, t.start[a + 1] - t.start[a])])
+    k = below(rule.random, c.spare.size)
+    fresh = uniform(rule.random) < FRESH and c.spare[k] > 0
+    rule.noise[0] = MAX_NOISE * uniform(rule.random)
+    fill(t, c, rule, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else -1)
 
 
-@inner_loop
-def build(t: CountTables, c: Counts, p: Paths, memory: Memory, taste: Taste) -> None:
-    """Place everything anew."""
-    while c.tally[OPEN] > 0:
-        empty_node(t, c, c.opened[c.tally[OPEN] - 1])
-    fill(t, c, taste, -1)
-    keep(t, c, p, memory)
-
-
-@inner_loop
-def search_on(
-    t: CountTables, c: Counts, p: Paths, memory: Memory, taste: Taste, repaired: bool, kicks: int, tolerance: float, work: int
-) -> bool:
-    """Climb, and kick and climb again, for about `work` comparisons; whether all is done."""
-    c.tally[WORK] = 0
-    while memory.tally[CLIMBING] > 0 or memory.tally[DONE] < kicks:
-        if memory.tally[CLIMBING] == 0:
-            _kick(t, c, taste)
-            memory.tally[CLIMBING] = 1
-            memory.tally[DONE] += 1
-        done = climb(t, c, p, repaired, work)
-        keep(t, c, p, memory)
-        if not done:
-            return False
-        _go_on_or_back(t, c, memory, tolerance)
-        memory.tally[CLIMBING] = 0
-    return True
+iterate = compile_loop(climb=climb, keep=keep, accept=accept, kick=kick)
+"""Iterated local search over counts."""

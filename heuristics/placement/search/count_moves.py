@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountTables, Paths, path_latency
+from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, path_latency
 from edrp.heuristics.placement.search.count_state import (
     BEGAN,
     CLOCK,
@@ -17,75 +17,73 @@ from edrp.heuristics.placement.search.count_state import (
     SLACK,
     SWEEP,
     TURN,
-    WORK,
-    Counts,
-    add,
-    room,
+    CountState,
+    fitting,
+    put,
     strain,
 )
+from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 
-LEAST = 1e-9
+MIN_GAIN = 1e-9
 """Gain, relative to the score of all instances apart, below which a change is not worth making."""
 
 STRAIN = 1e6
-"""Weight of overload beside the score in the choice among trades that relieve it."""
+"""Weight of overload relative to the score in the choice among trades that relieve it."""
 
-WORTH = 1e-5
-"""The same for all that latency might gain, below which a climb does not look at it; the value of a placement does."""
+MIN_LATENCY_GAIN = 1e-5
+"""Maximum gain in latency, relative to the same, below which a climb ignores latency; the value of a placement does not."""
 
 
 @inlined
 def gain(pair: np.ndarray, held: np.ndarray, joined: np.ndarray, a: int, s: int, d: int, q: int) -> float:
-    """What q instances of operator a gain, by what they join and leave, when they move from node s to node d."""
+    """Gain in co-location when q instances of operator a move from node s to node d."""
     return q * (joined[a, d] - joined[a, s]) + 2.0 * q * (held[a, d] - held[a, s] + q) * pair[a, a]
 
 
 @inlined
 def _price(price: np.ndarray, total: np.ndarray, s: int, d: int, q: int) -> float:
-    """What nodes in use cost less when q instances move from node s to node d."""
+    """Decrease in the cost of nodes in use when q instances move from node s to node d."""
     saved = price[s] if total[s] == q else 0.0
     return saved - price[d] if total[d] == 0 else saved
 
 
 @inlined
-def _relief(
-    demand: np.ndarray, capacity: np.ndarray, used: np.ndarray, a: int, b: int, s: int, d: int, q: int, back: int
-) -> tuple[int, float]:
-    """How many broken limits fewer, and how much overload less, there are with q of a on d for `back` of b on s."""
-    violations, overload = strain(capacity, used, s)
-    there, load = strain(capacity, used, d)
+def _relief(t: CountArrays, c: CountState, a: int, b: int, s: int, d: int, q: int, back: int) -> tuple[int, float]:
+    """Decrease in broken limits and in overload when q of a go from s to d and `back` of b the other way."""
+    violations, overload = strain(t.capacity, c.counts.used, s)
+    there, load = strain(t.capacity, c.counts.used, d)
     violations, overload = violations + there, overload + load
-    for m in range(used.shape[1]):
-        used[s, m] -= q * demand[a, m] - back * demand[b, m]
-        used[d, m] += q * demand[a, m] - back * demand[b, m]
-    left, rest = strain(capacity, used, s)
-    there, load = strain(capacity, used, d)
-    for m in range(used.shape[1]):
-        used[s, m] += q * demand[a, m] - back * demand[b, m]
-        used[d, m] -= q * demand[a, m] - back * demand[b, m]
+    for m in range(c.counts.used.shape[1]):
+        c.counts.used[s, m] -= q * t.demand[a, m] - back * t.demand[b, m]
+        c.counts.used[d, m] += q * t.demand[a, m] - back * t.demand[b, m]
+    left, rest = strain(t.capacity, c.counts.used, s)
+    there, load = strain(t.capacity, c.counts.used, d)
+    for m in range(c.counts.used.shape[1]):
+        c.counts.used[s, m] += q * t.demand[a, m] - back * t.demand[b, m]
+        c.counts.used[d, m] -= q * t.demand[a, m] - back * t.demand[b, m]
     return violations - left - there, overload - rest - load
 
 
 @inlined
-def _target(t: CountTables, c: Counts, k: int) -> int:
+def _target(t: CountArrays, c: CountState, k: int) -> int:
     """The k-th place to go: a node in use, then the one that stands for each class of empty ones; -1 for none."""
-    if k < c.tally[OPEN]:
+    if k < c.counters[OPEN]:
         return c.opened[k]
-    k -= c.tally[OPEN]
+    k -= c.counters[OPEN]
     return c.empty[t.class_start[k] + c.spare[k] - 1] if c.spare[k] > 0 else -1
 
 
 @inlined
-def _span(t: CountTables, p: Paths) -> float:
-    """By how much latency may change the score, as far as a climb looks at it."""
-    return p.span if p.span > WORTH * t.everything else 0.0
+def _span(t: CountArrays, p: CountPaths) -> float:
+    """Bound on the change of the score by latency, 0 where a climb ignores it."""
+    return p.span if p.span > MIN_LATENCY_GAIN * t.everything else 0.0
 
 
 @inlined
-def _list_recent(t: CountTables, c: Counts, a: int) -> int:
+def _list_recent(t: CountArrays, c: CountState, a: int) -> int:
     """List the places to go that have changed since operator a last looked; how many there are."""
     count = 0
-    for k in range(c.tally[OPEN] + c.spare.size):
+    for k in range(c.counters[OPEN] + c.spare.size):
         d = _target(t, c, k)
         if d >= 0 and c.changed[d] > c.looked[a]:
             c.recent[count] = d
@@ -94,47 +92,49 @@ def _list_recent(t: CountTables, c: Counts, a: int) -> int:
 
 
 @inlined
-def _move(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int, repaired: bool) -> bool:
+def _move(
+    t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, s: int, recent: int, overload_rule: int
+) -> bool:
     """Move instances of operator a from node s to where that gains most, if it gains.
 
     Where s has not changed since a last looked, it goes to one of the `recent` nodes or stays.
     """
     span = _span(t, p)
-    best, number, fewer, less, most = -1, 0, 0, 0.0, -span
-    held, everywhere = c.held[a, s], c.changed[s] > c.looked[a]
-    violations, _ = strain(t.capacity, c.used, s)
-    for k in range(c.tally[OPEN] + c.spare.size if everywhere else recent):
+    best, number, fewer, less, max_value = -1, 0, 0, 0.0, -span
+    held, everywhere = c.counts.held[a, s], c.changed[s] > c.looked[a]
+    violations, _ = strain(t.capacity, c.counts.used, s)
+    for k in range(c.counters[OPEN] + c.spare.size if everywhere else recent):
         d = _target(t, c, k) if everywhere else c.recent[k]
         if d < 0 or d == s:
             continue
-        c.tally[WORK] += 1
+        progress[WORK] += 1
         # A convex function of the number of instances: the most or a single one gains most.
-        hoped = max(gain(t.pair, c.held, c.joined, a, s, d, held), gain(t.pair, c.held, c.joined, a, s, d, 1))
-        if violations == 0 and hoped + t.node_price[s] <= most:
+        hoped = max(gain(t.pair, c.counts.held, c.joined, a, s, d, held), gain(t.pair, c.counts.held, c.joined, a, s, d, 1))
+        if violations == 0 and hoped + t.node_price[s] <= max_value:
             continue
-        q = room(t.demand, t.capacity, t.candidate, c.used, a, d, held)
+        q = fitting(t, c, a, d, held)
         if q == 0 and (violations == 0 or not t.candidate[a, d]):
             continue
         q = max(q, 1)  # where a node is overloaded, one instance may overload another node, if that is less
-        value = gain(t.pair, c.held, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
+        value = gain(t.pair, c.counts.held, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
         relieved, lighter = 0, 0.0
         if violations > 0:
-            relieved, lighter = _relief(t.demand, t.capacity, c.used, a, a, s, d, q, 0)
-            lighter = lighter if repaired else 0.0
-        if relieved < fewer or (relieved == fewer and lighter < less - LEAST):
+            relieved, lighter = _relief(t, c, a, a, s, d, q, 0)
+            lighter *= overload_rule
+        if relieved < fewer or (relieved == fewer and lighter < less - MIN_GAIN):
             continue
-        if relieved > fewer or lighter > less + LEAST or value > most:
-            best, number, fewer, less, most = d, q, relieved, lighter, value
+        if relieved > fewer or lighter > less + MIN_GAIN or value > max_value:
+            best, number, fewer, less, max_value = d, q, relieved, lighter, value
     if best < 0:
         return False
-    if fewer == 0 and less <= LEAST:
-        if span > 0 and most <= span:
-            most += p.price * path_latency(p, c.held, c.opened, c.tally[OPEN], NOBODY, 0, s, best)
-            most -= p.price * path_latency(p, c.held, c.opened, c.tally[OPEN], a, number, s, best)
-        if most <= LEAST * t.everything:
+    if fewer == 0 and less <= MIN_GAIN:
+        if span > 0 and max_value <= span:
+            max_value += p.price * path_latency(p, c.counts, NOBODY, 0, s, best)
+            max_value -= p.price * path_latency(p, c.counts, a, number, s, best)
+        if max_value <= MIN_GAIN * t.everything:
             return False
-    add(t, c, a, best, number)
-    add(t, c, a, s, -number)
+    put(t, c, a, best, number)
+    put(t, c, a, s, -number)
     return True
 
 
@@ -163,113 +163,120 @@ def _counterpart(
 
 
 @inlined
-def _swap(t: CountTables, c: Counts, p: Paths, a: int, s: int, recent: int) -> bool:
+def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, s: int, recent: int) -> bool:
     """Trade instances of operator a on node s for another's where a would rather be, if that pays whatever the latency.
 
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
-    strained = strain(t.capacity, c.used, s)[0] > 0
-    most, best, other, number, number_back = _span(t, p) + LEAST * t.everything, -1, -1, 0, 0
+    strained = strain(t.capacity, c.counts.used, s)[0] > 0
+    max_gain, best, other, number, number_back = _span(t, p) + MIN_GAIN * t.everything, -1, -1, 0, 0
     everywhere = c.changed[s] > c.looked[a]
-    for k in range(c.tally[OPEN] if everywhere else recent):
+    for k in range(c.counters[OPEN] if everywhere else recent):
         d = c.opened[k] if everywhere else c.recent[k]
         if d == s or c.total[d] == 0 or not t.candidate[a, d] or (c.joined[a, d] <= c.joined[a, s] and not strained):
             continue
-        for b in range(c.held.shape[0]):
-            c.tally[WORK] += 1
-            if b == a or c.held[b, d] == 0 or not t.candidate[b, s]:
+        for b in range(c.counts.held.shape[0]):
+            progress[WORK] += 1
+            if b == a or c.counts.held[b, d] == 0 or not t.candidate[b, s]:
                 continue
-            q, back = _counterpart(t.demand, t.capacity, c.used, c.held, a, b, s, d)
+            q, back = _counterpart(t.demand, t.capacity, c.counts.used, c.counts.held, a, b, s, d)
             if q == 0 and not strained:
                 continue
             q, back = (1, 1) if q == 0 else (q, back)
-            saved = gain(t.pair, c.held, c.joined, a, s, d, q) + gain(t.pair, c.held, c.joined, b, d, s, back)
+            saved = gain(t.pair, c.counts.held, c.joined, a, s, d, q) + gain(t.pair, c.counts.held, c.joined, b, d, s, back)
             saved -= 2.0 * q * back * t.pair[a, b]  # what passes each other on the way
             if strained:
-                relieved, lighter = _relief(t.demand, t.capacity, c.used, a, b, s, d, q, back)
-                saved += STRAIN * (relieved + lighter) if relieved > 0 or (relieved == 0 and lighter > LEAST) else -np.inf
-            if saved > most:
-                most, best, other, number, number_back = saved, d, b, q, back
+                relieved, lighter = _relief(t, c, a, b, s, d, q, back)
+                saved += STRAIN * (relieved + lighter) if relieved > 0 or (relieved == 0 and lighter > MIN_GAIN) else -np.inf
+            if saved > max_gain:
+                max_gain, best, other, number, number_back = saved, d, b, q, back
     if best < 0:
         return False
-    add(t, c, a, best, number)
-    add(t, c, other, s, number_back)
-    add(t, c, a, s, -number)
-    add(t, c, other, best, -number_back)
+    put(t, c, a, best, number)
+    put(t, c, other, s, number_back)
+    put(t, c, a, s, -number)
+    put(t, c, other, best, -number_back)
     return True
 
 
 @inlined
-def _look(t: CountTables, c: Counts, p: Paths, a: int, repaired: bool, work: int) -> bool:
+def _look(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, run: LocalSearchRun) -> bool:
     """Compare the changes of operator a that may have become better, and make those that are; whether all were."""
-    if c.tally[TURN] == 0:
-        c.tally[BEGAN] = c.tally[CLOCK]
+    if c.counters[TURN] == 0:
+        c.counters[BEGAN] = c.counters[CLOCK]
     recent = _list_recent(t, c, a)
-    while c.tally[TURN] < c.tally[OPEN]:
-        if c.tally[WORK] >= work:
+    while c.counters[TURN] < c.counters[OPEN]:
+        if progress[WORK] >= run.work:
             return False
-        k = c.tally[TURN]
+        k = c.counters[TURN]
         s = c.opened[k]
-        while c.held[a, s] > 0 and (_move(t, c, p, a, s, recent, repaired) or _swap(t, c, p, a, s, recent)):
+        while c.counts.held[a, s] > 0 and (
+            _move(t, c, p, progress, a, s, recent, run.overload_rule) or _swap(t, c, p, progress, a, s, recent)
+        ):
             pass
-        if k < c.tally[OPEN] and c.opened[k] == s:
-            c.tally[TURN] += 1
-    c.tally[TURN] = 0
-    c.looked[a] = c.tally[BEGAN]
+        if k < c.counters[OPEN] and c.opened[k] == s:
+            c.counters[TURN] += 1
+    c.counters[TURN] = 0
+    c.looked[a] = c.counters[BEGAN]
     return True
 
 
 @inlined
-def _takes_all(t: CountTables, c: Counts, s: int, d: int) -> bool:
-    for m in range(c.used.shape[1]):
-        if c.used[s, m] > t.capacity[d, m]:
+def _takes_all(t: CountArrays, c: CountState, s: int, d: int) -> bool:
+    for m in range(c.counts.used.shape[1]):
+        if c.counts.used[s, m] > t.capacity[d, m]:
             return False
-    for a in range(c.held.shape[0]):
-        if c.held[a, s] > 0 and not t.candidate[a, d]:
+    for a in range(c.counts.held.shape[0]):
+        if c.counts.held[a, s] > 0 and not t.candidate[a, d]:
             return False
     return True
 
 
 @inlined
-def _replace(t: CountTables, c: Counts, p: Paths, work: int) -> bool:
+def _replace(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, work: int) -> bool:
     """Move everything on some node to an empty one of another class, where only that shortens paths or costs less."""
-    now = path_latency(p, c.held, c.opened, c.tally[OPEN], NOBODY, 0, 0, 0)
-    while c.tally[SWEEP] < c.tally[OPEN]:
-        s = c.opened[c.tally[SWEEP]]
-        c.tally[SWEEP] += 1
+    now = path_latency(p, c.counts, NOBODY, 0, 0, 0)
+    while c.counters[SWEEP] < c.counters[OPEN]:
+        s = c.opened[c.counters[SWEEP]]
+        c.counters[SWEEP] += 1
         for k in range(c.spare.size):
-            d = _target(t, c, c.tally[OPEN] + k)
+            d = _target(t, c, c.counters[OPEN] + k)
             value = t.node_price[s] - t.node_price[d]
-            if d < 0 or k == t.class_of[s] or value + p.price * now <= WORTH * t.everything or not _takes_all(t, c, s, d):
+            if (
+                d < 0
+                or k == t.class_of[s]
+                or value + p.price * now <= MIN_LATENCY_GAIN * t.everything
+                or not _takes_all(t, c, s, d)
+            ):
                 continue
-            c.tally[WORK] += c.tally[OPEN] + p.source.size
-            value += p.price * (now - path_latency(p, c.held, c.opened, c.tally[OPEN], EVERYBODY, 0, s, d))
-            if value > LEAST * t.everything:
-                for a in range(c.held.shape[0]):
-                    q = c.held[a, s]
+            progress[WORK] += c.counters[OPEN] + p.source.size
+            value += p.price * (now - path_latency(p, c.counts, EVERYBODY, 0, s, d))
+            if value > MIN_GAIN * t.everything:
+                for a in range(c.counts.held.shape[0]):
+                    q = c.counts.held[a, s]
                     if q > 0:
-                        add(t, c, a, d, q)
-                        add(t, c, a, s, -q)
+                        put(t, c, a, d, q)
+                        put(t, c, a, s, -q)
                 return True
-        if c.tally[WORK] >= work:
+        if progress[WORK] >= work:
             return False
     return False
 
 
 @inner_loop
-def climb(t: CountTables, c: Counts, p: Paths, repaired: bool, work: int) -> bool:
-    """Climb until `work` places have been compared in all; whether nothing better is left."""
+def climb_batches(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, run: LocalSearchRun) -> bool:
+    """Climb until the work is used up, in places compared; whether nothing better is left."""
     idle = 0
-    while c.tally[WORK] < work:
-        a, before = c.tally[CURSOR], c.tally[CLOCK]
-        if (c.looked[a] < before or c.tally[TURN] > 0) and not _look(t, c, p, a, repaired, work):
+    while progress[WORK] < run.work:
+        a, before = c.counters[CURSOR], c.counters[CLOCK]
+        if (c.looked[a] < before or c.counters[TURN] > 0) and not _look(t, c, p, progress, a, run):
             return False
-        idle = idle + 1 if c.tally[CLOCK] == before else 0
-        c.tally[CURSOR] = (a + 1) % c.looked.size
+        idle = idle + 1 if c.counters[CLOCK] == before else 0
+        c.counters[CURSOR] = (a + 1) % c.looked.size
         if idle == c.looked.size:
-            replaced = _replace(t, c, p, work)
-            if not replaced and c.tally[SWEEP] >= c.tally[OPEN]:
-                c.tally[SWEEP] = 0
+            replaced = _replace(t, c, p, progress, run.work)
+            if not replaced and c.counters[SWEEP] >= c.counters[OPEN]:
+                c.counters[SWEEP] = 0
                 return True
             idle = 0 if replaced else idle - 1
     return False

@@ -1,4 +1,4 @@
-"""The score of latency-aware placement in arrays, and a placement under search with what changes of it need."""
+"""Latency-aware placement in arrays over single instances, and a placement under search with what its changes need."""
 
 from __future__ import annotations
 
@@ -6,26 +6,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.heuristics.placement.search.acceptance import NOISE
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
 
 FAR = 1e9
-"""Seconds between nodes without a link."""
+"""Seconds that stand for the delay between nodes without a link."""
 
 ROUNDING = 1e-12
-"""Of all operators' demand, what may stay on a node from adding and subtracting."""
+"""Share of all operators' demand that may stay on a node from adding and subtracting."""
 
 
-class ScoreTables(NamedTuple):
+class PathArrays(NamedTuple):
+    """What path latency depends on: `first` as in `InstanceArrays`, streams on paths, delays between nodes.
+
+    `source` and `target` are operators, in topological order of the source.
+    """
+
+    first: Ints
+    source: Ints
+    target: Ints
+    delay: Floats
+
+
+class InstanceArrays(NamedTuple):
     """Arrays over operators o (topological order), instances p (operator by operator), nodes u, resources m.
 
     `first[o]` to `first[o + 1]` are the instances of operator o, and `operator[p]` is the operator of one.
     `weight[o, k]` is what the score gains when an instance of o and one of k share a node, of both directions together;
     `partner[partner_start[o]:...]` are the operators k that have any stream with o (o itself, where it has one with
     itself). `node_list[node_start[o]:...]` are the nodes that may run o.
-    `source`, `target` are the streams that count for path latency, by source. `apart` is the score's part of
+    `paths` is for the path latency. `apart` is the score's part of
     co-location and events when no two instances that could share a node do, `price` what a node in use costs,
     `pace` the objective per second of path latency, and `span` more than all that latency can make of it. `limit` is
     the usable capacity with its slack, `scale` what an excess over it is related to.
@@ -39,9 +51,7 @@ class ScoreTables(NamedTuple):
     node_list: Ints
     node_start: Ints
     candidate: Bools
-    source: Ints
-    target: Ints
-    delay: Floats
+    paths: PathArrays
     demand: Floats
     limit: Floats
     scale: Floats
@@ -51,25 +61,35 @@ class ScoreTables(NamedTuple):
     span: float
 
 
-class ScoreState(NamedTuple):
-    """A placement and what stays true of it from one change to the next.
+class InstanceState(NamedTuple):
+    """A placement, with sums that value a change in constant time.
 
-    `place` (instances,) is the node of each; `number` (operators, nodes) counts them, `crowd` (nodes,) all operators
-    together, `used` (nodes, resources) what they take. `pull[o, u]` is the sum of `weight[o, k]` over the instances k on
-    node u, so that a change of one instance is worth a difference of two pulls. `value` (3,) is violations, overload,
-    objective (`acceptance`), `base` (1,) the objective without path latency. `change` (3,), `found` (3,) and `found_base`
-    (1,) are the best change of a scan; `joined` (nodes, nodes) what the score gains when all on one node move to
-    another, `barred` where they may not.
-    A scan begins with what it needs again and again: `leaders` are instances that stand for all of their operator on
-    their node, `remain` (instances,) is what one contributes where it is and `hold` what the score loses when it
-    leaves, `opening` (nodes,) what an empty node costs, `over` (nodes, resources) the relative overload, `heavy`
-    (nodes,) whether there is any, `relieved` (1,) whether `found` strains less than `value`. `moved` (instances,),
-    `arrival` (operators,), `stamp` (nodes,) are scratch.
+    Attributes
+    ----------
+    place : shape (instances,); node of each instance.
+    number : shape (operators, nodes); instances of each operator on each node.
+    total : shape (nodes,); instances of all operators.
+    used : shape (nodes, resources); what they take.
+    pull : shape (operators, nodes); the sum of `weight[o, k]` over the instances k on a node, so that moving one instance is
+        worth a difference of two pulls.
+    value : shape (3,); violations, overload and objective, as in `acceptance`.
+    base : shape (1,); the objective without path latency.
+    change, found, found_base : shapes (3,), (3,), (1,); the best change of a scan, and `value` and `base` with it.
+    joined : shape (nodes, nodes); what the score gains when everything on one node moves to another.
+    barred : shape (nodes, nodes); where it may not.
+    leaders : shape (instances,); instances that stand for all of their operator on their node.
+    remain : shape (instances,); what an instance contributes to the score where it is.
+    hold : shape (instances,); what the score loses when it leaves.
+    opening : shape (nodes,); what an empty node costs.
+    over : shape (nodes, resources); the relative overload.
+    heavy : shape (nodes,); whether a node is overloaded.
+    relieved : shape (1,); whether `found` breaks less than `value`.
+    moved, arrival, stamp : shapes (instances,), (operators,), (nodes,); scratch.
     """
 
     place: Ints
     number: Ints
-    crowd: Ints
+    total: Ints
     used: Floats
     pull: Floats
     value: Floats
@@ -91,13 +111,13 @@ class ScoreState(NamedTuple):
     stamp: Ints
 
     @classmethod
-    def empty(cls, tables: ScoreTables) -> ScoreState:
+    def empty(cls, tables: InstanceArrays) -> InstanceState:
         """Arrays of the right shapes."""
         operators, nodes = tables.candidate.shape
         return cls(
             place=np.zeros(tables.operator.size, np.int64),
             number=np.zeros((operators, nodes), np.int64),
-            crowd=np.zeros(nodes, np.int64),
+            total=np.zeros(nodes, np.int64),
             used=np.zeros(tables.limit.shape),
             pull=np.zeros((operators, nodes)),
             value=np.zeros(3),
@@ -120,7 +140,28 @@ class ScoreState(NamedTuple):
         )
 
 
-def score_tables(compiled: Compiled) -> ScoreTables:
+class InstanceSearch(NamedTuple):
+    """An iterated local search: the problem, placements, and the state of the draws.
+
+    Attributes
+    ----------
+    now : the placement under search.
+    home : the placement to which a kick may return.
+    best, best_value : shapes (instances,) and (3,); the best placement met and its value.
+    random : shape (1,); state of the random numbers.
+    progress : shape (2,), as in `local_search`.
+    """
+
+    arrays: InstanceArrays
+    now: InstanceState
+    home: InstanceState
+    best: Ints
+    best_value: Floats
+    random: UInts
+    progress: Ints
+
+
+def instance_arrays(compiled: Compiled) -> InstanceArrays:
     """Arrays for the kernels, from a compiled latency-aware problem.
 
     A stream's rate there is what the score grows by when all of it leaves its node, and −ln of a node's availability
@@ -141,8 +182,9 @@ def score_tables(compiled: Compiled) -> ScoreTables:
     forward = forward[np.argsort(compiled.stream_source[forward], kind="stable")]
     owner, partner = np.nonzero(joined)
     allowed, node = np.nonzero(compiled.candidate)
-    return ScoreTables(
-        first=np.concatenate([[0], np.cumsum(instances)]).astype(np.int64),
+    first = np.concatenate([[0], np.cumsum(instances)]).astype(np.int64)
+    return InstanceArrays(
+        first=first,
         operator=np.repeat(np.arange(operators), instances),
         weight=weight,
         partner=partner,
@@ -150,20 +192,18 @@ def score_tables(compiled: Compiled) -> ScoreTables:
         node_list=node,
         node_start=np.searchsorted(allowed, np.arange(operators + 1)),
         candidate=compiled.candidate,
-        source=compiled.stream_source[forward],
-        target=compiled.stream_target[forward],
-        delay=delay,
+        paths=PathArrays(first, compiled.stream_source[forward], compiled.stream_target[forward], delay),
         demand=compiled.demand,
         limit=compiled.capacity * (1 + LIMIT_SLACK) + ROUNDING * compiled.demand.sum(axis=0),
         scale=np.where(compiled.capacity > 0, compiled.capacity, 1e-3 * (1e-300 + compiled.demand.max(axis=0, initial=0.0))),
         apart=float(compiled.stream_rate.sum()) - alone,
         price=compiled.weight["availability"] * compiled.node_loss,
         pace=compiled.weight["response_time"],
-        span=compiled.weight["response_time"] * most_streams(compiled, forward) * float(delay.max()) + 2 * NOISE,
+        span=compiled.weight["response_time"] * max_path_streams(compiled, forward) * float(delay.max()) + 2 * NOISE,
     )
 
 
-def most_streams(compiled: Compiled, forward: Ints) -> int:
+def max_path_streams(compiled: Compiled, forward: Ints) -> int:
     """Streams on the longest path; `forward` are those that lie on paths, by source."""
     steps = np.zeros(len(compiled.operators), np.int64)
     for source, target in zip(compiled.stream_source[forward], compiled.stream_target[forward], strict=True):

@@ -1,46 +1,47 @@
-"""Iterated local search: disturb a local optimum, climb again, go on from what is about as good as where it began."""
+"""Iterated local search over instances: the kicks, and the verbs of the loop."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined
 from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.search.acceptance import better, near
-from edrp.heuristics.placement.search.instance_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.instance_arrays import InstanceArrays, InstanceSearch, InstanceState
 from edrp.heuristics.placement.search.instance_climbing import NOTHING, perform, scan, shift
-from edrp.heuristics.placement.search.instance_state import copy_state, fits, settle
+from edrp.heuristics.placement.search.instance_state import copy_state, evaluate, fits
+from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun, compile_loop
 
 DISSOLVE, CARRY, SHUFFLE, EXCHANGE = 0, 1, 2, 3
 """Kinds of a kick; one is as likely as the other."""
 
-SHORTEST, LONGEST = 4, 8
-"""Steps along streams of a chain; steps that come back to an operator carry another of its instances, or none."""
+MIN_STEPS, MAX_STEPS = 4, 8
+"""Bounds on the operators along streams that one kick carries; an operator that is met again gives another instance, or none."""
 
 TRIES = 8
-"""Nodes looked at for one that has room."""
+"""Nodes that are tried for one that has room."""
 
 SPREAD = 2.0
-"""Mean of the tolerance that is drawn for each kick, in units of the parameter: mostly less is tolerated, now and then much."""
+"""Mean of the exponential distribution of the tolerance, in units of the parameter."""
 
 
 @inlined
-def kick(t: ScoreTables, s: ScoreState, random: np.ndarray) -> None:
+def disturb(t: InstanceArrays, s: InstanceState, random: np.ndarray) -> None:
     """Disturb a placement by a change that climbing does not make in one; crowded nodes are hit more often."""
     u = s.place[below(random, s.place.size)]
     kind = below(random, 4)
     if kind == DISSOLVE:
         dissolve(t, s, random, u)
     elif kind == CARRY:
-        carry(t, s, random, u, SHORTEST + below(random, LONGEST - SHORTEST + 1))
+        carry(t, s, random, u, MIN_STEPS + below(random, MAX_STEPS - MIN_STEPS + 1))
     elif kind == SHUFFLE:
         trade(t, s, random, u, s.place[below(random, s.place.size)], 0.5)
     else:
-        trade(t, s, random, u, below(random, s.crowd.size), 1.0)
+        trade(t, s, random, u, below(random, s.total.size), 1.0)
 
 
 @inlined
-def dissolve(t: ScoreTables, s: ScoreState, random: np.ndarray, u: int) -> None:
+def dissolve(t: InstanceArrays, s: InstanceState, random: np.ndarray, u: int) -> None:
     """All instances on node u go to where random others are, if possible with room, else to any other node."""
     for p in range(s.place.size):
         if s.place[p] == u:
@@ -48,7 +49,7 @@ def dissolve(t: ScoreTables, s: ScoreState, random: np.ndarray, u: int) -> None:
 
 
 @inlined
-def elsewhere(t: ScoreTables, s: ScoreState, random: np.ndarray, o: int, u: int) -> int:
+def elsewhere(t: InstanceArrays, s: InstanceState, random: np.ndarray, o: int, u: int) -> int:
     """A node in use that may run operator o, has room, and is not u; else any that may run it."""
     for _ in range(TRIES):
         v = s.place[below(random, s.place.size)]
@@ -58,7 +59,7 @@ def elsewhere(t: ScoreTables, s: ScoreState, random: np.ndarray, o: int, u: int)
 
 
 @inlined
-def carry(t: ScoreTables, s: ScoreState, random: np.ndarray, v: int, steps: int) -> None:
+def carry(t: InstanceArrays, s: InstanceState, random: np.ndarray, v: int, steps: int) -> None:
     """Instances of operators along a random walk over streams go to node v, whether it has room or not."""
     o = t.operator[below(random, s.place.size)]
     for _ in range(steps):
@@ -70,7 +71,7 @@ def carry(t: ScoreTables, s: ScoreState, random: np.ndarray, v: int, steps: int)
 
 
 @inlined
-def trade(t: ScoreTables, s: ScoreState, random: np.ndarray, u: int, v: int, share: float) -> None:
+def trade(t: InstanceArrays, s: InstanceState, random: np.ndarray, u: int, v: int, share: float) -> None:
     """Each instance on one of two nodes goes to the other with this probability."""
     for p in range(s.place.size):
         if (s.place[p] == u or s.place[p] == v) and uniform(random) < share:
@@ -80,40 +81,43 @@ def trade(t: ScoreTables, s: ScoreState, random: np.ndarray, u: int, v: int, sha
 
 
 @inlined
-def drawn(random: np.ndarray, tolerance: float) -> float:
-    """The tolerance of one kick."""
-    return float(-SPREAD * tolerance * np.log(1.0 - uniform(random)))
+def climb(search: InstanceSearch, run: LocalSearchRun) -> bool:
+    """Take the best of all changes again and again; whether there was none before the work was used up."""
+    t, now = search.arrays, search.now
+    while search.progress[WORK] < run.work:
+        search.progress[WORK] += 1
+        scan(t, now, run.overload_rule)
+        if now.change[0] == NOTHING:
+            evaluate(t, now, run.overload_rule)
+            return True
+        perform(t, now)
+    return False
 
 
-@inner_loop
-def iterate(
-    t: ScoreTables,
-    now: ScoreState,
-    home: ScoreState,
-    best: np.ndarray,
-    best_value: np.ndarray,
-    random: np.ndarray,
-    kicks: int,
-    tolerance: float,
-    scans: int,
-) -> int:
-    """Iterated local search for so many looks at all changes; how many of `kicks` are left, -1 when it has ended."""
-    for _ in range(scans):
-        scan(t, now, 1.0)
-        if now.change[0] != NOTHING:
-            perform(t, now)
-            continue
-        settle(t, now, 1.0)
-        if better(now.value, best_value):
-            copy_vector(now.place, best)
-            copy_vector(now.value, best_value)
-        if kicks == 0:
-            return -1
-        if near(now.value, home.value, drawn(random, tolerance)):
-            copy_state(now, home)
-        else:
-            copy_state(home, now)
-        kick(t, now, random)
-        settle(t, now, 1.0)
-        kicks -= 1
-    return kicks
+@inlined
+def keep(search: InstanceSearch) -> None:
+    """Remember the placement if it is the best one met."""
+    if better(search.now.value, search.best_value):
+        copy_vector(search.now.place, search.best)
+        copy_vector(search.now.value, search.best_value)
+
+
+@inlined
+def accept(search: InstanceSearch, run: LocalSearchRun) -> None:
+    """Go on from here if it is about as good as where the kick was, else from there; the tolerance is drawn for each kick."""
+    tolerance = -SPREAD * run.tolerance * np.log(1.0 - uniform(search.random))
+    if near(search.now.value, search.home.value, tolerance):
+        copy_state(search.now, search.home)
+    else:
+        copy_state(search.home, search.now)
+
+
+@inlined
+def kick(search: InstanceSearch, run: LocalSearchRun) -> None:
+    """Disturb the placement."""
+    disturb(search.arrays, search.now, search.random)
+    evaluate(search.arrays, search.now, run.overload_rule)
+
+
+iterate = compile_loop(climb=climb, keep=keep, accept=accept, kick=kick)
+"""Iterated local search over instances; its work is counted in looks at all changes."""

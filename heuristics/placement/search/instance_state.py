@@ -6,16 +6,16 @@ import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.kernel_helpers import copy_matrix, copy_vector
-from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS
-from edrp.heuristics.placement.search.instance_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.acceptance import COMPARED, OBJECTIVE, OVERLOAD, VIOLATIONS
+from edrp.heuristics.placement.search.instance_arrays import InstanceArrays, InstanceState, PathArrays
 
 
 @inlined
-def lift(t: ScoreTables, s: ScoreState, p: int) -> None:
+def lift(t: InstanceArrays, s: InstanceState, p: int) -> None:
     """Take instance p off its node; `place` still names that."""
     o, u = t.operator[p], s.place[p]
     s.number[o, u] -= 1
-    s.crowd[u] -= 1
+    s.total[u] -= 1
     for m in range(t.demand.shape[1]):
         s.used[u, m] -= t.demand[o, m]
     for k in range(t.partner_start[o], t.partner_start[o + 1]):
@@ -23,12 +23,12 @@ def lift(t: ScoreTables, s: ScoreState, p: int) -> None:
 
 
 @inlined
-def put(t: ScoreTables, s: ScoreState, p: int, u: int) -> None:
+def put(t: InstanceArrays, s: InstanceState, p: int, u: int) -> None:
     """Put instance p, which is on no node, on node u."""
     o = t.operator[p]
     s.place[p] = u
     s.number[o, u] += 1
-    s.crowd[u] += 1
+    s.total[u] += 1
     for m in range(t.demand.shape[1]):
         s.used[u, m] += t.demand[o, m]
     for k in range(t.partner_start[o], t.partner_start[o + 1]):
@@ -36,16 +36,16 @@ def put(t: ScoreTables, s: ScoreState, p: int, u: int) -> None:
 
 
 @inlined
-def clear(s: ScoreState) -> None:
-    """No instance is on any node."""
+def clear(s: InstanceState) -> None:
+    """Take all instances off their nodes."""
     s.number[:] = 0
-    s.crowd[:] = 0
+    s.total[:] = 0
     s.used[:] = 0.0
     s.pull[:] = 0.0
 
 
 @inlined
-def fits(t: ScoreTables, s: ScoreState, o: int, u: int) -> bool:
+def fits(t: InstanceArrays, s: InstanceState, o: int, u: int) -> bool:
     """Whether one more instance of operator o breaks no limit of node u that is not broken without it."""
     for m in range(t.demand.shape[1]):
         if t.demand[o, m] > 0 and s.used[u, m] + t.demand[o, m] > t.limit[u, m]:
@@ -54,35 +54,33 @@ def fits(t: ScoreTables, s: ScoreState, o: int, u: int) -> bool:
 
 
 @inlined
-def excess(t: ScoreTables, u: int, m: int, used: float) -> float:
-    """By how much of its capacity node u's resource m is overloaded when `used` of it is in use; 0 where it is not."""
+def excess(t: InstanceArrays, u: int, m: int, used: float) -> float:
+    """The relative overload of node u's resource m when `used` of it is in use."""
     return (used - t.limit[u, m]) / t.scale[u, m] if used > t.limit[u, m] else 0.0
 
 
 @inner_loop
-def longest_path(
-    first: np.ndarray, source: np.ndarray, target: np.ndarray, delay: np.ndarray, place: np.ndarray, arrival: np.ndarray
-) -> float:
+def longest_path(paths: PathArrays, place: np.ndarray, arrival: np.ndarray) -> float:
     """Seconds on the links of the slowest path; a stream takes as long as its slowest pair of instances."""
     arrival[:] = 0.0
     slowest = 0.0
-    for e in range(source.size):
-        a, b = source[e], target[e]
+    for e in range(paths.source.size):
+        a, b = paths.source[e], paths.target[e]
         longest = 0.0
-        for p in range(first[a], first[a + 1]):
-            for q in range(first[b], first[b + 1]):
-                longest = max(longest, delay[place[p], place[q]])
+        for p in range(paths.first[a], paths.first[a + 1]):
+            for q in range(paths.first[b], paths.first[b + 1]):
+                longest = max(longest, paths.delay[place[p], place[q]])
         arrival[b] = max(arrival[b], arrival[a] + longest)
         slowest = max(slowest, arrival[b])
     return slowest
 
 
 @inner_loop
-def settle(t: ScoreTables, s: ScoreState, eye: float) -> None:
-    """Evaluate what stands; `eye` is 0 where overload is not looked at, else 1."""
+def evaluate(t: InstanceArrays, s: InstanceState, overload_rule: int) -> None:
+    """Evaluate the placement from its sums."""
     violations, overload, together, nodes = 0.0, 0.0, 0.0, 0.0
-    for u in range(s.crowd.size):
-        if s.crowd[u] > 0:
+    for u in range(s.total.size):
+        if s.total[u] > 0:
             nodes += t.price[u]
             for m in range(t.demand.shape[1]):
                 over = excess(t, u, m, s.used[u, m])
@@ -93,27 +91,27 @@ def settle(t: ScoreTables, s: ScoreState, eye: float) -> None:
         o = t.operator[p]
         together += s.pull[o, s.place[p]] - t.weight[o, o]
     s.base[0] = t.apart - 0.5 * together + nodes
-    s.value[VIOLATIONS], s.value[OVERLOAD] = violations, eye * overload
+    s.value[VIOLATIONS], s.value[OVERLOAD] = violations, overload_rule * overload
     s.value[OBJECTIVE] = s.base[0]
     if t.pace > 0:
-        s.value[OBJECTIVE] += t.pace * longest_path(t.first, t.source, t.target, t.delay, s.place, s.arrival)
+        s.value[OBJECTIVE] += t.pace * longest_path(t.paths, s.place, s.arrival)
 
 
 @inner_loop
-def stand(t: ScoreTables, s: ScoreState, place: np.ndarray, eye: float) -> None:
-    """Stand on a placement, nothing left of rounding from before."""
+def adopt(t: InstanceArrays, s: InstanceState, place: np.ndarray, overload_rule: int) -> None:
+    """Take a placement over and evaluate it, with sums computed from scratch."""
     clear(s)
     for p in range(place.size):
         put(t, s, p, place[p])
-    settle(t, s, eye)
+    evaluate(t, s, overload_rule)
 
 
 @inlined
-def copy_state(source: ScoreState, target: ScoreState) -> None:
-    """Make one placement another, with all that is known of it."""
+def copy_state(source: InstanceState, target: InstanceState) -> None:
+    """Copy a placement and its evaluation from one state to another."""
     copy_vector(source.place, target.place)
     copy_matrix(source.number, target.number)
-    copy_vector(source.crowd, target.crowd)
+    copy_vector(source.total, target.total)
     copy_matrix(source.used, target.used)
     copy_matrix(source.pull, target.pull)
     copy_vector(source.value, target.value)
@@ -121,7 +119,7 @@ def copy_state(source: ScoreState, target: ScoreState) -> None:
 
 
 @inner_loop
-def open_by_first_fit(t: ScoreTables, s: ScoreState) -> None:
+def place_by_first_fit(t: InstanceArrays, s: InstanceState) -> None:
     """Operators in topological order, each instance on the node with room that is nearest to the operators before.
 
     Of equally near ones it is the first; where no node has room, the one that is overloaded least.
@@ -131,24 +129,24 @@ def open_by_first_fit(t: ScoreTables, s: ScoreState) -> None:
         measure(t, s, o)
         for p in range(t.first[o], t.first[o + 1]):
             put(t, s, p, nearest_with_room(t, s, o))
-    settle(t, s, 1.0)
+    evaluate(t, s, COMPARED)
 
 
 @inlined
-def measure(t: ScoreTables, s: ScoreState, o: int) -> None:
+def measure(t: InstanceArrays, s: InstanceState, o: int) -> None:
     """Delay from the farthest instance that sends to operator o, by node, into `opening`."""
     s.opening[:] = 0.0
-    for e in range(t.source.size):
-        if t.target[e] == o:
-            for p in range(t.first[t.source[e]], t.first[t.source[e] + 1]):
+    for e in range(t.paths.source.size):
+        if t.paths.target[e] == o:
+            for p in range(t.first[t.paths.source[e]], t.first[t.paths.source[e] + 1]):
                 for u in range(s.opening.size):
-                    s.opening[u] = max(s.opening[u], t.delay[s.place[p], u])
+                    s.opening[u] = max(s.opening[u], t.paths.delay[s.place[p], u])
 
 
 @inlined
-def nearest_with_room(t: ScoreTables, s: ScoreState, o: int) -> int:
+def nearest_with_room(t: InstanceArrays, s: InstanceState, o: int) -> int:
     """A node for one more instance of operator o."""
-    best, least, found = t.node_list[t.node_start[o]], 0.0, False
+    best, min_worth, found = t.node_list[t.node_start[o]], 0.0, False
     for k in range(t.node_start[o], t.node_start[o + 1]):
         u = t.node_list[k]
         room = fits(t, s, o, u)
@@ -157,6 +155,6 @@ def nearest_with_room(t: ScoreTables, s: ScoreState, o: int) -> int:
             worth = 0.0
             for m in range(t.demand.shape[1]):
                 worth += excess(t, u, m, s.used[u, m] + t.demand[o, m])
-        if k == t.node_start[o] or (room and not found) or (room == found and worth < least):
-            best, least, found = u, worth, room
+        if k == t.node_start[o] or (room and not found) or (room == found and worth < min_worth):
+            best, min_worth, found = u, worth, room
     return best

@@ -7,13 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from edrp.heuristics.placement.search.acceptance import OverloadRule
+
 Rule = Literal["repaired", "printed"]
-"""How a search treats placements that break a limit.
+"""How a search compares placements that break a limit.
 
 "printed" is the paper's text: fewer broken limits, then a lower score. Everything on one node is then one broken limit
 with the best of all scores, and no single change leads out of it. "repaired" compares total relative overload between
 the two.
 """
+
+OVERLOAD_RULES: dict[Rule, OverloadRule] = {"repaired": OverloadRule.COMPARED, "printed": OverloadRule.IGNORED}
+"""The same for kernels."""
 
 Positive = Annotated[float, Field(gt=0)]
 AtLeastZero = Annotated[float, Field(ge=0)]
@@ -23,7 +28,7 @@ AtLeastOne = Annotated[int, Field(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class ClimbingParameters:
-    """Of hill climbing (latency-aware placement, 4.3.1).
+    """Parameters of hill climbing (latency-aware placement, 4.3.1).
 
     Attributes
     ----------
@@ -40,13 +45,13 @@ class ClimbingParameters:
 
 @dataclass(frozen=True, slots=True)
 class ColonyParameters:
-    """Of the ant system (latency-aware placement, eqs. 2–5); the paper leaves their values open.
+    """Parameters of the ant system (latency-aware placement, eqs. 2–5); the paper leaves their values open.
 
     Attributes
     ----------
     rule : "printed" lets ants overload nodes at any load and gives the best placement no pheromone of its own.
     ants : placements built per iteration, m.
-    iterations : most iterations.
+    iterations : maximum number of iterations.
     stagnation : iterations without a better placement after which the search ends.
     pheromone_power, heuristic_power : α and β of eq. 2.
     persistence : share of the pheromone that an iteration leaves, ρ of eq. 4.
@@ -80,7 +85,7 @@ class ColonyParameters:
 
 @dataclass(frozen=True, slots=True)
 class KickParameters:
-    """Of iterated local search.
+    """Parameters of iterated local search.
 
     Attributes
     ----------

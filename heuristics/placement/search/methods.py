@@ -1,4 +1,4 @@
-"""The searches as methods: where they start, how long they run, what they report; each is one screen over an engine."""
+"""The searches as methods: where they start, how long they run, and what they report."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ import numpy as np
 
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.search.engine import Engine, Value, engine_of
+from edrp.heuristics.placement.search.count_engine import CountEngine, prefers_counts
+from edrp.heuristics.placement.search.engine import SearchEngine, Value
+from edrp.heuristics.placement.search.instance_engine import InstanceEngine, scan_size
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.start import Placement, overloaded, placement_of
+from edrp.heuristics.placement.search.replica_engine import ReplicaEngine, too_many_pairs
+from edrp.heuristics.placement.start import Placement, overloaded, to_placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 
+MAX_SCAN = 1_000_000
+"""Changes of single instances beyond which a look at all of them takes too long (several ms)."""
 
-class Run:
-    """One run of a method: its engine, its clock, and whoever wants to hear of better placements."""
 
-    def __init__(self, engine: Engine, options: Options) -> None:
+class SearchRun:
+    """One run of a method: its engine, its clock, and its reports of better placements."""
+
+    def __init__(self, engine: SearchEngine, options: Options) -> None:
         self.engine = engine
         self.options = options
         self.reported = np.inf
@@ -36,15 +42,15 @@ class Run:
         return "finished"
 
     def report(self, value: Value) -> None:
-        """Tell of a placement that breaks nothing and is the best so far."""
+        """Report a placement if it breaks nothing and is the best so far."""
         if value.violations == 0 and value.objective < self.reported:
             self.reported = value.objective
             if self.options.progress is not None:
                 self.options.progress(self.options.elapsed, value.objective, None)
 
 
-class Search(Method):
-    """A method over an engine; it starts from the given or the current placement, or from the engine's opening.
+class SearchMethod(Method):
+    """A method over an engine; it starts from the given or the current placement, or from the engine's own.
 
     Attributes
     ----------
@@ -55,11 +61,9 @@ class Search(Method):
     kinds = ("edrp", "latency-aware")
 
     def refusal(self, problem: Any) -> str | None:
-        """Takes all problems but deployments of very many replicas."""
+        """Refuse deployments of very many replicas."""
         if problem.kind != "edrp":
             return None
-        from edrp.heuristics.placement.search.replica_engine import too_many_pairs
-
         return too_many_pairs(compile_problem(problem))
 
     def run(self, problem: Any, options: Options) -> Answer:
@@ -68,21 +72,40 @@ class Search(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        engine = engine_of(compiled)
+        engine = make_engine(compiled)
         begin(engine, starts(compiled, options), np.random.default_rng(options.seed))
         try:
-            stopped = self.search(Run(engine, options), parameters)
+            stopped = self.search(SearchRun(engine, options), parameters)
         except KeyboardInterrupt:
             stopped = "interrupted"
         return Placement.of_counts(compiled, engine.counts()).answer(compiled, stopped)
 
     @abstractmethod
-    def search(self, run: Run, parameters: Any) -> StoppedBecause:
+    def search(self, run: SearchRun, parameters: Any) -> StoppedBecause:
         """Drive the engine's searches."""
 
 
+def make_engine(compiled: Compiled) -> SearchEngine:
+    """The engine for a problem: replicas for EDRP; else counts where there are many instances or nodes, or instances.
+
+    Examples
+    --------
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+    >>> engine = make_engine(compile_problem(paper_problem("T-R7", 0.7)))
+    >>> engine.reset(None, np.random.default_rng(0))
+    >>> first = engine.value()
+    >>> [*engine.climb("repaired")][-1] < first
+    True
+    """
+    if compiled.problem.kind == "edrp":
+        return ReplicaEngine(compiled)
+    if prefers_counts(compiled) or scan_size(compiled) > MAX_SCAN:
+        return CountEngine(compiled)
+    return InstanceEngine(compiled)
+
+
 def starts(compiled: Compiled, options: Options) -> list[Placement]:
-    """The given and the current placement, where there are such and this problem allows them.
+    """The placements to start from: the start of the options and the current one, as far as the problem allows them.
 
     Examples
     --------
@@ -90,13 +113,13 @@ def starts(compiled: Compiled, options: Options) -> list[Placement]:
     >>> starts(compile_problem(paper_problem("T-M3", 0.2)), Options())
     []
     """
-    given = [start for start in (options.start, compiled.problem.current) if start is not None]
-    placements = [placement_of(compiled, deployment) for deployment in given]
+    deployments = [start for start in (options.start, compiled.problem.current) if start is not None]
+    placements = [to_placement(compiled, deployment) for deployment in deployments]
     return [placement for placement in placements if placement is not None]
 
 
-def begin(engine: Engine, placements: list[Placement], random: np.random.Generator) -> None:
-    """Stand on the best of some placements, or on the engine's opening where there are none."""
+def begin(engine: SearchEngine, placements: list[Placement], random: np.random.Generator) -> None:
+    """Start the engine from the best of some placements, or from its own where there are none."""
     values = []
     for placement in placements:
         engine.reset(placement, random)
@@ -106,7 +129,7 @@ def begin(engine: Engine, placements: list[Placement], random: np.random.Generat
         engine.reset(None if best is None else placements[best], random)
 
 
-class HillClimbing(Search):
+class HillClimbing(SearchMethod):
     """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better.
 
     Examples
@@ -120,12 +143,12 @@ class HillClimbing(Search):
     summary = "move, swap, move all of a node (replicate, retire) while that is better; the fastest answer"
     parameters = ClimbingParameters
 
-    def search(self, run: Run, parameters: ClimbingParameters) -> StoppedBecause:
+    def search(self, run: SearchRun, parameters: ClimbingParameters) -> StoppedBecause:
         """Climb once."""
         return run.drive(run.engine.climb(parameters.rule), run.options.remaining)
 
 
-class AntSystem(Search):
+class AntSystem(SearchMethod):
     """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones.
 
     Examples
@@ -140,12 +163,12 @@ class AntSystem(Search):
     summary = "placements drawn by pheromone and co-location, eqs. 2 to 5 of latency-aware placement"
     parameters = ColonyParameters
 
-    def search(self, run: Run, parameters: ColonyParameters) -> StoppedBecause:
-        """One colony."""
+    def search(self, run: SearchRun, parameters: ColonyParameters) -> StoppedBecause:
+        """Run one colony."""
         return run.drive(run.engine.colony(parameters, run.options.seed), run.options.remaining)
 
 
-class Hybrid(Search):
+class Hybrid(SearchMethod):
     """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each.
 
     Examples
@@ -160,14 +183,14 @@ class Hybrid(Search):
     summary = "ant system, then hill climbing from its best placement"
     parameters = ColonyParameters
 
-    def search(self, run: Run, parameters: ColonyParameters) -> StoppedBecause:
-        """One colony, one climb."""
+    def search(self, run: SearchRun, parameters: ColonyParameters) -> StoppedBecause:
+        """Run one colony, then one climb."""
         first = run.drive(run.engine.colony(parameters, run.options.seed), run.options.remaining / 2)
         then = run.drive(run.engine.climb(parameters.rule), run.options.remaining)
         return first if then == "finished" else then
 
 
-class IteratedLocalSearch(Search):
+class IteratedLocalSearch(SearchMethod):
     """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best.
 
     Examples
@@ -182,8 +205,8 @@ class IteratedLocalSearch(Search):
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
     parameters = KickParameters
 
-    def search(self, run: Run, parameters: KickParameters) -> StoppedBecause:
-        """Kick as often as the parameters say."""
+    def search(self, run: SearchRun, parameters: KickParameters) -> StoppedBecause:
+        """Kick as often as the parameters ask."""
         return run.drive(run.engine.kicks(parameters, run.options.seed), run.options.remaining)
 
 

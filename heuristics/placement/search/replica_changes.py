@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_moves import may_replicate, may_retire, put, replicate, retire
-from edrp.heuristics.placement.replica_state import State, fits
-from edrp.heuristics.placement.search.replica_memory import CRAMMED, STAMP, Memory
+from edrp.heuristics.placement.replica_state import ReplicaState, fits
+from edrp.heuristics.placement.search.replica_memory import OVERLOADED, STAMP, ReplicaMemory
 
 MOVE, MOVE_ALL, REPLICATE, RETIRE, SWAP, MERGE, EXCHANGE = range(7)
-"""Kinds of changes; the first four are of one operator, given with replica and node, SWAP with the other operator and its
-replica, MERGE and EXCHANGE with two nodes."""
+"""Kinds of changes: the first four have a replica and a node of one operator, SWAP also the other operator and its replica,
+MERGE and EXCHANGE two nodes."""
 
 FEW_NODES = 32
 """Candidates up to which an operator looks at all of them; beyond, at those near its replicas and its neighbours'."""
 
 
 @inlined
-def list_changes(t: Tables, s: State, m: Memory, i: int) -> int:
+def list_changes(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, i: int) -> int:
     """List the changes of operator i that fit; while some node is overloaded, moves and swaps need not. Their number."""
-    crammed = m.counters[CRAMMED] > 0
+    overloaded = m.counters[OVERLOADED] > 0
     count = _list_targets(t, s, m, i)
     listed = 0
     if may_retire(t, s, i):
@@ -31,9 +31,9 @@ def list_changes(t: Tables, s: State, m: Memory, i: int) -> int:
         if room and may_replicate(t, s, i):
             listed = _list(m, listed, i, REPLICATE, 0, v)
         for p in range(s.degree[i]):
-            if s.place[i, p] != v and (room or crammed) and _is_first(s, i, p):
+            if s.place[i, p] != v and (room or overloaded) and _is_first(s, i, p):
                 listed = _list(m, listed, i, MOVE, p, v)
-        if s.degree[i] > 1 and (crammed or _all_fit(t, s, i, v)):
+        if s.degree[i] > 1 and (overloaded or _all_fit(t, s, i, v)):
             listed = _list(m, listed, i, MOVE_ALL, 0, v)
     for p in range(s.degree[i]):
         if _is_first(s, i, p):
@@ -43,7 +43,7 @@ def list_changes(t: Tables, s: State, m: Memory, i: int) -> int:
 
 
 @inlined
-def _list(m: Memory, listed: int, i: int, kind: int, a: int, b: int) -> int:
+def _list(m: ReplicaMemory, listed: int, i: int, kind: int, a: int, b: int) -> int:
     if listed < m.changes.shape[0]:
         m.changes[listed, 0], m.changes[listed, 1], m.changes[listed, 2], m.changes[listed, 3] = kind, i, a, b
         return listed + 1
@@ -51,8 +51,8 @@ def _list(m: Memory, listed: int, i: int, kind: int, a: int, b: int) -> int:
 
 
 @inlined
-def _is_first(s: State, i: int, p: int) -> bool:
-    """Of replicas of an operator on one node the first speaks for all: they are interchangeable."""
+def _is_first(s: ReplicaState, i: int, p: int) -> bool:
+    """Whether replica p is the first of its operator on its node, which stands for all: they are interchangeable."""
     for q in range(p):
         if s.place[i, q] == s.place[i, p]:
             return False
@@ -60,40 +60,40 @@ def _is_first(s: State, i: int, p: int) -> bool:
 
 
 @inlined
-def _list_targets(t: Tables, s: State, m: Memory, i: int) -> int:
+def _list_targets(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, i: int) -> int:
     """Nodes for operator i; their number. Those listed carry the latest stamp."""
     m.counters[STAMP] += 1
     count, start, end = 0, t.candidate_start[i], t.candidate_start[i + 1]
-    if end - start <= FEW_NODES or m.counters[CRAMMED] > 0:
+    if end - start <= FEW_NODES or m.counters[OVERLOADED] > 0:
         for k in range(start, end):
-            count = _aim(t, m, count, i, t.candidate_list[k])
+            count = _add_target(t, m, count, i, t.candidate_list[k])
         return count
     for p in range(s.degree[i]):
         for k in range(t.near.shape[1]):
-            count = _aim(t, m, count, i, t.near[s.place[i, p], k])
+            count = _add_target(t, m, count, i, t.near[s.place[i, p], k])
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         j = t.source[t.adjacent[k]] + t.target[t.adjacent[k]] - i
         for q in range(s.degree[j]):
             for near in range(t.near.shape[1]):
-                count = _aim(t, m, count, i, t.near[s.place[j, q], near])
+                count = _add_target(t, m, count, i, t.near[s.place[j, q], near])
     if t.has_current:
         for k in range(start, end):
             if t.current[i, t.candidate_list[k]] > 0:
-                count = _aim(t, m, count, i, t.candidate_list[k])
+                count = _add_target(t, m, count, i, t.candidate_list[k])
     return count
 
 
 @inlined
-def _aim(t: Tables, m: Memory, count: int, i: int, v: int) -> int:
-    if m.mark[v] == m.counters[STAMP] or not t.candidate[i, v]:
+def _add_target(t: PlacementArrays, m: ReplicaMemory, count: int, i: int, v: int) -> int:
+    if m.stamped[v] == m.counters[STAMP] or not t.candidate[i, v]:
         return count
-    m.mark[v] = m.counters[STAMP]
+    m.stamped[v] = m.counters[STAMP]
     m.targets[count] = v
     return count + 1
 
 
 @inlined
-def _all_fit(t: Tables, s: State, i: int, v: int) -> bool:
+def _all_fit(t: PlacementArrays, s: ReplicaState, i: int, v: int) -> bool:
     """Whether all replicas of operator i fit on node v, and some are elsewhere."""
     others = 0
     for p in range(s.degree[i]):
@@ -105,7 +105,7 @@ def _all_fit(t: Tables, s: State, i: int, v: int) -> bool:
 
 
 @inlined
-def _list_whole_node(t: Tables, s: State, m: Memory, listed: int, i: int, u: int) -> int:
+def _list_whole_node(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, listed: int, i: int, u: int) -> int:
     """Everything on node u goes to a node near it or, where that is too much, trades places with what is there."""
     for k in range(1, t.near.shape[1]):
         v = t.near[u, k]
@@ -119,7 +119,7 @@ def _list_whole_node(t: Tables, s: State, m: Memory, listed: int, i: int, u: int
 
 
 @inlined
-def _all_may(t: Tables, s: State, u: int, v: int) -> bool:
+def _all_may(t: PlacementArrays, s: ReplicaState, u: int, v: int) -> bool:
     """Whether everything on nodes u and v may run on the other one."""
     for i in range(s.degree.size):
         for p in range(s.degree[i]):
@@ -129,7 +129,7 @@ def _all_may(t: Tables, s: State, u: int, v: int) -> bool:
 
 
 @inlined
-def _list_swaps(t: Tables, s: State, m: Memory, listed: int, i: int, p: int) -> int:
+def _list_swaps(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, listed: int, i: int, p: int) -> int:
     """Replica p of operator i trades places with a replica of another one on one of the listed nodes."""
     u = s.place[i, p]
     for j in range(s.degree.size):
@@ -137,15 +137,15 @@ def _list_swaps(t: Tables, s: State, m: Memory, listed: int, i: int, p: int) -> 
             continue
         for q in range(s.degree[j]):
             v = s.place[j, q]
-            if v == u or m.mark[v] != m.counters[STAMP] or not _is_first(s, j, q):
+            if v == u or m.stamped[v] != m.counters[STAMP] or not _is_first(s, j, q):
                 continue
-            if m.counters[CRAMMED] > 0 or _trade_fits(t, s, i, u, j, v):
+            if m.counters[OVERLOADED] > 0 or _trade_fits(t, s, i, u, j, v):
                 listed = _list(m, listed, i, SWAP, p, j * s.place.shape[1] + q)
     return listed
 
 
 @inlined
-def _trade_fits(t: Tables, s: State, i: int, u: int, j: int, v: int) -> bool:
+def _trade_fits(t: PlacementArrays, s: ReplicaState, i: int, u: int, j: int, v: int) -> bool:
     for m in range(t.demand.shape[1]):
         more = t.demand[i, m] - t.demand[j, m]
         if s.used[v, m] + more > t.capacity[v, m] * (1 + 1e-9) or s.used[u, m] - more > t.capacity[u, m] * (1 + 1e-9):
@@ -154,7 +154,7 @@ def _trade_fits(t: Tables, s: State, i: int, u: int, j: int, v: int) -> bool:
 
 
 @inlined
-def make(t: Tables, s: State, m: Memory, k: int) -> int:
+def make(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, k: int) -> int:
     """Make the k-th change; the operators that it touches go to `changed`, their number is returned."""
     kind, i, a, b = m.changes[k, 0], m.changes[k, 1], m.changes[k, 2], m.changes[k, 3]
     m.changed[0] = i
@@ -182,7 +182,7 @@ def make(t: Tables, s: State, m: Memory, k: int) -> int:
 
 
 @inlined
-def _move_node(t: Tables, s: State, m: Memory, u: int, v: int, back: bool) -> int:
+def _move_node(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, u: int, v: int, back: bool) -> int:
     """Everything that may goes from node u to node v, and with `back` from v to u."""
     count = 0
     for i in range(s.degree.size):

@@ -1,119 +1,121 @@
-"""Local search over deployments with replicas: one operator after the other takes the best of its changes.
-
-Once none has a better one, the search ends, or goes on from a kick.
-"""
+"""Iterated local search over deployments with replicas: one operator after the other takes the best of its changes."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from edrp.core.kernels import inlined, inner_loop
+from edrp.core.kernels import inlined
 from edrp.heuristics.placement.kernel_helpers import copy_vector
-from edrp.heuristics.placement.problem_arrays import Tables
-from edrp.heuristics.placement.replica_state import State, refresh, settle
-from edrp.heuristics.placement.search.acceptance import better
+from edrp.heuristics.placement.replica_state import accept_or_undo, refresh
+from edrp.heuristics.placement.search.acceptance import better, near
+from edrp.heuristics.placement.search.local_search import KICKS, WORK, LocalSearchRun, compile_loop
 from edrp.heuristics.placement.search.replica_changes import list_changes, make
-from edrp.heuristics.placement.search.replica_kicks import kick
+from edrp.heuristics.placement.search.replica_kicks import disturb, return_home
 from edrp.heuristics.placement.search.replica_memory import (
     CHOSEN,
-    CRAMMED,
     CURSOR,
+    KICKED,
     LISTED,
+    OVERLOADED,
     WAITING,
-    Memory,
-    appraise,
-    call_around,
-    is_crammed,
+    ReplicaSearch,
+    enqueue_neighbours,
+    evaluate,
+    is_overloaded,
     keep_best,
     note_stray,
 )
 
-TIDE = 250
-"""Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against a
-constant tolerance, a third of the mean gap goes, because some local optima are left only by a long way round."""
+PERIOD = 250
+"""Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against
+a constant tolerance, a third of the mean gap goes, because some local optima are left only by a long way round."""
 
-FLOOD = 3.0
-"""Times the parameter's tolerance, at the beginning of a tide; on average it is one and a half times."""
+FIRST_TOLERANCE = 3.0
+"""The tolerance at the beginning of a period, in units of the parameter; on average it is half of that."""
 
 
-@inner_loop
-def search(
-    t: Tables,
-    now: State,
-    old: State,
-    m: Memory,
-    random: np.ndarray,
-    kicks: int,
-    tolerance: float,
-    eye: float,
-    looks: int,
-) -> int:
-    """Look at up to `looks` changes; how many of `kicks` are left, -1 when the search has ended.
+@inlined
+def climb(search: ReplicaSearch, run: LocalSearchRun) -> bool:
+    """Let each operator in the queue take the best of its changes, if that is better than what there is.
 
-    Each operator in the queue takes the best of its changes, if that is better than what stands; then it and those that
-    share streams with it are looked at again. When none waits, the deployment is kicked; without kicks, that is the
-    end. A kick starts from what stands if that is worse than the best one met by no more than the tolerance, which runs
-    out from thrice its value to nothing within a `TIDE` and begins again. All that is under way is in `m`, so that how
-    often the work is cut up makes no difference.
-
-    What is tried is a change of the list, the best one of the list (`last`), or a kick: one place in the code for all,
-    because each place where a deployment is evaluated costs seconds of compilation.
+    Then it and those that share streams with it are queued again. What is tried is a change of the list, at last the best one
+    of the list (`stays`), or a kick: one place in the code for all, because each place where a deployment is evaluated costs
+    seconds of compilation.
     """
-    c = m.counters
-    for _ in range(looks):
-        kicked = False
-        if c[CURSOR] > c[LISTED]:
-            if c[WAITING] > 0:
-                _open_next(t, now, m)
-            else:
-                keep_best(now, m)
-                if kicks == 0:
-                    return -1
-                kicks -= 1
-                kicked = True
-        last = c[CURSOR] == c[LISTED]
-        k = c[CHOSEN] if last else c[CURSOR]
-        if kicked:
-            count = kick(t, now, m, random, tolerance * FLOOD * (kicks % TIDE) / TIDE)
-        else:
+    t, now, m, c = search.arrays, search.now, search.memory, search.memory.counters
+    while search.progress[WORK] < run.work:
+        count = c[KICKED]
+        if count < 0 and c[CURSOR] > c[LISTED]:
+            if c[WAITING] == 0:
+                return True
+            _open_next(search)
+        search.progress[WORK] += 1
+        stays = count >= 0 or c[CURSOR] == c[LISTED]
+        k = c[CHOSEN] if stays else c[CURSOR]
+        if count < 0:
             c[CURSOR] += 1
             if k < 0:
                 continue
             count = make(t, now, m, k)
+        c[KICKED] = -1
         for x in range(count):
             refresh(t, now, m.changed[x])
-        appraise(t, now, c[CRAMMED] > 0, eye, m.trial)
-        if not last and not kicked and better(m.trial, m.found):
+        evaluate(t, now, c[OVERLOADED] > 0, run.overload_rule, m.trial)
+        if not stays and better(m.trial, m.found):
             copy_vector(m.trial, m.found)
             c[CHOSEN] = k
         for x in range(count):
-            settle(t, m.changed[x], last or kicked, now, old)
-        if last or kicked:
-            _stand_by(t, now, m, count)
-    return kicks
+            accept_or_undo(t, m.changed[x], stays, now, search.old)
+        if stays:
+            _go_on(search, count)
+    return False
 
 
 @inlined
-def _open_next(t: Tables, s: State, m: Memory) -> None:
+def keep(search: ReplicaSearch) -> None:
+    """Remember the deployment if it is the best one met."""
+    keep_best(search.now, search.memory)
+
+
+@inlined
+def accept(search: ReplicaSearch, run: LocalSearchRun) -> None:
+    """Go on from here if it is worse than the best by no more than a tolerance that runs out within a period, else go back."""
+    left = run.kicks - search.progress[KICKS] - 1
+    tolerance = run.tolerance * FIRST_TOLERANCE * (left % PERIOD) / PERIOD
+    m = search.memory
+    return_home(search.arrays, search.now, m, near(m.value, m.best, tolerance))
+
+
+@inlined
+def kick(search: ReplicaSearch, run: LocalSearchRun) -> None:
+    """Disturb the deployment; `climb` evaluates it."""
+    search.memory.counters[KICKED] = disturb(search.arrays, search.now, search.memory, search.random)
+
+
+iterate = compile_loop(climb=climb, keep=keep, accept=accept, kick=kick)
+"""Iterated local search over replicas."""
+
+
+@inlined
+def _open_next(search: ReplicaSearch) -> None:
     """Take the first operator from the queue and list its changes."""
-    c = m.counters
+    m, c = search.memory, search.memory.counters
     i = m.queue[0]
     c[WAITING] -= 1
     for k in range(c[WAITING]):
         m.queue[k] = m.queue[k + 1]
     m.queued[i] = False
-    c[LISTED] = list_changes(t, s, m, i)
+    c[LISTED] = list_changes(search.arrays, search.now, m, i)
     c[CURSOR] = 0
     c[CHOSEN] = -1
     copy_vector(m.value, m.found)
 
 
 @inlined
-def _stand_by(t: Tables, s: State, m: Memory, count: int) -> None:
-    """What was tried stands: whom it touches, and who is next to them, is looked at again."""
+def _go_on(search: ReplicaSearch, count: int) -> None:
+    """Go on from the change that was tried: the operators that it touches, and those next to them, are queued."""
+    m = search.memory
     copy_vector(m.trial, m.value)
-    if m.counters[CRAMMED] > 0:
-        m.counters[CRAMMED] = is_crammed(t, s)
+    if m.counters[OVERLOADED] > 0:
+        m.counters[OVERLOADED] = is_overloaded(search.arrays, search.now)
     for x in range(count):
         note_stray(m, m.changed[x])
-        call_around(t, m, m.changed[x])
+        enqueue_neighbours(search.arrays, m, m.changed[x])

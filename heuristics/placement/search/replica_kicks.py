@@ -1,4 +1,4 @@
-"""Iterated local search over deployments with replicas: disturb, climb, and go on from what is about as good as the best."""
+"""Kicks of a deployment with replicas."""
 
 from __future__ import annotations
 
@@ -6,40 +6,21 @@ import numpy as np
 
 from edrp.core.kernels import inlined
 from edrp.heuristics.placement.kernel_helpers import below, uniform
-from edrp.heuristics.placement.problem_arrays import Tables
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_moves import pick_node, put, replicate, retire
-from edrp.heuristics.placement.replica_state import State, fits, occupy
-from edrp.heuristics.placement.search.acceptance import near
-from edrp.heuristics.placement.search.replica_memory import CRAMMED, STRAYS, Memory
+from edrp.heuristics.placement.replica_state import ReplicaState, fits, occupy
+from edrp.heuristics.placement.search.replica_memory import OVERLOADED, STRAYS, ReplicaMemory
 
 TRIES = 6
-"""Nodes drawn for one that has room."""
+"""Nodes that are drawn for one that has room."""
 
-LONGEST_WALK = 4
-"""Operators along the streams that a kick takes at most."""
-
-
-@inlined
-def kick(t: Tables, s: State, m: Memory, random: np.ndarray, tolerance: float) -> int:
-    """Make what stands the new home if it is about as good as the best one met, else return; then disturb it.
-
-    Operators that this touches go to `changed`, their number is returned; the evaluation is the caller's affair.
-    """
-    _go_home(t, s, m, near(m.value, m.best, tolerance))
-    _disturb(t, s, m, random)
-    count = 0
-    for i in range(s.degree.size):
-        if s.touched[i]:
-            s.touched[i] = False
-            m.changed[count] = i
-            count += 1
-    m.counters[CRAMMED] = 1
-    return count
+MAX_STEPS = 4
+"""Maximum number of operators along streams that one kick changes."""
 
 
 @inlined
-def _go_home(t: Tables, s: State, m: Memory, stay: bool) -> None:
-    """Make what stands the new home (`stay`), or return to the old one."""
+def return_home(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, stay: bool) -> None:
+    """Return to the deployment before the kick, or make the present one that to which later kicks return (`stay`)."""
     for x in range(m.counters[STRAYS]):
         i = m.strays[x]
         m.stray[i] = False
@@ -59,7 +40,21 @@ def _go_home(t: Tables, s: State, m: Memory, stay: bool) -> None:
 
 
 @inlined
-def _disturb(t: Tables, s: State, m: Memory, random: np.ndarray) -> None:
+def disturb(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, random: np.ndarray) -> int:
+    """Disturb the deployment; the operators that this or a return home touches go to `changed`, their number is returned."""
+    _disturb(t, s, random)
+    count = 0
+    for i in range(s.degree.size):
+        if s.touched[i]:
+            s.touched[i] = False
+            m.changed[count] = i
+            count += 1
+    m.counters[OVERLOADED] = 1
+    return count
+
+
+@inlined
+def _disturb(t: PlacementArrays, s: ReplicaState, random: np.ndarray) -> None:
     """One of four kicks: a node is dissolved, or operators along a walk over streams are shaken, resized or gathered."""
     kind = uniform(random)
     i = below(random, s.degree.size)
@@ -67,7 +62,7 @@ def _disturb(t: Tables, s: State, m: Memory, random: np.ndarray) -> None:
         _dissolve(t, s, random, s.place[i, below(random, s.degree[i])])
         return
     v = t.candidate_list[t.candidate_start[i] + below(random, t.candidate_start[i + 1] - t.candidate_start[i])]
-    for _ in range(1 + below(random, LONGEST_WALK)):
+    for _ in range(1 + below(random, MAX_STEPS)):
         if kind < 0.5:
             _shake(t, s, random, i)
         elif kind < 0.75:
@@ -79,7 +74,7 @@ def _disturb(t: Tables, s: State, m: Memory, random: np.ndarray) -> None:
 
 
 @inlined
-def _neighbour(t: Tables, random: np.ndarray, i: int) -> int:
+def _neighbour(t: PlacementArrays, random: np.ndarray, i: int) -> int:
     """An operator that shares a stream with operator i, or i itself where none does."""
     start, end = t.adjacent_start[i], t.adjacent_start[i + 1]
     if start == end:
@@ -89,7 +84,7 @@ def _neighbour(t: Tables, random: np.ndarray, i: int) -> int:
 
 
 @inlined
-def _dissolve(t: Tables, s: State, random: np.ndarray, u: int) -> None:
+def _dissolve(t: PlacementArrays, s: ReplicaState, random: np.ndarray, u: int) -> None:
     """Everything on node u goes elsewhere."""
     for i in range(s.degree.size):
         for p in range(s.degree[i]):
@@ -99,7 +94,7 @@ def _dissolve(t: Tables, s: State, random: np.ndarray, u: int) -> None:
 
 
 @inlined
-def _scatter(t: Tables, s: State, random: np.ndarray, i: int, p: int) -> None:
+def _scatter(t: PlacementArrays, s: ReplicaState, random: np.ndarray, i: int, p: int) -> None:
     """Replica p of operator i goes to another node that has room, if one is drawn."""
     for _ in range(TRIES):
         v = pick_node(t, s, random, i, s.place[i, p])
@@ -109,13 +104,13 @@ def _scatter(t: Tables, s: State, random: np.ndarray, i: int, p: int) -> None:
 
 
 @inlined
-def _shake(t: Tables, s: State, random: np.ndarray, i: int) -> None:
+def _shake(t: PlacementArrays, s: ReplicaState, random: np.ndarray, i: int) -> None:
     for p in range(s.degree[i]):
         _scatter(t, s, random, i, p)
 
 
 @inlined
-def _resize(t: Tables, s: State, random: np.ndarray, i: int) -> None:
+def _resize(t: PlacementArrays, s: ReplicaState, random: np.ndarray, i: int) -> None:
     """One replica more or less."""
     if uniform(random) < 0.5:
         retire(t, s, i, below(random, s.degree[i]))
@@ -126,7 +121,7 @@ def _resize(t: Tables, s: State, random: np.ndarray, i: int) -> None:
 
 
 @inlined
-def _gather(t: Tables, s: State, i: int, v: int) -> None:
+def _gather(t: PlacementArrays, s: ReplicaState, i: int, v: int) -> None:
     """All replicas of operator i go to node v, or near it where that is full."""
     for p in range(s.degree[i]):
         for k in range(t.near.shape[1]):

@@ -1,4 +1,4 @@
-"""What a search over deployments with replicas remembers beside the deployments themselves."""
+"""The memory of a search over deployments with replicas: best deployment, queue of operators, list of changes."""
 
 from __future__ import annotations
 
@@ -6,29 +6,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.kernel_helpers import copy_vector
-from edrp.heuristics.placement.problem_arrays import Tables
-from edrp.heuristics.placement.replica_state import State, copy_placement, measure, refresh_all
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_state import ReplicaState, copy_placement, measure, refresh_all
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
 
 CHANGES = 4_096
-"""Changes of one operator that are looked at together; on large networks, those listed last may be left out."""
+"""Maximum number of changes of one operator that are compared; on large networks, those listed last may be left out."""
 
-CURSOR, LISTED, CHOSEN, WAITING, STAMP, CRAMMED, STRAYS = range(7)
-"""Places in `Memory.counters`: next change to look at, changes listed, best of them so far (-1 for none), operators in
-the queue, latest mark on nodes, whether any node holds more than it can, and operators that differ from home."""
+CURSOR, LISTED, CHOSEN, WAITING, STAMP, OVERLOADED, STRAYS, KICKED = range(8)
+"""Indices of `ReplicaMemory.counters`: next change to evaluate, changes listed, best of them so far (-1 for none), operators in
+the queue, latest stamp on nodes, whether any node is overloaded, operators that differ from
+home, and operators that a kick has touched while it is not evaluated (else -1)."""
 
 
-class Memory(NamedTuple):
-    """Values of placements, the best one met, and lists that kernels continue where they left off.
+class ReplicaMemory(NamedTuple):
+    """Values of deployments, the best one met, and lists that kernels continue where they left off.
 
-    `value` is of the deployment under search, `best` of the best one met, `trial` of a change, `found` of the best
-    change of an operator; each is (violations, overload, objective). `home_place` and `home_degree` are the deployment
-    to which a kick may return; `strays` are the operators changed since, `stray` says which. `changes` (CHANGES, 4)
-    lists the changes of an operator, `changed` the operators that a change touches. `queue` holds operators to look at,
-    `queued` says which. `targets` are the nodes that an operator may go to, `mark` (nodes,) says by stamp which.
+    Values are (violations, overload, objective).
+
+    Attributes
+    ----------
+    value, best, trial, found : values of the deployment under search, of the best one met, of a change that is tried, and
+        of the best change of an operator.
+    best_place, best_degree : the best deployment met.
+    home_place, home_degree : the deployment to which a kick may return.
+    strays, stray : shape (operators,); the operators changed since, and which these are.
+    changes : shape (CHANGES, 4); the changes of an operator.
+    changed : shape (operators,); the operators that a change touches.
+    queue, queued : shape (operators,); operators to look at, and which these are.
+    targets : shape (nodes,); nodes to which an operator may go.
+    stamped : shape (nodes,); the stamp with which a node was last listed.
     """
 
     value: Floats
@@ -45,12 +55,12 @@ class Memory(NamedTuple):
     queue: Ints
     queued: Bools
     targets: Ints
-    mark: Ints
+    stamped: Ints
     strays: Ints
     stray: Bools
 
     @classmethod
-    def empty(cls, tables: Tables) -> Memory:
+    def empty(cls, tables: PlacementArrays) -> ReplicaMemory:
         """Arrays of the right shapes."""
         operators, nodes = tables.candidate.shape
         places = (operators, tables.latency.shape[1] - 1)
@@ -63,24 +73,38 @@ class Memory(NamedTuple):
             best_degree=np.ones(operators, np.int64),
             home_place=np.zeros(places, np.int64),
             home_degree=np.ones(operators, np.int64),
-            counters=np.zeros(7, np.int64),
+            counters=np.zeros(8, np.int64),
             changes=np.zeros((CHANGES, 4), np.int64),
             changed=np.zeros(operators, np.int64),
             queue=np.zeros(operators, np.int64),
             queued=np.zeros(operators, np.bool_),
             targets=np.zeros(nodes, np.int64),
-            mark=np.zeros(nodes, np.int64),
+            stamped=np.zeros(nodes, np.int64),
             strays=np.zeros(operators, np.int64),
             stray=np.zeros(operators, np.bool_),
         )
 
 
+class ReplicaSearch(NamedTuple):
+    """A search: the problem, the deployment under search and its copy without the change that is tried, what is remembered.
+
+    `random` (1,) is the state of the random numbers, `progress` (2,) is as in `local_search`; work is counted in changes.
+    """
+
+    arrays: PlacementArrays
+    now: ReplicaState
+    old: ReplicaState
+    memory: ReplicaMemory
+    random: UInts
+    progress: Ints
+
+
 @inlined
-def appraise(t: Tables, s: State, crammed: bool, eye: float, value: np.ndarray) -> None:
-    """Write a deployment's value; nodes are looked at only if some may be `crammed`, overload only with an `eye` of 1."""
+def evaluate(t: PlacementArrays, s: ReplicaState, overloaded: bool, overload_rule: int, value: np.ndarray) -> None:
+    """Write the value of the deployment under search; nodes are checked only if some may be `overloaded`."""
     objective = measure(t, s)
     violations, overload = 0.0, 0.0
-    if crammed:
+    if overloaded:
         for u in range(s.used.shape[0]):
             for m in range(s.used.shape[1]):
                 excess = s.used[u, m] - t.capacity[u, m]
@@ -93,11 +117,11 @@ def appraise(t: Tables, s: State, crammed: bool, eye: float, value: np.ndarray) 
         if excess > 1e-9 * t.limits[k]:
             violations += 1
             overload += excess / max(t.limits[k], 1e-3 * excess)
-    value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = violations, eye * overload, objective
+    value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = violations, overload_rule * overload, objective
 
 
 @inlined
-def is_crammed(t: Tables, s: State) -> bool:
+def is_overloaded(t: PlacementArrays, s: ReplicaState) -> bool:
     """Whether any node holds more than it can."""
     for u in range(s.used.shape[0]):
         for m in range(s.used.shape[1]):
@@ -107,7 +131,7 @@ def is_crammed(t: Tables, s: State) -> bool:
 
 
 @inlined
-def keep_best(s: State, m: Memory) -> None:
+def keep_best(s: ReplicaState, m: ReplicaMemory) -> None:
     """Remember the deployment under search if it is the best one met."""
     if better(m.value, m.best):
         copy_vector(m.value, m.best)
@@ -115,7 +139,7 @@ def keep_best(s: State, m: Memory) -> None:
 
 
 @inlined
-def call(m: Memory, i: int) -> None:
+def enqueue(m: ReplicaMemory, i: int) -> None:
     """Put operator i at the end of the queue, once."""
     if not m.queued[i]:
         m.queued[i] = True
@@ -124,15 +148,15 @@ def call(m: Memory, i: int) -> None:
 
 
 @inlined
-def call_around(t: Tables, m: Memory, i: int) -> None:
+def enqueue_neighbours(t: PlacementArrays, m: ReplicaMemory, i: int) -> None:
     """Put operator i and those that it shares streams with at the end of the queue."""
-    call(m, i)
+    enqueue(m, i)
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
-        call(m, t.source[t.adjacent[k]] + t.target[t.adjacent[k]] - i)
+        enqueue(m, t.source[t.adjacent[k]] + t.target[t.adjacent[k]] - i)
 
 
 @inlined
-def note_stray(m: Memory, i: int) -> None:
+def note_stray(m: ReplicaMemory, i: int) -> None:
     """Operator i may differ from home."""
     if not m.stray[i]:
         m.stray[i] = True
@@ -141,8 +165,8 @@ def note_stray(m: Memory, i: int) -> None:
 
 
 @inner_loop
-def stand(t: Tables, s: State, m: Memory, eye: float) -> None:
-    """Evaluate the deployment under search from scratch, make it home, and empty all lists."""
+def adopt(t: PlacementArrays, s: ReplicaState, m: ReplicaMemory, overload_rule: int) -> None:
+    """Evaluate the deployment under search from scratch, make it the one to return to, and empty all lists."""
     refresh_all(t, s)
     copy_placement(s, m.home_place, m.home_degree)
     for i in range(s.degree.size):
@@ -152,6 +176,7 @@ def stand(t: Tables, s: State, m: Memory, eye: float) -> None:
     m.counters[STRAYS] = 0
     m.counters[CURSOR] = 0
     m.counters[LISTED] = -1
-    m.counters[CRAMMED] = is_crammed(t, s)
-    appraise(t, s, True, eye, m.value)
+    m.counters[KICKED] = -1
+    m.counters[OVERLOADED] = is_overloaded(t, s)
+    evaluate(t, s, True, overload_rule, m.value)
     keep_best(s, m)

@@ -26,9 +26,9 @@ from edrp.datasets.placement.production import (
     production_instances,
 )
 from edrp.heuristics.placement.annealing import AnnealingParameters
-from edrp.heuristics.placement.count_annealing import Best, anneal_crowd, annealed_crowd, crowded
-from edrp.heuristics.placement.problem_arrays import tables_of
-from edrp.heuristics.placement.replica_counts import Crowd
+from edrp.heuristics.placement.count_annealing import BestCounts, anneal_counts, annealed_counts, suits_counts
+from edrp.heuristics.placement.count_evaluation import CountedDeployment
+from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.start import first_fit, random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -190,24 +190,24 @@ def reliable(seed: int) -> EdrpProblem:
 def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> None:
     problem = reliable(seed)
     compiled = compile_problem(problem)
-    tables = tables_of(compiled)
-    now = Crowd.of_counts(tables, random_fit(compiled, np.random.default_rng(seed)).counts(compiled))
-    best = Best.empty(*now.held.shape)
+    arrays = placement_arrays(compiled)
+    now = CountedDeployment.from_matrix(arrays, random_fit(compiled, np.random.default_rng(seed)).counts(compiled))
+    best = BestCounts.empty(*compiled.candidate.shape)
     random = np.array([seed], np.uint64)
-    least = anneal_crowd(tables, now, best, np.inf, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
+    anneal_counts(arrays, now, best, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
     for e, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
-        weight = np.outer(now.held[i], now.held[j])
+        weight = np.outer(now.counts.held[i], now.counts.held[j])
         longest = compiled.delay[weight > 0].max()
         wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum()]
         np.testing.assert_allclose(now.pairs[e], wanted, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(now.used, now.held.T @ compiled.demand, rtol=1e-9, atol=1e-9)
-    assert (now.degree == now.held.sum(axis=1)).all()
-    for i, number in enumerate(now.number):
-        assert sorted(now.hosts[i, :number]) == np.flatnonzero(now.held[i]).tolist()
+    np.testing.assert_allclose(now.counts.used, now.counts.held.T @ compiled.demand, rtol=1e-9, atol=1e-9)
+    assert (now.counts.degree == now.counts.held.sum(axis=1)).all()
+    for i, number in enumerate(now.counts.number):
+        assert sorted(now.counts.hosts[i, :number]) == np.flatnonzero(now.counts.held[i]).tolist()
     found = problem.evaluate(compiled.deployment(best.counts()))
-    assert found.feasible == (least < 1000)
+    assert found.feasible == (best.energy[0] < 1000)
     if found.feasible:
-        assert least == pytest.approx(found.objective, rel=1e-6)
+        assert best.energy[0] == pytest.approx(found.objective, rel=1e-6)
 
 
 def test_annealing_over_counts_finds_optima_of_small_problems() -> None:
@@ -219,7 +219,7 @@ def test_annealing_over_counts_finds_optima_of_small_problems() -> None:
         if best is None or problem.weights.availability or problem.limits.availability:
             continue
         parameters = AnnealingParameters(anneals=4, steps=5_000, hot=1.0)
-        counts, _ = annealed_crowd(compiled, tables_of(compiled), [first_fit(compiled)], Options(seed=seed), parameters)
+        counts, _ = annealed_counts(compiled, placement_arrays(compiled), [first_fit(compiled)], Options(seed=seed), parameters)
         evaluation = problem.evaluate(compiled.deployment(counts))
         met += 1
         if evaluation.feasible:
@@ -257,7 +257,7 @@ def test_auto_does_not_try_to_prove_what_no_program_can_hold() -> None:
 
 def test_same_seed_same_placement() -> None:
     problem = many(200)
-    assert crowded(compile_problem(problem))
+    assert suits_counts(compile_problem(problem))
     first, again = (edrp.solve(problem, "annealing", seed=3, steps=3_000) for _ in range(2))
     assert first.deployment == again.deployment
     greedy = edrp.solve(problem, "greedy")

@@ -16,10 +16,10 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.datasets.placement.production import production_instances
 from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
-from edrp.heuristics.placement.search.count_arrays import NOBODY, count_tables, path_latency, paths_of
-from edrp.heuristics.placement.search.count_engine import MANY_INSTANCES, MANY_NODES, CountEngine, crowded
+from edrp.heuristics.placement.search.count_arrays import NOBODY, count_arrays, count_paths, path_latency
+from edrp.heuristics.placement.search.count_engine import MANY_INSTANCES, MANY_NODES, CountEngine, prefers_counts
 from edrp.heuristics.placement.search.count_moves import gain
-from edrp.heuristics.placement.search.count_state import OPEN, Counts, add
+from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
 from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement
@@ -118,28 +118,30 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     """After random changes, and what the gain of a move, its relief and its latency say before it is made."""
     problem, random = random_topology(seed, load=0.9), np.random.default_rng(seed)
     compiled = compile_problem(problem)
-    paths = paths_of(compiled)
-    tables = count_tables(compiled, paths)
-    counts = Counts.nothing(tables)
+    paths = count_paths(compiled)
+    arrays = count_arrays(compiled, paths)
+    state = CountState.nothing(arrays)
     operators, nodes = compiled.candidate.shape
     for _ in range(30):
         a, s = int(random.integers(operators)), int(random.integers(nodes))
-        add(tables, counts, a, s, int(random.integers(-counts.held[a, s], counts.left[a] + 1)))
-    held = counts.held
+        put(arrays, state, a, s, int(random.integers(-state.counts.held[a, s], waiting(arrays, state, a) + 1)))
+    held = state.counts.held
     opened = np.flatnonzero(held.any(axis=0))
-    assert sorted(counts.opened[: counts.tally[OPEN]]) == opened.tolist()
-    assert (counts.total == held.sum(axis=0)).all()
-    assert (counts.left == compiled.max_replicas - held.sum(axis=1)).all()
-    assert np.allclose(counts.used, held.T @ compiled.demand)
-    others = tables.pair - np.diag(np.diag(tables.pair))
-    assert np.allclose(counts.joined, others @ held)
-    for k, first in enumerate(tables.class_start[:-1]):
-        empty = counts.empty[first : first + counts.spare[k]]
-        assert sorted(empty) == [s for s in np.flatnonzero(tables.class_of == k) if not held[:, s].any()]
+    assert sorted(state.opened[: state.counters[OPEN]]) == opened.tolist()
+    assert (state.total == held.sum(axis=0)).all()
+    assert (state.counts.degree == held.sum(axis=1)).all()
+    for a, number in enumerate(state.counts.number):
+        assert sorted(state.counts.hosts[a, :number]) == np.flatnonzero(held[a]).tolist()
+    assert np.allclose(state.counts.used, held.T @ compiled.demand)
+    others = arrays.pair - np.diag(np.diag(arrays.pair))
+    assert np.allclose(state.joined, others @ held)
+    for k, first in enumerate(arrays.class_start[:-1]):
+        empty = state.empty[first : first + state.spare[k]]
+        assert sorted(empty) == [s for s in np.flatnonzero(arrays.class_of == k) if not held[:, s].any()]
 
     def everything() -> tuple[float, float, float]:
-        together = sum(held[a, opened] @ held[b, opened] * tables.pair[a, b] for a in range(operators) for b in range(a + 1))
-        return together, path_latency(paths, held, opened, opened.size, NOBODY, 0, 0, 0), held[:, opened].sum()
+        together = sum(held[a, opened] @ held[b, opened] * arrays.pair[a, b] for a in range(operators) for b in range(a + 1))
+        return together, path_latency(paths, state.counts, NOBODY, 0, 0, 0), held[:, opened].sum()
 
     movable = [(a, s) for a in range(operators) for s in opened if held[a, s]]
     if not movable or nodes == 1:
@@ -147,11 +149,11 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     a, s = movable[random.integers(len(movable))]
     d = int(random.choice([u for u in range(nodes) if u != s]))
     q = int(random.integers(1, held[a, s] + 1))
-    predicted = gain(tables.pair, held, counts.joined, a, s, d, q)
-    latency = path_latency(paths, held, opened, opened.size, a, q, s, d)
+    predicted = gain(arrays.pair, held, state.joined, a, s, d, q)
+    latency = path_latency(paths, state.counts, a, q, s, d)
     before = everything()
-    add(tables, counts, a, s, -q)
-    add(tables, counts, a, d, q)
+    put(arrays, state, a, s, -q)
+    put(arrays, state, a, d, q)
     opened = np.flatnonzero(held.any(axis=0))
     after = everything()
     assert after[0] - before[0] == pytest.approx(predicted, abs=1e-12)
@@ -316,7 +318,7 @@ def test_many_instances_or_a_cluster_of_zones_are_a_crowd() -> None:
     few = chain([1], [1.0], [], network([4.0, 4.0]))
     many = chain([MANY_INSTANCES], [0.0], [], network([4.0, 4.0]))
     cluster = chain([1], [1.0], [], network([4.0] * MANY_NODES))
-    assert [crowded(compile_problem(each)) for each in (few, many, cluster)] == [False, True, True]
+    assert [prefers_counts(compile_problem(each)) for each in (few, many, cluster)] == [False, True, True]
 
 
 def test_listed_links_in_a_zone_make_a_node_its_own_class() -> None:

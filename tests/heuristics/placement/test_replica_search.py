@@ -15,8 +15,8 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.heuristics.placement.problem_arrays import tables_of
-from edrp.heuristics.placement.replica_state import State, refresh_all
+from edrp.heuristics.placement.problem_arrays import placement_arrays
+from edrp.heuristics.placement.replica_state import ReplicaState, refresh_all
 from edrp.heuristics.placement.search import replica_engine
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.search.replica_ants import size_prior
@@ -52,9 +52,9 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
         engine = searched(random_problem(seed, **SMALL), draw, steps, patch)
     if engine is None:
         return
-    fresh = State.empty(engine.tables)
+    fresh = ReplicaState.empty(engine.arrays)
     fresh.place[:], fresh.degree[:] = engine.now.place, engine.now.degree
-    refresh_all(engine.tables, fresh)
+    refresh_all(engine.arrays, fresh)
     for name in ("used", "own", "link"):
         np.testing.assert_allclose(getattr(engine.now, name), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
         np.testing.assert_allclose(getattr(engine.old, name), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
@@ -118,10 +118,10 @@ def test_most_small_problems_are_solved(method: str, found: float, optimal: floa
 def test_a_deployment_that_breaks_limits_is_repaired(method: str) -> None:
     """Everything on one node, far beyond its capacity, is where the search starts."""
     problem = debs2015(100.0, network=geometric(10, 0), max_replicas=2)
-    crammed = Deployment({o.name: [o.candidates[0] if o.candidates else "n3"] for o in problem.application.operators})
+    overloaded = Deployment({o.name: [o.candidates[0] if o.candidates else "n3"] for o in problem.application.operators})
     weights = edrp.Weights(response_time=0.3, cost=0.3, downtime=0.4)
-    stuck = problem.replace(current=crammed, weights=weights)
-    assert not stuck.evaluate(crammed).feasible
+    stuck = problem.replace(current=overloaded, weights=weights)
+    assert not stuck.evaluate(overloaded).feasible
     assert edrp.solve(stuck, method).status == "feasible"
 
 
@@ -227,7 +227,7 @@ def test_numbers_of_replicas_that_cost_least_are_drawn_most() -> None:
         limits={"response_time": 1.0, "cost": 4.0},
     )
     # Latencies 1/3, 3/16, 2/13 s with 2, 3, 4 replicas: shares 5/12, 15/32, 15/26 of the objective.
-    prior = size_prior(tables_of(compile_problem(problem)))[0]
+    prior = size_prior(placement_arrays(compile_problem(problem)))[0]
     np.testing.assert_allclose(prior, [0, 0, 1, (5 / 12) / (15 / 32), (5 / 12) / (15 / 26)])
 
 

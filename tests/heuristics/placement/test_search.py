@@ -18,24 +18,24 @@ from edrp.core.kernels import inner_loop
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
 from edrp.heuristics.placement.search import instance_ants
-from edrp.heuristics.placement.search.acceptance import better, near
-from edrp.heuristics.placement.search.instance_ants import Pheromone
-from edrp.heuristics.placement.search.instance_arrays import ScoreState, ScoreTables
+from edrp.heuristics.placement.search.acceptance import COMPARED, better, near
+from edrp.heuristics.placement.search.instance_ants import InstancePheromone
+from edrp.heuristics.placement.search.instance_arrays import InstanceArrays, InstanceState
 from edrp.heuristics.placement.search.instance_climbing import (
     MOVE,
     MOVE_ALL,
     NOTHING,
     SWAP,
-    climb,
+    climb_scans,
     consider_move,
     consider_move_all,
     consider_swap,
     perform,
     prepare,
 )
-from edrp.heuristics.placement.search.instance_engine import ScoreEngine
-from edrp.heuristics.placement.search.instance_state import lift, settle, stand
-from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.instance_engine import InstanceEngine
+from edrp.heuristics.placement.search.instance_state import adopt, evaluate, lift
+from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters
 from edrp.heuristics.placement.start import Placement, first_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -48,10 +48,10 @@ METHODS = ("hill-climbing", "ant-system", "hybrid", "iterated-local-search")
 FEW = {"ant-system": {"iterations": 20}, "hybrid": {"iterations": 20}, "iterated-local-search": {"kicks": 50}}
 
 
-def anywhere(engine: ScoreEngine, seed: int) -> list[int]:
+def anywhere(engine: InstanceEngine, seed: int) -> list[int]:
     """Each instance on a random node that may run it."""
     random = np.random.default_rng(seed)
-    return [int(random.choice(engine.compiled.candidates(int(o)))) for o in engine.tables.operator]
+    return [int(random.choice(engine.compiled.candidates(int(o)))) for o in engine.arrays.operator]
 
 
 def on_one_node(problem: LatencyAwareProblem, node: str) -> LatencyAwareProblem:
@@ -60,17 +60,17 @@ def on_one_node(problem: LatencyAwareProblem, node: str) -> LatencyAwareProblem:
 
 
 @inner_loop
-def make(t: ScoreTables, s: ScoreState, kind: int, a: int, b: int) -> bool:
+def make(t: InstanceArrays, s: InstanceState, kind: int, a: int, b: int) -> bool:
     """Make a change where it is allowed, however bad it is; what it was valued at stays in `found` and `found_base`."""
     prepare(t, s)
     violations, s.value[0] = s.value[0], s.value[0] + 1000  # everything is better than that
     s.found[0] = np.inf
     if kind == MOVE:
-        consider_move(t, s, a, b, 1.0)
+        consider_move(t, s, a, b, COMPARED)
     elif kind == SWAP:
-        consider_swap(t, s, a, b, 1.0)
+        consider_swap(t, s, a, b, COMPARED)
     elif a != b and not s.barred[a, b]:
-        consider_move_all(t, s, a, b, 1.0)
+        consider_move_all(t, s, a, b, COMPARED)
     s.value[0] = violations
     s.found[0] -= 1000
     if s.change[0] == NOTHING:
@@ -86,16 +86,16 @@ def test_compiled_climbing_takes_the_steps_of_plain_python(block: int, printed: 
     taken = 0
     for seed in range(block, block + 20):
         problem = random_latency_aware_problem(seed)
-        engine, plain = ScoreEngine(compile_problem(problem)), PlainClimbing(problem, printed=printed)
+        engine, plain = InstanceEngine(compile_problem(problem)), PlainClimbing(problem, printed=printed)
         node = [plain.nodes.index(name) for name in engine.compiled.nodes]
         start = anywhere(engine, seed)
-        eye = 0.0 if printed else 1.0
-        stand(engine.tables, engine.now, np.array(start), eye)
+        rule = OVERLOAD_RULES["printed" if printed else "repaired"].value
+        adopt(engine.arrays, engine.now, np.array(start), rule)
         for places in plain.climb([node[u] for u in start]):
-            assert climb(engine.tables, engine.now, eye, 1), (seed, places)
+            assert climb_scans(engine.arrays, engine.now, rule, 1), (seed, places)
             assert [node[u] for u in engine.now.place] == places, seed
             taken += 1
-        assert not climb(engine.tables, engine.now, eye, 1), seed
+        assert not climb_scans(engine.arrays, engine.now, rule, 1), seed
     assert taken > 20
 
 
@@ -104,11 +104,11 @@ def test_compiled_climbing_takes_the_steps_of_plain_python(block: int, printed: 
 def test_what_a_change_is_worth_is_what_it_makes(seed: int, draw: int, kind: int) -> None:
     """Violations, overload and objective of a change in constant time are those of the placement that it leads to."""
     problem = random_latency_aware_problem(seed, max_instances=4)
-    engine = ScoreEngine(compile_problem(problem))
-    t, s = engine.tables, engine.now
+    engine = InstanceEngine(compile_problem(problem))
+    t, s = engine.arrays, engine.now
     random = np.random.default_rng(draw)
-    stand(t, s, np.array(anywhere(engine, draw)), 1.0)
-    p, q, v = int(random.integers(s.place.size)), int(random.integers(s.place.size)), int(random.integers(s.crowd.size))
+    adopt(t, s, np.array(anywhere(engine, draw)), COMPARED)
+    p, q, v = int(random.integers(s.place.size)), int(random.integers(s.place.size)), int(random.integers(s.total.size))
     if kind == MOVE:
         v = int(random.choice(engine.compiled.candidates(int(t.operator[p]))))
     if not make(t, s, kind, int(s.place[p]) if kind == MOVE_ALL else p, q if kind == SWAP else v):
@@ -121,7 +121,7 @@ def test_what_a_change_is_worth_is_what_it_makes(seed: int, draw: int, kind: int
     assert overload == pytest.approx(plain.rank([node[u] for u in s.place])[1], abs=1e-8)
     latency = problem.weights.latency * 1000 * evaluation.metrics["path_latency"]
     assert base == pytest.approx(evaluation.objective - latency, abs=1e-9)
-    settle(t, s, 1.0)
+    evaluate(t, s, COMPARED)
     assert s.value[2] == pytest.approx(evaluation.objective, abs=1e-9)
 
 
@@ -235,7 +235,7 @@ def test_a_time_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
     assert 0.05 < perf_counter() - begin < 0.2
     assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
     if method == "hybrid":
-        engine = ScoreEngine(compile_problem(problem))
+        engine = InstanceEngine(compile_problem(problem))
         engine.reset(Placement.of_counts(engine.compiled, engine.compiled.counts(solution.deployment)), np.random.default_rng(0))
         assert [*engine.climb("repaired")][-1].objective == pytest.approx(solution.objective, abs=1e-9)
 
@@ -254,9 +254,9 @@ def test_an_interrupt_returns_the_best_so_far() -> None:
     assert solution.objective == pytest.approx(told[-1], abs=1e-9)
 
 
-def colony_on(problem: LatencyAwareProblem, **changed: Any) -> tuple[ScoreEngine, Pheromone]:
-    engine = ScoreEngine(compile_problem(problem))
-    return engine, Pheromone.of(engine.tables, ColonyParameters(**changed))
+def colony_on(problem: LatencyAwareProblem, **changed: Any) -> tuple[InstanceEngine, InstancePheromone]:
+    engine = InstanceEngine(compile_problem(problem))
+    return engine, InstancePheromone.of(engine.arrays, ColonyParameters(**changed))
 
 
 def chain() -> LatencyAwareProblem:
@@ -274,16 +274,16 @@ def chain() -> LatencyAwareProblem:
 
 
 def test_ants_choose_by_equations_2_and_3() -> None:
-    """Doubled beside any operator, again beside a neighbour, halved per overloaded resource; times the pheromone."""
+    """Doubled next to any operator, again next to a neighbour, halved per overloaded resource; times the pheromone."""
     engine, pheromone = colony_on(chain(), heuristic_power=2.0, pheromone_power=1.0, initial_pheromone=3.0)
-    t, s = engine.tables, engine.now
-    stand(t, s, np.array([0, 0, 1]), 1.0)
+    t, s = engine.arrays, engine.now
+    adopt(t, s, np.array([0, 0, 1]), COMPARED)
     lift(t, s, 2)
     pheromone.pull[:] = pheromone.trail
     pheromone.pull[2, 1] = 5.0
     total = instance_ants.weigh(t, s, pheromone, 2, False)
-    beside_neighbour_overloading_both = 3.0 * (2.0 * 2.0 / 4.0) ** 2
-    assert pheromone.chance.tolist() == pytest.approx(np.cumsum([beside_neighbour_overloading_both, 5.0, 3.0]).tolist())
+    next_to_neighbour_overloading_both = 3.0 * (2.0 * 2.0 / 4.0) ** 2
+    assert pheromone.chance.tolist() == pytest.approx(np.cumsum([next_to_neighbour_overloading_both, 5.0, 3.0]).tolist())
     assert total == pytest.approx(11.0)
     assert instance_ants.weigh(t, s, pheromone, 2, True) == pytest.approx(8.0)
 
@@ -291,7 +291,7 @@ def test_ants_choose_by_equations_2_and_3() -> None:
 def test_pheromone_follows_equations_4_and_5() -> None:
     """Q over the score where the ant went, ρ of what was there, never below the least."""
     _, pheromone = colony_on(chain(), deposit=2.0, persistence=0.5, initial_pheromone=1.0, minimum_pheromone=0.6)
-    instance_ants.leave(pheromone, pheromone.fresh, np.array([0, 0, 1]), 4.0, 3.0)
+    instance_ants.deposit(pheromone, pheromone.fresh, np.array([0, 0, 1]), 4.0, 3.0)
     instance_ants.evaporate(pheromone)
     expected = np.full((3, 3), 0.6)
     expected[[0, 1, 2], [0, 0, 1]] = 0.5 * 1.0 + 3 * 2.0 / 4.0
@@ -317,7 +317,7 @@ def test_the_current_placement_guides_the_first_ants() -> None:
     problem = paper_problem("T-R1", 0.4)
     current = edrp.solve(problem, "hill-climbing").deployment
     alone = edrp.solve(problem, "ant-system", ants=1, iterations=1, seed=1)
-    engine = ScoreEngine(compile_problem(problem))
+    engine = InstanceEngine(compile_problem(problem))
     engine.reset(Placement.of_counts(engine.compiled, engine.compiled.counts(current)), np.random.default_rng(0))
     parameters = ColonyParameters(ants=1, iterations=1, current_deposits=1e9, pheromone_power=2.0)
     list(engine.colony(parameters, 1))
@@ -385,7 +385,7 @@ def test_kicks_keep_the_parameters_of_the_engine() -> None:
     problem = paper_problem("T-R7", 0.7)
     places = []
     for work in (1, 10**9):
-        engine = ScoreEngine(compile_problem(problem))
+        engine = InstanceEngine(compile_problem(problem))
         engine.scan_size = 200_000 // work + 1
         engine.reset(None, np.random.default_rng(0))
         list(engine.kicks(KickParameters(100), 5))
@@ -421,7 +421,7 @@ def test_searches_open_with_first_fit_along_the_streams() -> None:
     for seed in range(20):
         problem = random_problem(seed, load=0.4)
         compiled = compile_problem(problem)
-        engine = ScoreEngine(compiled)
+        engine = InstanceEngine(compiled)
         engine.reset(None, np.random.default_rng(0))
         if engine.value().violations == 0:
             assert (engine.counts() == first_fit(compiled).counts(compiled)).all(), seed
