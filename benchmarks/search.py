@@ -1,7 +1,7 @@
 """The searches on latency-aware placement: time, gap to the proven optimum, and hill climbing against plain Python.
 
     python benchmarks/search.py twin                # the compiled climb against its plain-Python twin, step by step
-    python benchmarks/search.py table               # Table 4 beside ours
+    python benchmarks/search.py table               # Table 4 of the paper and ours
     python benchmarks/search.py fresh --first 100   # 42 operators on generated topologies, nothing tuned on these seeds
     python benchmarks/search.py limit               # by how much a time limit is missed
 
@@ -75,9 +75,9 @@ def table(seeds: int = table_4.SEEDS, topologies: str = ",".join(table_4.TOPOLOG
 def fresh(first: int = 100, count: int = 30, loads: str = "0.2,0.4,0.7") -> None:
     """Generated topologies; most of the time goes into the proofs."""
     chosen = [float(load) for load in loads.split(",")]
-    found = table_4.fresh_cells(range(first, first + count), loads=chosen)
-    print_tables(console, table_4.time_table(found), table_4.gap_table(found))
-    print_statements(console, table_4.statements_4(found))
+    cells = table_4.fresh_cells(range(first, first + count), loads=chosen)
+    print_tables(console, table_4.time_table(cells), table_4.gap_table(cells))
+    print_statements(console, table_4.statements_4(cells))
 
 
 @app.command()

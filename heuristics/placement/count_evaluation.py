@@ -166,7 +166,7 @@ def undo(t: PlacementArrays, d: CountedDeployment, changes: int) -> None:
 
 @inlined
 def excess(t: PlacementArrays, c: ReplicaCounts, u: int) -> float:
-    """What node u holds beyond its capacity, relative to it, over all resources."""
+    """The excess over node u's capacity, relative to it, summed over resources."""
     total = 0.0
     for m in range(c.used.shape[1]):
         over = c.used[u, m] - t.capacity[u, m]

@@ -52,7 +52,7 @@ class ResourceAware(PlacementRule):
     and goes to its next node, and so on, until all are placed, nothing is left to try, or `max_states` or
     `max_seconds` are used up. Like Storm, it refuses topologies of `max_states` executors and more.
 
-    What differs from Storm, or is decided where it is not clear:
+    Differences from Storm, and decisions where it is not clear:
 
     * A node is one worker slot: no limit on a worker's heap, and all of a node's memory is for executors. There are no
       system components, and no ackers besides those that the topology lists.

@@ -22,8 +22,8 @@ SLACK = 1e-9
 class ExecutorQueue(NamedTuple):
     """Executors k in the order in which they are placed, nodes u, racks r, resources m.
 
-    `order` (executors,) is the component of each; `node` where it is, and `tried` the node that was last tried. What is
-    free: `free` (nodes, resources), `rack_free` (racks, resources), `all_free` (resources,); `saved` (executors, 3,
+    `order` (executors,) is the component of each; `node` where it is, and `tried` the node that was last tried. Free
+    resources: `free` (nodes, resources), `rack_free` (racks, resources), `all_free` (resources,); `saved` (executors, 3,
     resources) keeps all three of its node from before an executor was placed. `held` and `rack_held` count executors.
     `nodes[start[r]:...]` are the nodes of rack r; nodes and racks are in the order in which ties are settled.
     """
@@ -149,7 +149,7 @@ def _fits(t: ExecutorQueue, a: int, u: int) -> bool:
 @inlined
 def _next_node(t: ExecutorQueue, a: int, r: int, after: int) -> int:
     """The first node of rack r with room for component a, behind a given one unless that is -1; -1 for none."""
-    found, best, last = -1, (-1, -np.inf, -np.inf, -1), (-1, -np.inf, -np.inf, -1)
+    chosen, best, last = -1, (-1, -np.inf, -np.inf, -1), (-1, -np.inf, -np.inf, -1)
     if after >= 0:
         mean, minimum = _shares(t.free, t.rack_free[r], t.rare, t.demand, after, a)
         last = (t.held[after], mean, minimum, after)
@@ -160,9 +160,9 @@ def _next_node(t: ExecutorQueue, a: int, r: int, after: int) -> int:
         mean, minimum = _shares(t.free, t.rack_free[r], t.rare, t.demand, u, a)
         if after >= 0 and _before(t.held[u], mean, minimum, u, last):
             continue
-        if found < 0 or _before(t.held[u], mean, minimum, u, best):
-            found, best = u, (t.held[u], mean, minimum, u)
-    return found
+        if chosen < 0 or _before(t.held[u], mean, minimum, u, best):
+            chosen, best = u, (t.held[u], mean, minimum, u)
+    return chosen
 
 
 @inlined

@@ -72,7 +72,7 @@ class LargestNode(PlacementRule):
 def sizes(compiled: Compiled, replicas: Ints) -> Floats:
     """How often each node could hold the whole application, shape (nodes,); infinite for a node without limits.
 
-    Of several resources the scarcest counts. Among nodes of equal size the fastest is taken, and of those the
+    The scarcest of several resources counts. Among nodes of equal size the fastest is taken, and of those the
     first in the document.
 
     Parameters

@@ -19,7 +19,7 @@ ROUNDING = 1e-12
 
 
 class PathArrays(NamedTuple):
-    """What path latency depends on: `first` as in `InstanceArrays`, streams on paths, delays between nodes.
+    """The input of path latency: `first` as in `InstanceArrays`, streams on paths, delays between nodes.
 
     `source` and `target` are operators, in topological order of the source.
     """
@@ -74,7 +74,7 @@ class InstanceState(NamedTuple):
         worth a difference of two pulls.
     value : shape (3,); violations, overload and objective, as in `acceptance`.
     base : shape (1,); the objective without path latency.
-    change, found, found_base : shapes (3,), (3,), (1,); the best change of a scan, and `value` and `base` with it.
+    change, chosen, chosen_base : shapes (3,), (3,), (1,); the best change of a scan, and `value` and `base` with it.
     joined : shape (nodes, nodes); what the score gains when everything on one node moves to another.
     barred : shape (nodes, nodes); where it may not.
     leaders : shape (instances,); instances that stand for all of their operator on their node.
@@ -83,7 +83,7 @@ class InstanceState(NamedTuple):
     opening : shape (nodes,); what an empty node costs.
     over : shape (nodes, resources); the relative overload.
     heavy : shape (nodes,); whether a node is overloaded.
-    relieved : shape (1,); whether `found` breaks less than `value`.
+    relieved : shape (1,); whether `chosen` breaks less than `value`.
     moved, arrival, stamp : shapes (instances,), (operators,), (nodes,); scratch.
     """
 
@@ -95,8 +95,8 @@ class InstanceState(NamedTuple):
     value: Floats
     base: Floats
     change: Ints
-    found: Floats
-    found_base: Floats
+    chosen: Floats
+    chosen_base: Floats
     joined: Floats
     barred: Bools
     leaders: Ints
@@ -123,8 +123,8 @@ class InstanceState(NamedTuple):
             value=np.zeros(3),
             base=np.zeros(1),
             change=np.zeros(3, np.int64),
-            found=np.zeros(3),
-            found_base=np.zeros(1),
+            chosen=np.zeros(3),
+            chosen_base=np.zeros(1),
             joined=np.zeros((nodes, nodes)),
             barred=np.zeros((nodes, nodes), np.bool_),
             leaders=np.zeros(tables.operator.size, np.int64),

@@ -1,6 +1,6 @@
 """Hill climbing (latency-aware placement, 4.3.1): the best of all changes, each valued in constant time.
 
-Move one instance, swap two that are apart, move all of a node. What a change does to co-location, events and nodes is
+Move one instance, swap two that are apart, move all of a node. The effect of a change on co-location, events and nodes is
 a difference of pulls; path latency is computed only where it decides.
 """
 
@@ -25,7 +25,7 @@ UNKNOWN = np.nan
 def hopeless(t: InstanceArrays, s: InstanceState, base: float, u: int, v: int) -> bool:
     """Whether a change between two nodes cannot be the best one, whatever it does to limits and path latency."""
     if s.value[VIOLATIONS] == 0:
-        return base >= s.found_base[0] + t.span
+        return base >= s.chosen_base[0] + t.span
     return s.relieved[0] and not (s.heavy[u] or s.heavy[v])
 
 
@@ -81,19 +81,19 @@ def offer(
 ) -> None:
     """Keep a change as the best one found if it is; path latency is computed only for what differs by less than it could."""
     objective = UNKNOWN
-    comparison = compare_strain(violations, overload, s.found)
-    if comparison < 0 or (comparison == 0 and base >= s.found_base[0] + t.span):
+    comparison = compare_strain(violations, overload, s.chosen)
+    if comparison < 0 or (comparison == 0 and base >= s.chosen_base[0] + t.span):
         return
-    if comparison == 0 and base > s.found_base[0] - t.span:
-        if np.isnan(s.found[OBJECTIVE]):
-            s.found[OBJECTIVE] = s.found_base[0] + t.pace * latency_after(t, s, s.change[0], s.change[1], s.change[2])
+    if comparison == 0 and base > s.chosen_base[0] - t.span:
+        if np.isnan(s.chosen[OBJECTIVE]):
+            s.chosen[OBJECTIVE] = s.chosen_base[0] + t.pace * latency_after(t, s, s.change[0], s.change[1], s.change[2])
         objective = base + (t.pace * latency_after(t, s, kind, a, b) if t.pace > 0 else 0.0)
-        if objective >= s.found[OBJECTIVE] - NOISE:
+        if objective >= s.chosen[OBJECTIVE] - NOISE:
             return
     s.relieved[0] |= comparison > 0
     s.change[0], s.change[1], s.change[2] = kind, a, b
-    s.found[VIOLATIONS], s.found[OVERLOAD], s.found[OBJECTIVE] = violations, overload, objective
-    s.found_base[0] = base
+    s.chosen[VIOLATIONS], s.chosen[OVERLOAD], s.chosen[OBJECTIVE] = violations, overload, objective
+    s.chosen_base[0] = base
 
 
 @inlined
@@ -137,8 +137,8 @@ def perform(t: InstanceArrays, s: InstanceState) -> None:
             shift(t, s, p, there)
         elif kind == SWAP and p == b:
             shift(t, s, p, here)
-    copy_vector(s.found, s.value)
-    s.base[0] = s.found_base[0]
+    copy_vector(s.chosen, s.value)
+    s.base[0] = s.chosen_base[0]
 
 
 @inlined
@@ -150,7 +150,7 @@ def shift(t: InstanceArrays, s: InstanceState, p: int, v: int) -> None:
 
 @inner_loop
 def scan(t: InstanceArrays, s: InstanceState, overload_rule: int) -> None:
-    """Look at every change; the best one that is better than what stands goes to `change`, `found` and `found_base`."""
+    """Look at every change; the best one that is better than what stands goes to `change`, `chosen` and `chosen_base`."""
     count = prepare(t, s)
     for i in range(count):
         p = s.leaders[i]
@@ -174,8 +174,8 @@ def prepare(t: InstanceArrays, s: InstanceState) -> int:
     """
     s.change[0] = NOTHING
     s.relieved[0] = False
-    copy_vector(s.value, s.found)
-    s.found_base[0] = s.base[0]
+    copy_vector(s.value, s.chosen)
+    s.chosen_base[0] = s.base[0]
     for u in range(s.total.size):
         s.stamp[u] = -1
         s.opening[u] = t.price[u] if s.total[u] == 0 else 0.0

@@ -47,12 +47,12 @@ class InstanceEngine:
         self.now = InstanceState.empty(self.arrays)
         self.best = self.now.place.copy()
         self.best_value = Value(0, 0.0, np.inf)
-        self.given = False
+        self.has_start = False
         self.scan_size = scan_size(compiled)
 
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
         """Start from a given placement, or from first fit in topological order."""
-        self.given = start is not None
+        self.has_start = start is not None
         if start is None:
             place_by_first_fit(self.arrays, self.now)
             self.best[:] = self.now.place
@@ -78,7 +78,7 @@ class InstanceEngine:
         """Run the ant system; a placement given to `reset` counts as the current one, and as the best so far."""
         self._adopt_best(OverloadRule.COMPARED)
         pheromone, search = InstancePheromone.of(self.arrays, parameters), self._search(seed)
-        if self.given:
+        if self.has_start:
             deposit_current(pheromone, self.best, search.best_value, parameters.current_deposits)
         else:
             search.best_value[:] = np.inf

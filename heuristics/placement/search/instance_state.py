@@ -122,7 +122,7 @@ def copy_state(source: InstanceState, target: InstanceState) -> None:
 def place_by_first_fit(t: InstanceArrays, s: InstanceState) -> None:
     """Operators in topological order, each instance on the node with room that is nearest to the operators before.
 
-    Of equally near ones it is the first; where no node has room, the one that is overloaded least.
+    Equally near nodes rank as in the document; where no node has room, the instance goes to the one that is overloaded least.
     """
     clear(s)
     for o in range(t.first.size - 1):
@@ -146,7 +146,7 @@ def measure(t: InstanceArrays, s: InstanceState, o: int) -> None:
 @inlined
 def nearest_with_room(t: InstanceArrays, s: InstanceState, o: int) -> int:
     """A node for one more instance of operator o."""
-    best, min_worth, found = t.node_list[t.node_start[o]], 0.0, False
+    best, min_worth, has_room = t.node_list[t.node_start[o]], 0.0, False
     for k in range(t.node_start[o], t.node_start[o + 1]):
         u = t.node_list[k]
         room = fits(t, s, o, u)
@@ -155,6 +155,6 @@ def nearest_with_room(t: InstanceArrays, s: InstanceState, o: int) -> int:
             worth = 0.0
             for m in range(t.demand.shape[1]):
                 worth += excess(t, u, m, s.used[u, m] + t.demand[o, m])
-        if k == t.node_start[o] or (room and not found) or (room == found and worth < min_worth):
-            best, min_worth, found = u, worth, room
+        if k == t.node_start[o] or (room and not has_room) or (room == has_room and worth < min_worth):
+            best, min_worth, has_room = u, worth, room
     return best

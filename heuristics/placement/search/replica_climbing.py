@@ -36,7 +36,7 @@ FIRST_TOLERANCE = 3.0
 def climb(search: ReplicaSearch, run: LocalSearchRun) -> bool:
     """Let each operator in the queue take the best of its changes, if that is better than what there is.
 
-    Then it and those that share streams with it are queued again. What is tried is a change of the list, at last the best one
+    Then it and those that share streams with it are queued again. Each trial is a change of the list, at last the best one
     of the list (`stays`), or a kick: one place in the code for all, because each place where a deployment is evaluated costs
     seconds of compilation.
     """
@@ -59,8 +59,8 @@ def climb(search: ReplicaSearch, run: LocalSearchRun) -> bool:
         for x in range(count):
             refresh(t, now, m.changed[x])
         evaluate(t, now, c[OVERLOADED] > 0, run.overload_rule, m.trial)
-        if not stays and better(m.trial, m.found):
-            copy_vector(m.trial, m.found)
+        if not stays and better(m.trial, m.chosen):
+            copy_vector(m.trial, m.chosen)
             c[CHOSEN] = k
         for x in range(count):
             accept_or_undo(t, m.changed[x], stays, now, search.old)
@@ -106,7 +106,7 @@ def _open_next(search: ReplicaSearch) -> None:
     c[LISTED] = list_changes(search.arrays, search.now, m, i)
     c[CURSOR] = 0
     c[CHOSEN] = -1
-    copy_vector(m.value, m.found)
+    copy_vector(m.value, m.chosen)
 
 
 @inlined

@@ -71,7 +71,7 @@ class ReplicaEngine:
 
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
         """Start from a given placement, or from first fit."""
-        self.given = start is not None
+        self.has_start = start is not None
         self.memory.best[:] = np.inf
         self._adopt(first_fit(self.compiled) if start is None else start, OverloadRule.COMPARED)
 
@@ -104,7 +104,7 @@ class ReplicaEngine:
         """Run the ant system; a given placement deposits the current placement's pheromone."""
         pheromone, search = ReplicaPheromone.of(self.arrays, parameters), self._search(seed)
         self._adopt_best(OVERLOAD_RULES[parameters.rule])
-        if self.given:
+        if self.has_start:
             deposit_current(self.now, self.memory, pheromone, parameters.current_deposits)
         update_pheromone(pheromone, 1.0)
         idle = 0

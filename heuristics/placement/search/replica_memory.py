@@ -29,7 +29,7 @@ class ReplicaMemory(NamedTuple):
 
     Attributes
     ----------
-    value, best, trial, found : values of the deployment under search, of the best one met, of a change that is tried, and
+    value, best, trial, chosen : values of the deployment under search, of the best one met, of a change that is tried, and
         of the best change of an operator.
     best_place, best_degree : the best deployment met.
     home_place, home_degree : the deployment to which a kick may return.
@@ -44,7 +44,7 @@ class ReplicaMemory(NamedTuple):
     value: Floats
     best: Floats
     trial: Floats
-    found: Floats
+    chosen: Floats
     best_place: Ints
     best_degree: Ints
     home_place: Ints
@@ -68,7 +68,7 @@ class ReplicaMemory(NamedTuple):
             value=np.full(3, np.inf),
             best=np.full(3, np.inf),
             trial=np.full(3, np.inf),
-            found=np.full(3, np.inf),
+            chosen=np.full(3, np.inf),
             best_place=np.zeros(places, np.int64),
             best_degree=np.ones(operators, np.int64),
             home_place=np.zeros(places, np.int64),

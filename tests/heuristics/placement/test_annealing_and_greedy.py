@@ -134,7 +134,7 @@ def test_placements_that_break_limits_are_not_reported() -> None:
 
 
 def test_greedy_keeps_a_current_deployment_that_is_as_good() -> None:
-    """What runs at the optimum stays."""
+    """A current deployment that is optimal stays."""
     problem = layered(8, seed=1)
     best = edrp.solve(problem)
     assert edrp.solve(problem.replace(current=best.deployment), "greedy").actions == ()

@@ -1,4 +1,4 @@
-"""What users would pick instead: each rule does what it says, refuses honestly, and reads its parameters with care."""
+"""The baselines: each rule does what it says, refuses honestly, and reads its parameters with care."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CAREFUL = (("ds2", {}), ("even", {"skip_full": True}), ("first-fit", {}), ("firs
 """Those that look at resources."""
 
 
-def problem_of(operators: list[dict], nodes: dict[str, float | None], **fields: object) -> edrp.EdrpProblem:
+def make_problem(operators: list[dict], nodes: dict[str, float | None], **fields: object) -> edrp.EdrpProblem:
     """Operators without streams, as cheap as they are few, on nodes with so many resources."""
     network = {"nodes": [{"name": name, "resources": resources} for name, resources in nodes.items()]}
     filled_in = [{"cost": 1.0, "max_replicas": 8, **operator} for operator in operators]
@@ -100,26 +100,26 @@ class TestLargestNode:
 
     def test_everything_on_the_largest_node_of_the_candidates(self):
         operators = [{"name": "a"}, queue("b", 15, 10), {"name": "c", "candidates": ["small", "middle"]}]
-        problem = problem_of(operators, {"small": 2, "middle": 3, "large": 9})
+        problem = make_problem(operators, {"small": 2, "middle": 3, "large": 9})
         assert placed(problem, "largest-node") == {"a": ["large"], "b": ["large"] * 2, "c": ["middle"]}
 
     def test_what_finds_no_room_goes_to_the_next_largest(self):
-        problem = problem_of([queue("a", 45, 10)], {"small": 1, "middle": 2, "large": 3})
+        problem = make_problem([queue("a", 45, 10)], {"small": 1, "middle": 2, "large": 3})
         assert placed(problem, "largest-node") == {"a": ["large"] * 3 + ["middle"] * 2}
 
     def test_operators_without_a_choice_are_placed_first(self):
-        problem = problem_of([{"name": "free"}, {"name": "pinned", "candidates": ["large"]}], {"small": 1, "large": 1.5})
+        problem = make_problem([{"name": "free"}, {"name": "pinned", "candidates": ["large"]}], {"small": 1, "large": 1.5})
         assert placed(problem, "largest-node") == {"free": ["small"], "pinned": ["large"]}
 
     def test_of_several_resources_the_scarcest_decides_and_no_limit_is_largest(self):
         needs = [{"name": "a", "resources": {"cpu": 1, "memory": 100}}]
-        problem = problem_of(needs, {"cpus": {"cpu": 64, "memory": 150}, "both": {"cpu": 4, "memory": 400}})
+        problem = make_problem(needs, {"cpus": {"cpu": 64, "memory": 150}, "both": {"cpu": 4, "memory": 400}})
         assert placed(problem, "largest-node") == {"a": ["both"]}
         unlimited = problem.network.replace(nodes=(*problem.network.nodes, edrp.Node(name="cloud")))
         assert placed(problem.replace(network=unlimited), "largest-node") == {"a": ["cloud"]}
 
     def test_of_equal_nodes_the_fastest_is_taken(self):
-        problem = problem_of([{"name": "a"}], {"slow": 4, "fast": 4})
+        problem = make_problem([{"name": "a"}], {"slow": 4, "fast": 4})
         nodes = (problem.network.nodes[0], problem.network.nodes[1].replace(speedup=2.0))
         assert placed(problem.replace(network=edrp.Network(nodes=nodes)), "largest-node") == {"a": ["fast"]}
 
@@ -129,25 +129,25 @@ class TestFirstFit:
 
     def test_busy_operators_come_first(self):
         operators = [queue("idle", 1, 10), queue("busy", 9, 10)]
-        problem = problem_of(operators, {"first": 1, "second": 1})
+        problem = make_problem(operators, {"first": 1, "second": 1})
         assert placed(problem, "first-fit") == {"idle": ["second"], "busy": ["first"]}
         assert placed(problem, "greedy") == {"idle": ["first"], "busy": ["second"]}
 
     def test_by_demand_it_is_the_rule_of_bin_packing(self):
         operators = [queue("busy", 9, 10, resources=1), queue("big", 1, 10, resources=2)]
-        problem = problem_of(operators, {"first": 2, "second": 2})
+        problem = make_problem(operators, {"first": 2, "second": 2})
         assert placed(problem, "first-fit") == {"busy": ["first"], "big": ["second"]}
         assert placed(problem, "first-fit", by="demand") == {"busy": ["second"], "big": ["first"]}
 
     def test_it_says_what_finds_no_node(self):
-        problem = problem_of([queue("a", 45, 10), queue("b", 5, 10)], {"only": 3})
+        problem = make_problem([queue("a", 45, 10), queue("b", 5, 10)], {"only": 3})
         solution = edrp.solve(problem, "first-fit")
         assert (solution.status, solution.deployment) == ("none", None)
         assert solution.notes == ("2 of 5 replicas of a find no node", "1 of 1 replicas of b find no node")
 
     def test_rounding_keeps_no_replica_out(self):
         """Ten times 0.1 fits on 1, though 1 − 0.1 − 0.1 − … does not leave 0.1 in the end."""
-        problem = problem_of([{"name": f"o{i}", "resources": 0.1} for i in range(10)], {"a": 1.0, "b": 1.0})
+        problem = make_problem([{"name": f"o{i}", "resources": 0.1} for i in range(10)], {"a": 1.0, "b": 1.0})
         assert set(map(tuple, placed(problem, "first-fit").values())) == {("a",)}
 
 
@@ -169,7 +169,7 @@ class TestEven:
     @pytest.mark.parametrize("workers", [1, 2, 3, 5, 99])
     def test_it_deals_as_storm_does(self, workers):
         operators = [queue("splitter", 65, 10), queue("reader", 21, 10), queue("counter", 33, 10), {"name": "alert"}]
-        problem = problem_of(operators, dict.fromkeys(("n10", "n2", "n1", "cloud", "edge"), None))
+        problem = make_problem(operators, dict.fromkeys(("n10", "n2", "n1", "cloud", "edge"), None))
         found = placed(problem, "even", workers=workers)
         expected = storm_deals(problem, workers)
         assert {name: sorted(nodes) for name, nodes in found.items()} == {name: sorted(nodes) for name, nodes in expected.items()}
@@ -177,19 +177,19 @@ class TestEven:
             assert found == placed(problem, "even")
 
     def test_resources_are_ignored_and_the_answer_says_what_that_breaks(self):
-        problem = problem_of([queue("a", 35, 10)], {"large": 9, "small": 1})
+        problem = make_problem([queue("a", 35, 10)], {"large": 9, "small": 1})
         solution = edrp.solve(problem, "even")
         assert (solution.status, solution.notes) == ("none", ("even breaks resources of node small: 2 against 1",))
         assert placed(problem, "even", skip_full=True) == {"a": ["large"] * 3 + ["small"]}
 
     def test_nodes_that_may_not_run_an_operator_are_passed_over(self):
         operators = [queue("a", 25, 10, candidates=["n1", "n3"]), queue("b", 15, 10), {"name": "c"}]
-        problem = problem_of(operators, dict.fromkeys(("n1", "n2", "n3"), None))
+        problem = make_problem(operators, dict.fromkeys(("n1", "n2", "n3"), None))
         # a: n1, n3, n1; the deal goes on behind n1.
         assert placed(problem, "even") == {"a": ["n1", "n1", "n3"], "b": ["n2", "n3"], "c": ["n1"]}
 
     def test_workers_that_may_not_run_an_operator_leave_it_without_a_node(self):
-        problem = problem_of([{"name": "a", "candidates": ["n2"]}, {"name": "b"}], {"n1": 1, "n2": 1})
+        problem = make_problem([{"name": "a", "candidates": ["n2"]}, {"name": "b"}], {"n1": 1, "n2": 1})
         assert edrp.solve(problem, "even", workers=1).notes == ("1 of 1 replicas of a find no node",)
 
 
@@ -197,12 +197,12 @@ class TestDs2:
     """As many replicas as the load needs, and no needless moves."""
 
     def test_replicas_follow_load_rate_and_utilisation(self):
-        problem = problem_of([queue("a", 40, 10)], dict.fromkeys("xyz", None))
+        problem = make_problem([queue("a", 40, 10)], dict.fromkeys("xyz", None))
         assert [len(placed(problem, "ds2", utilisation=share)["a"]) for share in (1.0, 0.8, 0.7, 0.5)] == [5, 5, 6, 8]
         assert len(placed(problem, "ds2")["a"]) == 6
 
     def test_a_load_that_fits_exactly_gets_no_replica_for_rounding(self):
-        problem = problem_of([queue("a", 2.1, 1.0)], {"x": None})  # 2.1 / 0.7 = 3.0000000000000004
+        problem = make_problem([queue("a", 2.1, 1.0)], {"x": None})  # 2.1 / 0.7 = 3.0000000000000004
         assert len(placed(problem, "ds2")["a"]) == 3
 
     def test_the_load_of_an_operator_is_what_its_sources_send(self):
@@ -212,7 +212,7 @@ class TestDs2:
             {"name": "work", "max_replicas": 9, "latency": {"model": "mm1", "service_rate": 10.0}},
         ]
         streams = [{"source": "source", "target": "work"}]
-        problem = problem_of(operators, {"x": None}).replace(application={"operators": operators, "streams": streams})
+        problem = make_problem(operators, {"x": None}).replace(application={"operators": operators, "streams": streams})
         assert len(placed(problem, "ds2")["work"]) == 5  # 30 / 7
 
     def test_true_rates_of_all_latency_models(self):
@@ -228,23 +228,23 @@ class TestDs2:
 
     def test_operators_without_latency_or_load_get_one_replica(self):
         silent = {"name": "b", "latency": {"model": "table", "rates": [0.0], "latencies": [0.1]}}
-        problem = problem_of([{"name": "a", "external_rate": 1e6}, silent], {"x": None})
+        problem = make_problem([{"name": "a", "external_rate": 1e6}, silent], {"x": None})
         assert placed(problem, "ds2") == {"a": ["x"], "b": ["x"]}
 
     def test_more_replicas_than_there_may_be_are_noted(self):
-        problem = problem_of([queue("a", 40, 10, max_replicas=5)], {"x": None})
+        problem = make_problem([queue("a", 40, 10, max_replicas=5)], {"x": None})
         solution = edrp.solve(problem, "ds2")
         assert (solution.status, len(solution.deployment["a"])) == ("feasible", 5)
         assert solution.notes == ("a would need 6 replicas, may have 5",)
 
     def test_new_replicas_go_where_the_fewest_are(self):
         operators = [queue("a", 20, 10), queue("b", 13, 10)]
-        problem = problem_of(operators, {"x": 9, "y": 9, "z": 1}, current={"a": ["x", "x"], "b": ["y"]})
+        problem = make_problem(operators, {"x": 9, "y": 9, "z": 1}, current={"a": ["x", "x"], "b": ["y"]})
         # a needs three and b two: z is empty, then y holds the fewest of those with room.
         assert placed(problem, "ds2") == {"a": ["x", "x", "z"], "b": ["y", "y"]}
 
     def test_what_is_too_much_goes_from_where_most_is(self):
-        problem = problem_of([queue("a", 13, 10)], dict.fromkeys("xyz", None), current={"a": ["x", "y", "y", "y"]})
+        problem = make_problem([queue("a", 13, 10)], dict.fromkeys("xyz", None), current={"a": ["x", "y", "y", "y"]})
         assert placed(problem, "ds2") == {"a": ["x", "y"]}
 
     def test_only_the_difference_to_what_runs_is_changed(self):
@@ -263,7 +263,7 @@ class TestDs2:
 
     def test_where_room_is_scarce_it_runs_with_what_there_is(self):
         """As Flink does; a note says what is missing."""
-        solution = edrp.solve(problem_of([queue("a", 25, 10)], {"x": 3}), "ds2")
+        solution = edrp.solve(make_problem([queue("a", 25, 10)], {"x": 3}), "ds2")
         assert (solution.status, len(solution.deployment["a"])) == ("feasible", 3)
         assert solution.notes == ("1 of 4 replicas of a find no node",)
 
@@ -271,7 +271,7 @@ class TestDs2:
 class TestParameters:
     """Refused before any work, with what would be right."""
 
-    PROBLEM = problem_of([{"name": "a"}], {"x": 1})
+    PROBLEM = make_problem([{"name": "a"}], {"x": 1})
     MIGRATION = edrp.MigrationProblem(work=[1, 1], state_size=[1, 1], intervals=[(0, 2)], nodes=2, tolerance=0)
 
     @pytest.mark.parametrize(
@@ -302,27 +302,27 @@ class TestParameters:
         with pytest.raises(InvalidInstanceError, match="speed: is no parameter of this method, which has none"):
             edrp.solve(problem, method, speed=3)
 
-    def test_all_faults_are_told_together(self):
+    def test_all_faults_are_reported_together(self):
         with pytest.raises(InvalidInstanceError) as caught:
             edrp.solve(self.PROBLEM, "even", workers=0, skip_full=7, more=1)
         assert [fault.place for fault in caught.value.faults] == ["more", "workers", "skip_full"]
 
     def test_text_of_a_command_line_is_read(self):
-        problem = problem_of([queue("a", 35, 10)], {"large": 9, "small": 1})
+        problem = make_problem([queue("a", 35, 10)], {"large": 9, "small": 1})
         assert placed(problem, "even", skip_full="true", workers="2") == {"a": ["large"] * 3 + ["small"]}
 
 
 def test_long_lists_are_cut_in_notes():
     assert listed(("a", "b")) == "a; b"
     assert listed(tuple("abcdefgh")) == "a; b; c; d; e; and 3 more"
-    nowhere = problem_of([{"name": f"o{i}"} for i in range(9)], {"x": 1})
+    nowhere = make_problem([{"name": f"o{i}"} for i in range(9)], {"x": 1})
     assert edrp.solve(nowhere, "first-fit").notes[-2:] == ("1 of 1 replicas of o5 find no node", "and 3 more")
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_no_operator_gets_fewer_replicas_than_it_must_have(name):
     """Whatever the load would do with."""
-    problem = problem_of([queue("a", 5, 10, min_replicas=3), {"name": "b", "min_replicas": 2}], {"x": None, "y": None})
+    problem = make_problem([queue("a", 5, 10, min_replicas=3), {"name": "b", "min_replicas": 2}], {"x": None, "y": None})
     assert {operator: len(nodes) for operator, nodes in placed(problem, name).items()} == {"a": 3, "b": 2}
 
 
@@ -335,11 +335,11 @@ def test_rules_are_quick_on_nine_thousand_replicas_and_two_thousand_nodes():
         for i, (load, share) in enumerate(zip(loads.tolist(), cpu.tolist(), strict=True))
     ]
     nodes = {f"n{u}": {"cpu": float(size)} for u, size in enumerate(random.choice([100, 200, 400], 2000))}
-    problem = problem_of(operators, nodes, limits={"cost": 1e5})
+    problem = make_problem(operators, nodes, limits={"cost": 1e5})
     for name in RULES:
         parameters = {"skip_full": True} if name == "even" else {}
         began = process_time()
         answer = methods()[name].run(problem, Options(parameters=parameters))
         assert process_time() - began < 15, name
         assert answer.status == "feasible"
-        assert sum(len(each) for each in answer.decision.root.values()) >= 9000
+        assert sum(len(nodes) for nodes in answer.decision.root.values()) >= 9000

@@ -47,11 +47,11 @@ def random_topology(seed: int, *, most: int = 6, nodes: int = 5, load: float = 0
     described: list[Fields] = []
     for name in names:
         share = random.choice([0.5, 1.0, 2.0]) / len(names) / load
-        described.append({"name": name, "resources": {each: share * amount for each, amount in total.items()}})
+        described.append({"name": name, "resources": {resource: share * amount for resource, amount in total.items()}})
     network: Fields = {"nodes": described}
     if random.random() < 0.5:
-        for each in described:
-            each["zone"] = f"z{random.integers(2)}"
+        for node in described:
+            node["zone"] = f"z{random.integers(2)}"
         network |= {"within_zone": {"delay": 0.01}, "between_zones": {"delay": 0.05}}
     else:
         ends = [(u, v) for k, u in enumerate(names) for v in names[k + 1 :]]
@@ -79,15 +79,15 @@ def engine(problem: LatencyAwareProblem, seed: int = 0) -> CountEngine:
 
 def network(cpu: list[float], **fields: Any) -> Fields:
     """Nodes n0, n1, … with so much cpu."""
-    nodes = [{"name": f"n{u}", "resources": {"cpu": each}} for u, each in enumerate(cpu)]
+    nodes = [{"name": f"n{u}", "resources": {"cpu": capacity}} for u, capacity in enumerate(cpu)]
     return {"nodes": nodes, "between_zones": {"delay": 0.0}, **fields}
 
 
 def chain(instances: list[int], cpu: list[float], streams: list[tuple[int, int, float]], net: Fields, **fields: Any) -> Any:
     """Operators o0, o1, … and streams between them; all of a node's cpu may be used."""
     operators = [
-        {"name": f"o{i}", "instances": many, "resources": {"cpu": each}}
-        for i, (many, each) in enumerate(zip(instances, cpu, strict=True))
+        {"name": f"o{i}", "instances": many, "resources": {"cpu": demand}}
+        for i, (many, demand) in enumerate(zip(instances, cpu, strict=True))
     ]
     joined = [{"source": f"o{i}", "target": f"o{j}", "rate": rate} for i, j, rate in streams]
     fields = {"utilisation": {"cpu": 1.0}, **fields}
@@ -186,7 +186,7 @@ def best_of_all(problem: LatencyAwareProblem) -> float:
     for a, many in enumerate(compiled.max_replicas):
         nodes = compiled.candidates(a).tolist()
         spread = combinations_with_replacement(nodes, int(many))
-        rows.append([np.bincount(each, minlength=len(compiled.nodes)) for each in spread])
+        rows.append([np.bincount(nodes, minlength=len(compiled.nodes)) for nodes in spread])
     least = np.inf
     for chosen in product(*rows):
         counts = np.array(chosen)
@@ -211,7 +211,7 @@ def test_kicks_reach_the_optimum_of_tiny_topologies(seed: int) -> None:
 
 
 def test_batches_of_an_operator_that_talks_to_itself_stay_together() -> None:
-    """Of 4 instances on each of two nodes, all pairs on one node: 64 of 64 pairs co-located instead of 32."""
+    """With 4 instances on each of two nodes, all on one node co-locate 64 of 64 pairs instead of 32."""
     problem = chain([8], [1.0], [(0, 0, 1.0)], network([8.0, 8.0]))
     made = engine(problem)
     made.reset(Placement.of_counts(compile_problem(problem), np.array([[4, 4]])), np.random.default_rng(0))
@@ -314,11 +314,11 @@ def test_both_rules_climb() -> None:
         assert made.value() <= opened
 
 
-def test_many_instances_or_a_cluster_of_zones_are_a_crowd() -> None:
+def test_many_instances_or_a_cluster_of_zones_are_counted() -> None:
     few = chain([1], [1.0], [], network([4.0, 4.0]))
     many = chain([MANY_INSTANCES], [0.0], [], network([4.0, 4.0]))
     cluster = chain([1], [1.0], [], network([4.0] * MANY_NODES))
-    assert [prefers_counts(compile_problem(each)) for each in (few, many, cluster)] == [False, True, True]
+    assert [prefers_counts(compile_problem(problem)) for problem in (few, many, cluster)] == [False, True, True]
 
 
 def test_listed_links_in_a_zone_make_a_node_its_own_class() -> None:
@@ -342,7 +342,7 @@ def test_the_largest_production_topologies(shared_data: Path) -> None:
             problems[name] = loads(text)
         except InvalidInstanceError:
             continue
-    size = {name: sum(o.instances for o in each.application.operators) for name, each in problems.items()}
+    size = {name: sum(o.instances for o in problem.application.operators) for name, problem in problems.items()}
     for name in sorted(size, key=size.__getitem__)[-10:]:
         compiled = compile_problem(problems[name])
         made = CountEngine(compiled)
@@ -355,5 +355,5 @@ def test_the_largest_production_topologies(shared_data: Path) -> None:
         assert made.counts().sum() == size[name]
         list(islice(made.kicks(KickParameters(kicks=20), 0), 100))
         storm = ResourceAware().fill(compiled, ResourceAwareParameters()).counts
-        cuts = [problems[name].evaluate(compiled.deployment(each)).metrics["events"] for each in (made.counts(), storm)]
+        cuts = [problems[name].evaluate(compiled.deployment(counts)).metrics["events"] for counts in (made.counts(), storm)]
         assert cuts[0] <= cuts[1] + 1e-9

@@ -96,7 +96,7 @@ def test_minimum_numbers_of_replicas_are_kept() -> None:
 def optima() -> dict[int, float]:
     """Least objectives of small random problems, by brute force, where there is a feasible deployment."""
     found = {seed: brute_force(random_problem(seed, **SMALL))[0] for seed in range(40)}
-    return {seed: least for seed, least in found.items() if least is not None}
+    return {seed: value for seed, value in found.items() if value is not None}
 
 
 @pytest.mark.parametrize(

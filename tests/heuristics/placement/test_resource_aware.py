@@ -83,7 +83,7 @@ def test_every_executor_has_one_turn_in_either_order(seed: int) -> None:
 def test_a_rack_in_use_is_filled_before_another() -> None:
     """The rack with more free cpu comes first; once it runs something, it does until nothing in it has room."""
     nodes = [node("a1", 2), node("a2", 2), node("b1", 4), node("b2", 1, "r1")]
-    nodes = [{**each, "zone": "left" if each["name"].startswith("a") else "right"} for each in nodes]
+    nodes = [{**node, "zone": "left" if node["name"].startswith("a") else "right"} for node in nodes]
     found = solve(problem({"read": (6, 1.0)}, [], nodes), "resource-aware")
     # right has 5 of 9: first b1 (4 of 5), then b2, which is left of that rack, then a1 before a2 by name.
     assert found.deployment.replicas("read") == {"b1": 4, "b2": 1, "a1": 1}
@@ -171,7 +171,7 @@ def test_edrp_problems_get_as_few_replicas_as_keep_them_stable(word_count: EdrpP
 
 
 def plain(compiled: Compiled, order: list[int], most: int) -> list[int] | None:
-    """The scheduler again: racks and nodes sorted anew for each executor, and a recursion."""
+    """The scheduler again: racks and nodes sorted again for each executor, and a recursion."""
     zones = [compiled.problem.network.by_name[name].zone or "" for name in compiled.nodes]
     counts = np.zeros(compiled.candidate.shape, np.int64)
     states = 0

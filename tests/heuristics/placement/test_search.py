@@ -64,7 +64,7 @@ def make(t: InstanceArrays, s: InstanceState, kind: int, a: int, b: int) -> bool
     """Make a change where it is allowed, however bad it is; what it was valued at stays in `found` and `found_base`."""
     prepare(t, s)
     violations, s.value[0] = s.value[0], s.value[0] + 1000  # everything is better than that
-    s.found[0] = np.inf
+    s.chosen[0] = np.inf
     if kind == MOVE:
         consider_move(t, s, a, b, COMPARED)
     elif kind == SWAP:
@@ -72,7 +72,7 @@ def make(t: InstanceArrays, s: InstanceState, kind: int, a: int, b: int) -> bool
     elif a != b and not s.barred[a, b]:
         consider_move_all(t, s, a, b, COMPARED)
     s.value[0] = violations
-    s.found[0] -= 1000
+    s.chosen[0] -= 1000
     if s.change[0] == NOTHING:
         return False
     perform(t, s)
@@ -113,7 +113,7 @@ def test_what_a_change_is_worth_is_what_it_makes(seed: int, draw: int, kind: int
         v = int(random.choice(engine.compiled.candidates(int(t.operator[p]))))
     if not make(t, s, kind, int(s.place[p]) if kind == MOVE_ALL else p, q if kind == SWAP else v):
         return
-    violations, overload, base = s.found[0], s.found[1], s.found_base[0]
+    violations, overload, base = s.chosen[0], s.chosen[1], s.chosen_base[0]
     evaluation = problem.evaluate(engine.compiled.deployment(s.number))
     assert violations == len(evaluation.broken)
     plain = PlainClimbing(problem)
@@ -176,13 +176,13 @@ def test_the_same_seed_gives_the_same_answer(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_other_seeds_search_elsewhere(method: str) -> None:
     problem = paper_problem("T-R7", 0.7)
-    found = {edrp.solve(problem, method, seed=seed, **FEW[method]).objective for seed in range(4)}
-    assert len(found) > 1
+    objectives = {edrp.solve(problem, method, seed=seed, **FEW[method]).objective for seed in range(4)}
+    assert len(objectives) > 1
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_never_worse_than_the_current_placement(method: str) -> None:
-    """Of the given and the current placement the better one is where the search begins."""
+    """The search begins at the better one of the given and the current placement."""
     problem = paper_problem("T-R2", 0.7)
     best = edrp.solve(problem, "iterated-local-search").deployment
     again = edrp.solve(problem.replace(current=best), method, start=on_one_node(problem, "w1").current, **FEW.get(method, {}))
@@ -203,25 +203,25 @@ def test_methods_keep_to_candidates(method: str) -> None:
 
 def test_iterated_local_search_finds_what_brute_force_finds() -> None:
     """On problems small enough to enumerate, nearly always, and it is never better."""
-    found = 0
+    optimal = 0
     for seed in range(40):
         problem = random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4))
         optimum = brute_force_latency_aware(problem)[0]
         objective = edrp.solve(problem, "iterated-local-search", kicks=200).objective
         assert (objective is None) or objective >= optimum - 1e-9
-        found += optimum is None or (objective is not None and objective <= optimum + 1e-9)
-    assert found >= 38
+        optimal += optimum is None or (objective is not None and objective <= optimum + 1e-9)
+    assert optimal >= 38
 
 
 def test_what_is_reported_improves_up_to_the_answer() -> None:
-    """Each placement that is told of is feasible, better and later than the one before; the last one is the answer."""
-    told: list[tuple[float, float]] = []
+    """Each placement that is reported is feasible, better and later than the one before; the last one is the answer."""
+    reports: list[tuple[float, float]] = []
     problem = random_problem(4, operations=22, load=0.7)
-    solution = edrp.solve(problem, "iterated-local-search", kicks=300, progress=lambda s, o, b: told.append((s, o)))
-    objectives = [objective for _, objective in told]
+    solution = edrp.solve(problem, "iterated-local-search", kicks=300, progress=lambda s, o, b: reports.append((s, o)))
+    objectives = [objective for _, objective in reports]
     assert len(objectives) > 2
     assert objectives == sorted(set(objectives), reverse=True)
-    assert [seconds for seconds, _ in told] == sorted(seconds for seconds, _ in told)
+    assert [seconds for seconds, _ in reports] == sorted(seconds for seconds, _ in reports)
     assert objectives[-1] == pytest.approx(solution.objective, abs=1e-9)
 
 
@@ -244,14 +244,14 @@ def test_an_interrupt_returns_the_best_so_far() -> None:
     """Control-C ends the search, not the program."""
 
     def interrupt(seconds: float, objective: float | None, bound: float | None) -> None:
-        told.append(objective)
-        if len(told) == 2:
+        reports.append(objective)
+        if len(reports) == 2:
             raise KeyboardInterrupt
 
-    told: list[float | None] = []
+    reports: list[float | None] = []
     solution = edrp.solve(paper_problem("T-R7", 0.7), "iterated-local-search", kicks=10**9, progress=interrupt)
     assert (solution.status, solution.stopped_because) == ("feasible", "interrupted")
-    assert solution.objective == pytest.approx(told[-1], abs=1e-9)
+    assert solution.objective == pytest.approx(reports[-1], abs=1e-9)
 
 
 def colony_on(problem: LatencyAwareProblem, **changed: Any) -> tuple[InstanceEngine, InstancePheromone]:
@@ -307,9 +307,9 @@ def test_violations_count_in_an_ants_score() -> None:
 def test_one_ant_is_a_random_placement() -> None:
     """With one ant and one iteration the seed decides alone; overloads are allowed as printed."""
     problem = paper_problem("T-R7", 0.7)
-    found = [edrp.solve(problem, "ant-system", seed=s, ants=1, iterations=1, rule="printed") for s in range(10)]
-    assert {solution.status for solution in found} <= {"none", "feasible"}
-    assert any("breaks" in note for solution in found for note in solution.notes)
+    solutions = [edrp.solve(problem, "ant-system", seed=s, ants=1, iterations=1, rule="printed") for s in range(10)]
+    assert {solution.status for solution in solutions} <= {"none", "feasible"}
+    assert any("breaks" in note for solution in solutions for note in solution.notes)
 
 
 def test_the_current_placement_guides_the_first_ants() -> None:
@@ -393,21 +393,21 @@ def test_kicks_keep_the_parameters_of_the_engine() -> None:
     assert places[0] == places[1]
 
 
-def test_table_4_beside_ours() -> None:
+def test_table_4_next_to_ours() -> None:
     """Every method is there with its time, the paper's and its gap; the recommended one is optimal on a small topology."""
     console = Console(file=StringIO(), width=160)
-    found = table_4.run(console, topologies=["T-R2"], loads=[0.4], seeds=2)
+    cells = table_4.run(console, topologies=["T-R2"], loads=[0.4], seeds=2)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert {cell.method for cell in found} == set(table_4.METHODS)
+    assert {cell.method for cell in cells} == set(table_4.METHODS)
     assert all(f"({milliseconds:g})" in text for milliseconds in table_4.PAPER["T-R2"].values())
-    ours = next(cell for cell in found if cell.method == table_4.RECOMMENDED)
+    ours = next(cell for cell in cells if cell.method == table_4.RECOMMENDED)
     assert ours.optimal == 1.0
     assert "holds: hill climbing always ends feasible" in text
-    assert all(gap >= -1e-9 for cell in found for gap in cell.gaps)
+    assert all(gap >= -1e-9 for cell in cells for gap in cell.gaps)
 
 
 def test_claims_of_table_4_can_fail() -> None:
-    """Slow, infeasible and far from optimal runs are told."""
+    """Slow, infeasible and far from optimal runs are reported."""
     cells = [table_4.SearchRuns("T-R7", 42, 0.7, method, (100.0,), (np.inf,)) for method in table_4.METHODS]
     statements = table_4.statements_4(cells)
     assert len(statements) == 5
@@ -416,7 +416,7 @@ def test_claims_of_table_4_can_fail() -> None:
 
 
 def test_searches_open_with_first_fit_along_the_streams() -> None:
-    """What starts a search is what the baseline of that name finds, wherever that finds room for everything."""
+    """A search starts from the placement of the baseline of that name, wherever that finds room for everything."""
     compared = 0
     for seed in range(20):
         problem = random_problem(seed, load=0.4)
@@ -433,9 +433,9 @@ def test_searches_open_with_first_fit_along_the_streams() -> None:
 def test_nothing_better_than_the_answer_is_reported(method: str) -> None:
     """Also where a colony ends worse than first fit, which it knows nothing of."""
     for load in (0.2, 0.4):
-        told: list[float] = []
+        reports: list[float] = []
         few = {"ants": 1, "iterations": 3} if method in ("ant-system", "hybrid") else FEW.get(method, {})
         problem = paper_problem("T-R7", load)
-        solution = edrp.solve(problem, method, progress=lambda s, o, b, told=told: told.append(o), **few)
+        solution = edrp.solve(problem, method, progress=lambda s, o, b, reports=reports: reports.append(o), **few)
         assert solution.status == "feasible"
-        assert told[-1] == pytest.approx(solution.objective, abs=1e-9)
+        assert reports[-1] == pytest.approx(solution.objective, abs=1e-9)
