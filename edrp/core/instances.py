@@ -49,7 +49,7 @@ def loads(text: str, source: str = "") -> Any:
     --------
     >>> loads('{"kind": "edrp", "network": {"nodes": [{"name": "a", "speed": 2}]}}')
     Traceback (most recent call last):
-    edrp.errors.InvalidInstanceError: 2 faults in the input
+    edrp.core.errors.InvalidInstanceError: 2 faults in the input
       application: missing; this field is required
       network.nodes[0].speed: unknown field; did you mean 'speedup'? (got 2)
     """
