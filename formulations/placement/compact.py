@@ -34,6 +34,7 @@ BYTES_PER_COLUMN = 3000
 MANY_PATTERNS = 5000
 """Patterns of an operator beyond which their distinct shares are not counted one by one."""
 
+
 def build_compact(compiled: Compiled) -> CompactExpressions:
     """The compact program of a problem.
 

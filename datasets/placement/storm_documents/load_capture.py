@@ -46,9 +46,7 @@ class LoadComponent(Foreign):
     """A spout or a bolt."""
 
     id: Name = Field(description="unique in the topology")
-    parallelism: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
-        1, description="executors", json_schema_extra={"unit": "1"}
-    )
+    parallelism: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(1, description="executors", json_schema_extra={"unit": "1"})
     cpu: NonNegative | None = Field(
         None, validation_alias="cpuLoad", description="percent of a core per executor", json_schema_extra={"unit": "%"}
     )

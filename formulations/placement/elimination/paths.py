@@ -132,9 +132,9 @@ def _chain(
     forward, backward = _both_ways(own, hops)
     bound = off + (float(forward[-1].min()) if on_path else 0.0)
     marginal = bound + unary - least[:, None, None]
-    for place, i in enumerate(on_path):
+    for position, i in enumerate(on_path):
         marginal[i] = np.inf
-        marginal[i, candidates[place].node, candidates[place].group] = forward[place] + backward[place] + off
+        marginal[i, candidates[position].node, candidates[position].group] = forward[position] + backward[position] + off
     usage = _usage(relaxation, on_path, candidates, forward, hops)
     # Written so that a NaN keeps the seat.
     box.drop(marginal + relaxation.surcharge() > incumbent)
@@ -142,12 +142,12 @@ def _chain(
 
 
 def _both_ways(own: list[Floats], hops: list[Floats]) -> tuple[list[Floats], list[Floats]]:
-    """Least cost up to and including each place of a chain, and least cost behind it."""
+    """Minimum cost up to and including each position of a chain, and minimum cost behind it."""
     forward, backward = own[:1], [np.zeros(len(own[-1]))] if own else []
-    for place, hop in enumerate(hops, start=1):
-        forward.append((forward[-1][:, None] + hop).min(axis=0) + own[place])
-    for place in range(len(hops), 0, -1):
-        backward.insert(0, (hops[place - 1] + (backward[0] + own[place])[None]).min(axis=1))
+    for position, hop in enumerate(hops, start=1):
+        forward.append((forward[-1][:, None] + hop).min(axis=0) + own[position])
+    for position in range(len(hops), 0, -1):
+        backward.insert(0, (hops[position - 1] + (backward[0] + own[position])[None]).min(axis=1))
     return forward, backward
 
 
@@ -175,10 +175,10 @@ def _usage(
     flat = relaxation.unary.reshape(len(relaxation.unary), -1).argmin(axis=1)
     nodes, seats = np.divmod(flat, relaxation.unary.shape[2])
     onward = 0
-    for place in range(len(on_path) - 1, -1, -1):
-        cost = forward[place] if place == len(on_path) - 1 else forward[place] + hops[place][:, onward]
+    for position in range(len(on_path) - 1, -1, -1):
+        cost = forward[position] if position == len(on_path) - 1 else forward[position] + hops[position][:, onward]
         onward = int(np.argmin(cost))
-        nodes[on_path[place]], seats[on_path[place]] = candidates[place].node[onward], candidates[place].group[onward]
+        nodes[on_path[position]], seats[on_path[position]] = candidates[position].node[onward], candidates[position].group[onward]
     return relaxed_usage(relaxation, nodes, seats)
 
 

@@ -214,17 +214,17 @@ def _few_nodes(rows: Sequence[TopologyRow]) -> Statement:
 
 def _less_cut(rows: Sequence[TopologyRow]) -> Statement:
     cuts = [(_placement(row, RECOMMENDED).cut, _placement(row, SCHEDULER).cut, row.least) for row in rows]
-    known = [(1.0 if ours is None else ours, 1.0 if theirs is None else theirs, least) for ours, theirs, least in cuts]
+    known = [(1.0 if ours is None else ours, 1.0 if theirs is None else theirs, bound) for ours, theirs, bound in cuts]
     below = sum(ours < theirs - SAME for ours, theirs, _ in known)
     above = sum(ours > theirs + SAME for ours, theirs, _ in known)
-    least = sum(ours > theirs - SAME and theirs <= least + SAME for ours, theirs, least in known)
+    tight = sum(ours > theirs - SAME and theirs <= bound + SAME for ours, theirs, bound in known)
     found = (
-        f"below on {below} of {len(rows)}, the same on {len(rows) - below - above} (on {least} of them nothing can be below), "
+        f"below on {below} of {len(rows)}, the same on {len(rows) - below - above} (on {tight} of them nothing can be below), "
         f"above on {above}; on average {np.mean([ours for ours, _, _ in known]):.3f} against "
         f"{np.mean([theirs for _, theirs, _ in known]):.3f}"
     )
     sentence = "less between nodes than the resource-aware scheduler, on nine in ten of those where it leaves any to gain"
-    return claim(sentence, below >= 0.9 * (len(rows) - least), found)
+    return claim(sentence, below >= 0.9 * (len(rows) - tight), found)
 
 
 def _placement(row: TopologyRow, contender: str) -> Placement:
