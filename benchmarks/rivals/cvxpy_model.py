@@ -11,8 +11,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from rivals.canonical import Canonical
-from rivals.tables import Tables, Values
+from rivals.tables import Tables
 from scipy import sparse
+
+from edrp.core.arrays import Floats
 
 
 def build(tables: Tables) -> Any:
@@ -23,9 +25,9 @@ def build(tables: Tables) -> Any:
     rows = [cp.sum(placed) == 1 for placed in x]
     rows += [cp.sum(flow, axis=1) == x[i] for flow, (i, _) in zip(y, tables.streams, strict=True)]
     rows += [cp.sum(flow, axis=0) == x[j] for flow, (_, j) in zip(y, tables.streams, strict=True)]
-    rows += [each[~usable] == 0 for each, usable in zip(x, tables.usable, strict=True) if not usable.all()]
-    rows.append(cp.sum([use.T @ each for use, each in zip(tables.use, x, strict=True)]) <= 1)
-    waiting = [latency @ each for latency, each in zip(tables.latency, x, strict=True)]
+    rows += [placed[~usable] == 0 for placed, usable in zip(x, tables.usable, strict=True) if not usable.all()]
+    rows.append(cp.sum([use.T @ placed for use, placed in zip(tables.use, x, strict=True)]) <= 1)
+    waiting = [latency @ placed for latency, placed in zip(tables.latency, x, strict=True)]
     moving = [_double_sum(delay, flow) for delay, flow in zip(tables.delay, y, strict=True)]
     rows += [r >= sum(waiting[i] for i in on) + sum(moving[e] for e in legs) for on, legs in tables.paths]
     cost = sum(price @ each for price, each in zip(tables.replica_cost, x, strict=True)) + sum(
@@ -37,7 +39,7 @@ def build(tables: Tables) -> Any:
     return cp.Problem(cp.Minimize(tables.response_weight * r + tables.cost_weight * cost), rows)
 
 
-def _double_sum(table: Values, flow: Any) -> Any:
+def _double_sum(table: Floats, flow: Any) -> Any:
     return table.ravel(order="F") @ cp.vec(flow, order="F")
 
 

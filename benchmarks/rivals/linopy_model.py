@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from rivals.canonical import Canonical
-from rivals.tables import Tables, Values
+from rivals.tables import Tables
 from scipy import sparse
+
+from edrp.core.arrays import Floats
 
 
 def build(tables: Tables) -> Any:
@@ -47,7 +49,7 @@ def build(tables: Tables) -> Any:
     return model
 
 
-def _totals(variables: list[Any], tables: tuple[Values, ...], coords: list[Any]) -> list[Any]:
+def _totals(variables: list[Any], tables: tuple[Floats, ...], coords: list[Any]) -> list[Any]:
     """Each block of variables times its table, summed up."""
     return [(each * xr.DataArray(*pair)).sum() for each, *pair in zip(variables, tables, coords, strict=True)]
 
