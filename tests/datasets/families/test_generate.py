@@ -300,7 +300,7 @@ def test_another_package_adds_families_but_not_to_our_mix(monkeypatch):
         (["edrp", "--seed", -1], "must not be negative"),
         (["edrp", "--size", 3], "family 'diamond-zoo' needs at least 4 operators"),
         (["migration", "--size", 1], "family 'uniform' needs at least 2 tasks"),
-        ([], "missing; there are edrp, migration, "),
+        ([], "missing; there are edrp, latency-aware, migration, "),
     ],
 )
 def test_bad_requests_are_refused_before_anything_is_written(arguments, message, run, tmp_path):
