@@ -19,9 +19,11 @@ FEASIBLE = 4
 def compiled(monkeypatch) -> Counter:
     """How often each problem was compiled, by its identity."""
     counts: Counter = Counter()
+    alive = []  # so that no other problem takes the identity of one that is gone
     used_nodes = compilation._used_nodes
 
     def counted(problem, operators):
+        alive.append(problem)
         counts[id(problem)] += 1
         return used_nodes(problem, operators)
 
