@@ -133,6 +133,8 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     while not finished.is_set():
         try:
             finished.wait(0.2)
+            if cancelled and cancel is not None:
+                cancel()  # a solver that had not begun when it was first cancelled has forgotten it
         except KeyboardInterrupt:
             if cancel is None or cancelled:
                 raise

@@ -3,6 +3,7 @@
 import _thread
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import edrp
 from edrp.backends import BACKENDS, available_backends, get_backend, solve_program
-from edrp.backends.base import finite_or_none
+from edrp.backends.base import finite_or_none, in_fresh_thread
 from edrp.backends.highs import STOPPED
 from edrp.core.errors import BackendUnavailableError, EdrpError
 from edrp.core.methods import Options
@@ -171,6 +172,25 @@ def test_interrupting_keeps_the_incumbent():
     result = solve_program(market_split(), time_limit=600.0, progress=interrupt_once)
     assert (result.status, result.stopped_because) == ("feasible", "interrupted")
     assert result.objective >= result.bound
+
+
+def test_an_interrupt_before_the_solver_has_begun_is_not_lost():
+    asked, stopped = threading.Event(), threading.Event()
+    listening = []
+
+    def solve() -> str:
+        while sys._current_frames()[threading.main_thread().ident].f_code.co_name != "wait":
+            time.sleep(0.01)
+        _thread.interrupt_main()
+        assert asked.wait(300.0)
+        listening.append(True)
+        assert stopped.wait(300.0)
+        return "interrupted"
+
+    def cancel() -> None:
+        (stopped if listening else asked).set()
+
+    assert in_fresh_thread(solve, cancel) == "interrupted"
 
 
 def test_progress_is_reported_with_incumbent_and_bound():
