@@ -1,30 +1,81 @@
-"""The decorators behind which compiled kernels stand."""
+"""The decorators behind which compiled kernels stand; Numba is imported when one of them first runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, cached_property, partial, update_wrapper
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
-
-njit: Any = numba.njit  # its stub knows no private options
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ROOMS = ("edrp", "edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
 """Where kernels are."""
 
+KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+"""Options of every kernel; nobody calls one through a pointer of C."""
+
+
+class Kernel:
+    """A function that Numba compiles when it is first called; to other kernels it is what Numba makes of it."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it, compiled."""
+        return self.dispatcher(*arguments)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What Numba makes of the function, cached on disk where a cache can be written.
+
+        Numba refuses when no cache directory is writable (a zip on a cluster, a read-only installation); the kernel is then
+        compiled again in each process.
+        """
+        from numba import njit
+
+        try:
+            compiled = njit(cache=True, **self.options)(self.function)
+        except RuntimeError:
+            return njit(**self.options)(self.function)
+        _tie_to_all_sources(compiled)
+        return compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """By which Numba recognises it in other kernels."""
+        return self.dispatcher._numba_type_
+
+
+class InlinedKernel(Kernel):
+    """A part of other kernels; nothing is compiled for calls from Python."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Refuse: without a wrapper for Python, a call would end the process."""
+        name = self.function.__qualname__
+        raise TypeError(f"{name} is compiled into the kernels that call it, and cannot be called from Python")
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What Numba makes of the function; it is cached as part of its callers."""
+        from numba import njit
+
+        return njit(**self.options)(self.function)
+
 
 def kernel(function: Function) -> Function:
-    """Compile with Numba, cached on disk where a cache can be written.
+    """Compile with Numba when the function is first called."""
+    return cast("Function", Kernel(function, **KERNEL))
 
-    Numba refuses at import when no cache directory is writable (a zip on a cluster, a read-only
-    installation); the kernel is then compiled again in each process.
-    """
-    return _cached(function, {"nogil": True, "error_model": "numpy"})
+
+def inner_loop(function: Function) -> Function:
+    """Compile like `kernel`, without reference counting: the function must not allocate."""
+    return cast("Function", Kernel(function, **KERNEL, _nrt=False))
 
 
 def inlined(function: Function) -> Function:
@@ -33,21 +84,7 @@ def inlined(function: Function) -> Function:
     For helpers of inner loops that take a whole tuple of arrays: handing that over in a real call, and
     counting references to each array at each access, costs ten times more than the helper's own work.
     """
-    return cast("Function", njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function))
-
-
-def inner_loop(function: Function) -> Function:
-    """Compile like `kernel`, without reference counting: the function must not allocate."""
-    return _cached(function, {"nogil": True, "error_model": "numpy", "_nrt": False})
-
-
-def _cached(function: Function, options: dict[str, Any]) -> Function:
-    try:
-        compiled = njit(cache=True, **options)(function)
-    except RuntimeError:
-        return cast("Function", njit(**options)(function))
-    _tie_to_all_sources(compiled)
-    return cast("Function", compiled)
+    return cast("Function", InlinedKernel(function, **KERNEL, no_cpython_wrapper=True, forceinline=True, _nrt=False))
 
 
 def _tie_to_all_sources(compiled: Any) -> None:

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from edrp.core.kernels import inlined
+
 HELPER = """
 from edrp.core.kernels import inlined
 
@@ -26,7 +30,7 @@ import edrp.core.kernels
 edrp.core.kernels.ROOMS += ("pack",)
 edrp.core.kernels._fingerprint.cache_clear()
 from pack.main import twice
-print(int(twice(0)), sum(twice.stats.cache_hits.values()))
+print(int(twice(0)), sum(twice.dispatcher.stats.cache_hits.values()))
 """
 
 
@@ -77,3 +81,14 @@ def test_a_cache_that_names_types_which_are_gone_is_compiled_again(tmp_path):
         (package / "main.py").write_text(RENAMED.format(name=name), encoding="utf-8")
         done = subprocess.run([sys.executable, "-c", CALL.format(name=name)], cwd=tmp_path, capture_output=True, text=True)
         assert done.stdout.strip() == "42", done.stderr
+
+
+@inlined
+def half(x):
+    return x / 2
+
+
+def test_a_function_that_is_compiled_into_others_refuses_calls_from_python():
+    """Without a wrapper such a call would end the process."""
+    with pytest.raises(TypeError, match="half is compiled into the kernels that call it"):
+        half(1)

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,6 +28,10 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
+
+# Inlined kernels that are called from here.
+gain_alone = numba.njit(gain.function)
+waiting_alone = numba.njit(waiting.function)
 
 Fields = dict[str, Any]
 
@@ -124,7 +129,7 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     operators, nodes = compiled.candidate.shape
     for _ in range(30):
         a, s = int(random.integers(operators)), int(random.integers(nodes))
-        put(arrays, state, a, s, int(random.integers(-state.counts.held[a, s], waiting(arrays, state, a) + 1)))
+        put(arrays, state, a, s, int(random.integers(-state.counts.held[a, s], waiting_alone(arrays, state, a) + 1)))
     held = state.counts.held
     opened = np.flatnonzero(held.any(axis=0))
     assert sorted(state.opened[: state.counters[OPEN]]) == opened.tolist()
@@ -149,7 +154,7 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     a, s = movable[random.integers(len(movable))]
     d = int(random.choice([u for u in range(nodes) if u != s]))
     q = int(random.integers(1, held[a, s] + 1))
-    predicted = gain(arrays.pair, held, state.joined, a, s, d, q)
+    predicted = gain_alone(arrays.pair, held, state.joined, a, s, d, q)
     latency = path_latency(paths, state.counts, a, q, s, d)
     before = everything()
     put(arrays, state, a, s, -q)
