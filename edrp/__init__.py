@@ -1,69 +1,101 @@
-"""Placement, replication and reconfiguration of data-stream applications."""
+"""Placement, replication and reconfiguration of data-stream applications.
 
-import logging
+Names are imported when they are first used: `import edrp` costs next to nothing, and a command loads what it needs.
+"""
 
-from edrp import errors
-from edrp.auto import METHODS as _CHOOSING
-from edrp.batch.run import solve_batch
-from edrp.core.instances import load, load_solution, loads, save, schema
-from edrp.core.kinds import Kind, register_kind
-from edrp.core.methods import Method, Options, methods, register
-from edrp.core.problem import Evaluation
-from edrp.core.solution import Solution
-from edrp.core.solution import installed_versions as _installed_versions
-from edrp.core.solve import solve
-from edrp.enactment.containers import ContainerApplication, ContainerOperator, Host, HostType
-from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.enactment.scenario import EnactmentScenario
-from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
-from edrp.explain import Explanation, explain
-from edrp.formulations.builders import formulate
-from edrp.formulations.formulation import Formulation, solve_formulation
-from edrp.formulations.mapping import METHODS as _MAPPING
-from edrp.formulations.methods import METHODS as _FORMULATING
-from edrp.formulations.placement.column_generation.method import ColumnGeneration as _ColumnGeneration
-from edrp.formulations.placement.elimination.method import Eliminate as _Eliminate
-from edrp.heuristics import METHODS as _SEARCHING
-from edrp.heuristics.placement.annealing import Annealing as _Annealing
-from edrp.heuristics.placement.search.methods import IteratedLocalSearch as _IteratedLocalSearch
-from edrp.kinds import KINDS as _KINDS
-from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
-from edrp.mapping.path_mapping import MappingProblem
-from edrp.mapping.path_tasks import BimodalTask, Component, PathMap, PathTask, Service
-from edrp.mapping.server_network import DataLink, Server, ServerNetwork
-from edrp.mdp.methods import METHODS as _MIGRATING
-from edrp.migration.intervals import TaskIntervals
-from edrp.migration.policy import MigrationPolicyProblem
-from edrp.migration.sequence import MigrationSequence
-from edrp.migration.single_step import MigrationProblem
-from edrp.placement.application import Application, InstancedOperator, Operator, Stream, Topology
-from edrp.placement.deployment import Action, Deployment
-from edrp.placement.edrp import EdrpProblem, Limits, Weights
-from edrp.placement.latency import Mm1Latency, PolynomialLatency, TableLatency
-from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
-from edrp.placement.network import Link, LinkClass, Network, Node, Store
-from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
-from edrp.validation.simulation.enactment.methods import METHODS as _SIMULATING
-from edrp.validation.simulation.mapping.methods import METHODS as _SERVING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-for _kind in _KINDS:
-    register_kind(_kind)
+from edrp.core.plugins import offer
 
-# Proofs of placements begin with a short search.
-_PROVING = (_Eliminate(heuristic=_Annealing()), _ColumnGeneration(heuristic=_IteratedLocalSearch()))
-_ROOMS = (
-    *(_FORMULATING, _PROVING, _MAPPING, _SEARCHING),
-    *(_MIGRATING, _SIMULATING, _SERVING, _CHOOSING),
-)
-for _room in _ROOMS:
-    for _method in _room:
-        register(_method)
+if TYPE_CHECKING:
+    from edrp import errors
+    from edrp.batch.run import solve_batch
+    from edrp.core.instances import load, load_solution, loads, save, schema
+    from edrp.core.kinds import Kind, register_kind
+    from edrp.core.methods import Method, Options, methods, register
+    from edrp.core.problem import Evaluation
+    from edrp.core.solution import Solution
+    from edrp.core.solve import solve
+    from edrp.enactment.containers import ContainerApplication, ContainerOperator, Host, HostType
+    from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
+    from edrp.enactment.scenario import EnactmentScenario
+    from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
+    from edrp.explanation import Explanation, explain
+    from edrp.formulations.builders import formulate
+    from edrp.formulations.formulation import Formulation, solve_formulation
+    from edrp.mapping.bimodal_scenario import BimodalScenario
+    from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
+    from edrp.mapping.path_mapping import MappingProblem
+    from edrp.mapping.path_tasks import BimodalTask, Component, PathMap, PathTask, Service
+    from edrp.mapping.server_network import DataLink, Server, ServerNetwork
+    from edrp.migration.intervals import TaskIntervals
+    from edrp.migration.policy import MigrationPolicyProblem
+    from edrp.migration.sequence import MigrationSequence
+    from edrp.migration.single_step import MigrationProblem
+    from edrp.placement.application import Application, InstancedOperator, Operator, Stream, Topology
+    from edrp.placement.deployment import Action, Deployment
+    from edrp.placement.edrp import EdrpProblem, Limits, Weights
+    from edrp.placement.latency import Mm1Latency, PolynomialLatency, TableLatency
+    from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+    from edrp.placement.network import Link, LinkClass, Network, Node, Store
+    from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 
-__version__ = _installed_versions()["edrp"]
+    __version__: str
 
-# A library configures no logging of its own: who wants to see it adds a handler.
-logging.getLogger("edrp").addHandler(logging.NullHandler())
+offer("edrp.kinds", "edrp.kinds:KINDS")
+offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
+
+_NAMES = {
+    "edrp.batch.run": "solve_batch",
+    "edrp.core.instances": "load load_solution loads save schema",
+    "edrp.core.kinds": "Kind register_kind",
+    "edrp.core.methods": "Method Options methods register",
+    "edrp.core.problem": "Evaluation",
+    "edrp.core.solution": "Solution",
+    "edrp.core.solve": "solve",
+    "edrp.enactment.containers": "ContainerApplication ContainerOperator Host HostType",
+    "edrp.enactment.leasing": "LeasingProblem PaidHost PlannedHost",
+    "edrp.enactment.scenario": "EnactmentScenario",
+    "edrp.enactment.snapshot": "EnactmentProblem EnactmentWeights",
+    "edrp.explanation": "Explanation explain",
+    "edrp.formulations.builders": "formulate",
+    "edrp.formulations.formulation": "Formulation solve_formulation",
+    "edrp.mapping.bimodal_scenario": "BimodalScenario",
+    "edrp.mapping.link_allocation": "Flow FlowAllocation LinkAllocationProblem",
+    "edrp.mapping.path_mapping": "MappingProblem",
+    "edrp.mapping.path_tasks": "BimodalTask Component PathMap PathTask Service",
+    "edrp.mapping.server_network": "DataLink Server ServerNetwork",
+    "edrp.migration.intervals": "TaskIntervals",
+    "edrp.migration.policy": "MigrationPolicyProblem",
+    "edrp.migration.sequence": "MigrationSequence",
+    "edrp.migration.single_step": "MigrationProblem",
+    "edrp.placement.application": "Application InstancedOperator Operator Stream Topology",
+    "edrp.placement.deployment": "Action Deployment",
+    "edrp.placement.edrp": "EdrpProblem Limits Weights",
+    "edrp.placement.latency": "Mm1Latency PolynomialLatency TableLatency",
+    "edrp.placement.latency_aware": "LatencyAwareProblem ScoreWeights",
+    "edrp.placement.network": "Link LinkClass Network Node Store",
+    "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
+}
+_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported at its first use (PEP 562)."""
+    if name == "errors":
+        return import_module("edrp.errors")
+    if name == "__version__":
+        return import_module("edrp.core.solution").installed_versions()["edrp"]
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_PLACES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 __all__ = [
     "Action",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.kinds import kinds
+from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
 from edrp.core.solution import Answer
 from edrp.core.wording import suggestion
@@ -77,7 +77,7 @@ def choose(problem: Any) -> Method:
     UnsupportedProblemError
         When no method is chosen for its kind, or the chosen one refuses the problem.
     """
-    kind = kinds().get(problem.kind)
+    kind = find_kind(problem.kind)
     if kind is None or kind.choose is None:
         why = f"there is no automatic choice for problems of kind {problem.kind!r}"
         raise UnsupportedProblemError(why + suggestion("", methods(problem.kind)))

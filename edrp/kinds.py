@@ -15,7 +15,7 @@ KINDS = (
         choose="edrp.auto:choose_for_edrp",
         display="edrp.cli.display.placement:deployment_parts",
         explain="edrp.cli.display.explanation:explanation_parts",
-        explain_infeasibility="edrp.explain:explain_infeasibility",
+        explain_infeasibility="edrp.explanation:explain_infeasibility",
         families="edrp.datasets.families.placement.edrp:FAMILIES",
         check_problems="edrp.validation.oracles.placement.check_problems:EdrpCheckProblems",
     ),

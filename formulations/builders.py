@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from edrp.core.errors import EdrpError, UnsupportedProblemError
-from edrp.core.kinds import imported, kinds
+from edrp.core.kinds import find_kind
+from edrp.core.plugins import imported
 from edrp.formulations.formulation import Formulation
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
     UnsupportedProblemError, ProblemTooLargeError
         When this program cannot express the problem, or would not fit in memory.
     """
-    kind = kinds().get(problem.kind)
+    kind = find_kind(problem.kind)
     known = {} if kind is None else kind.formulations
     if not known:
         raise UnsupportedProblemError(f"there is no program for problems of kind {problem.kind!r}")

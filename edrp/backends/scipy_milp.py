@@ -5,8 +5,6 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any, Final
 
-from scipy.optimize import Bounds, LinearConstraint, milp
-
 from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -31,6 +29,8 @@ class ScipyBackend:
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
         settings: Any = {"mip_rel_gap": options.gap}
         if options.time_limit is not None:
             settings["time_limit"] = options.time_limit

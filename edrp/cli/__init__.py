@@ -1,5 +1,29 @@
 """The command line: thin, everything it does can be done from Python."""
 
-from edrp.cli.app import app, main
+from __future__ import annotations
 
-__all__ = ["app", "main"]
+from collections.abc import Sequence
+
+INTERRUPTED = 130
+"""Exit code of a run that the user stopped before it had anything."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    arguments
+        Words after `edrp`; by default those of the process.
+
+    Raises
+    ------
+    SystemExit
+        Always, with one of the exit codes that `edrp --help` lists.
+    """
+    try:
+        from edrp.cli.app import run  # here, so that Ctrl-C while it is imported ends in the exit code, too
+
+        run(arguments)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from edrp.core.errors import VerificationError
-from edrp.core.solution import Solution
+
+if TYPE_CHECKING:
+    from edrp.core.solution import Solution
 
 
 class ExitCode(IntEnum):

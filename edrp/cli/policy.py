@@ -31,7 +31,9 @@ from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 
-policy = typer.Typer(help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True)
+policy = typer.Typer(
+    help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True, add_completion=False
+)
 
 
 class EngineName(StrEnum):

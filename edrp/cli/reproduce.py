@@ -31,7 +31,7 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the fi
 QUICK_SEEDS = 3
 SENSITIVE_NETWORKS = 5
 
-reproduce = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True)
+reproduce = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True, add_completion=False)
 
 EDRP, MIGRATION = "Placement and replication (EDRP)", "State migration"
 LATENCY_AWARE, ENACTMENT, BIMODAL = "Latency-aware placement", "Enactment", "Bi-modal networks"

@@ -7,6 +7,6 @@ import typer
 from edrp.cli.simulate_enactment import simulate_enactment
 from edrp.cli.simulate_mapping import simulate_bimodal
 
-simulate = typer.Typer(help="Simulate a whole run and what became of it.", no_args_is_help=True)
+simulate = typer.Typer(help="Simulate a whole run and what became of it.", no_args_is_help=True, add_completion=False)
 simulate.command("enactment")(simulate_enactment)
 simulate.command("bimodal")(simulate_bimodal)

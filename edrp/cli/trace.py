@@ -28,7 +28,7 @@ from edrp.mdp.chain.transition_matrix import TransitionMatrix
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-trace = typer.Typer(help="Turn logs of events into loads, node counts and problems.", no_args_is_help=True)
+trace = typer.Typer(help="Turn logs of events into loads, node counts and problems.", no_args_is_help=True, add_completion=False)
 
 
 class Measure(StrEnum):

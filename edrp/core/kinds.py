@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from edrp.core.errors import EdrpError
-from edrp.core.plugins import added
+from edrp.core.plugins import added, imported, own
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import suggestion
@@ -20,18 +20,6 @@ T = TypeVar("T")
 
 Builder = Callable[[Any, str], Any]
 """Makes a formulation of a problem, given its name."""
-
-
-def imported(part: Any) -> Any:
-    """A part itself, or what its name "package.module:attribute" stands for, which is imported.
-
-    >>> imported("math:pi")
-    3.141592653589793
-    """
-    if not isinstance(part, str):
-        return part
-    module, _, name = part.partition(":")
-    return getattr(import_module(module), name)
 
 
 class Lazy(Generic[T]):
@@ -94,22 +82,29 @@ class Kind:
         return self.__dict__[part] is not None
 
 
-_REGISTRY: dict[str, Kind] = {}
+@cache
+def _registry() -> dict[str, Kind]:
+    return {kind.name: kind for kind in own("edrp.kinds")}
 
 
 def register_kind(kind: Kind) -> Kind:
     """Add a kind under its name; a name is taken only once."""
-    if kind.name in _REGISTRY:
+    if kind.name in _registry():
         raise ValueError(f"there is already a kind of problem called {kind.name!r}")
-    _REGISTRY[kind.name] = kind
+    _registry()[kind.name] = kind
     return kind
 
 
 def kinds() -> dict[str, Kind]:
     """All registered kinds by name, those of other packages (entry point `edrp.kinds`) included."""
     for kind in added("edrp.kinds"):
-        _REGISTRY.setdefault(kind.name, kind)
-    return dict(_REGISTRY)
+        _registry().setdefault(kind.name, kind)
+    return dict(_registry())
+
+
+def find_kind(name: str) -> Kind | None:
+    """The kind of that name, or None; other packages are asked only for what is not registered yet."""
+    return _registry().get(name) or kinds().get(name)
 
 
 def get_kind(name: str) -> Kind:
@@ -120,7 +115,6 @@ def get_kind(name: str) -> Kind:
     EdrpError
         When there is none.
     """
-    known = kinds()
-    if name not in known:
-        raise EdrpError(f"no problems of kind {name!r}{suggestion(name, known)}")
-    return known[name]
+    if found := find_kind(name):
+        return found
+    raise EdrpError(f"no problems of kind {name!r}{suggestion(name, kinds())}")

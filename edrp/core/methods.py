@@ -6,13 +6,16 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.parameters import NoParameters, read_parameters
-from edrp.core.plugins import added
+from edrp.core.plugins import added, own
 from edrp.core.solution import Answer
+from edrp.core.wording import suggestion
 
 Progress = Callable[[float, float | None, float | None], None]
 """Called with seconds since the start, incumbent objective and bound."""
@@ -157,24 +160,46 @@ class FirstOf:
         return next((method for method in others if method.refusal(problem) is None), None) or last.resolve(problem)
 
 
-_REGISTRY: dict[str, Method] = {}
+@cache
+def _registry() -> dict[str, Method | str]:
+    """Methods by name; of those not needed yet, the module that holds them in its `METHODS`."""
+    return {name: module for module, names in own("edrp.methods").items() for name in names}
+
+
+def _registered(name: str) -> Method | None:
+    entry = _registry().get(name)
+    if isinstance(entry, str):
+        _registry().update((method.name, method) for method in import_module(entry).METHODS)
+        return _registered(name)
+    return entry
 
 
 def register(method: Method) -> Method:
     """Add a method under its name; a name is taken only once."""
     if not isinstance(method, Method):
         raise TypeError(f"{method!r} is no method; it must be an instance of a subclass of edrp.Method")
-    if method.name in _REGISTRY:
+    if method.name in _registry():
         raise ValueError(f"there is already a method called {method.name!r}")
-    _REGISTRY[method.name] = method
+    _registry()[method.name] = method
     return method
 
 
 def methods(kind: str | None = None) -> dict[str, Method]:
     """All registered methods by name, those of other packages (entry point `edrp.methods`) included."""
+    known = {name: method for name in method_names() if (method := _registered(name))}
+    return known if kind is None else {name: method for name, method in known.items() if kind in method.kinds}
+
+
+def method_names() -> list[str]:
+    """Names of all registered methods; the modules of our own are not imported."""
     for method in added("edrp.methods"):
-        _REGISTRY.setdefault(method.name, method)
-    return {name: method for name, method in sorted(_REGISTRY.items()) if kind is None or kind in method.kinds}
+        _registry().setdefault(method.name, method)
+    return sorted(_registry())
+
+
+def find_method(name: str) -> Method | None:
+    """The method of that name, or None; other packages are asked only for what is not registered yet."""
+    return _registered(name) or methods().get(name)
 
 
 def get_method(name: str, kind: str | None = None) -> Method:
@@ -183,12 +208,14 @@ def get_method(name: str, kind: str | None = None) -> Method:
     Raises
     ------
     EdrpError
-        When there is none for this kind of problem; the message lists those there are.
+        When there is none for this kind of problem; the message offers one, or lists those there are.
     """
-    known = methods(kind)
-    if name not in known:
-        raise EdrpError(f"no method {name!r} for problems of kind {kind!r}; there are {', '.join(known)}")
-    return known[name]
+    method = find_method(name)
+    if method is not None and (kind is None or kind in method.kinds):
+        return method
+    if method is None:
+        raise EdrpError(f"no method {name!r}{suggestion(name, methods(kind))}")
+    raise EdrpError(f"method {name!r} takes no problems of kind {kind!r}; there are {', '.join(methods(kind))}")
 
 
 def resolve_method(name: str, problem: Any) -> ResolvedMethod:

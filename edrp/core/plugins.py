@@ -1,10 +1,29 @@
-"""Additions of other packages by entry points: methods, kinds of problems, families of instances, suites."""
+"""What the core is given to work with, by name: our own kinds and methods, and additions of other packages by entry points."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
+from importlib import import_module
 from typing import Any
+
+_OWN: dict[str, str] = {}
+
+
+def offer(group: str, place: str) -> None:
+    """Say where this package keeps something that the core works with, as "package.module:attribute"."""
+    _OWN[group] = place
+
+
+@cache
+def own(group: str) -> Any:
+    """What this package offers under a name; its module is imported now.
+
+    Examples
+    --------
+    >>> [kind.name for kind in own("edrp.kinds")][:2]
+    ['edrp', 'latency-aware']
+    """
+    return imported(_OWN[group])
 
 
 @cache
@@ -22,8 +41,22 @@ def added(group: str) -> tuple[Any, ...]:
     >>> added("edrp.nothing")
     ()
     """
+    from importlib.metadata import entry_points
+
     found: list[Any] = []
     for point in entry_points(group=group):
         loaded = point.load()
         found += loaded if isinstance(loaded, (list, tuple)) else [loaded]
     return tuple(found)
+
+
+def imported(part: Any) -> Any:
+    """A part itself, or what its name "package.module:attribute" stands for, which is imported.
+
+    >>> imported("math:pi")
+    3.141592653589793
+    """
+    if not isinstance(part, str):
+        return part
+    module, _, name = part.partition(":")
+    return getattr(import_module(module), name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from edrp.core.derived import derived_once
 from edrp.core.errors import VerificationError
-from edrp.core.kinds import kinds
+from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable
 from edrp.core.solution import Answer, installed_versions, relative_gap
@@ -80,7 +80,7 @@ def solve(
 
 def _clashes(problem: Solvable[SolutionType], time_limit: float | None) -> tuple[str, ...]:
     """Why the problem is infeasible; where that has to be worked out, it gets as long again, within reason."""
-    kind = kinds().get(problem.kind)
+    kind = find_kind(problem.kind)
     explain = None if kind is None else kind.explain_infeasibility
     if explain is None:
         return problem.clashes()

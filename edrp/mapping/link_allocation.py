@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
-import networkx as nx
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
@@ -276,6 +275,8 @@ class LinkAllocationProblem(Problem):
 
     def _routable(self, flow: Flow, max_links: int) -> bool:
         """Tell whether some route has room for the flow alone."""
+        import networkx as nx
+
         wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if link.bandwidth * (1 + SLACK) >= flow.rate])
         return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=max_links)
 

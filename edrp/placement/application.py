@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-import networkx as nx
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Resources, duplicates
+from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import LatencyModel
-from edrp.placement.ordering import topological_layers
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 MAX_REPLICAS = 10_000
 """Maximum replicas of one operator, for which tables by number of replicas and deployments that name each one are made."""
@@ -154,11 +156,9 @@ class StreamGraph(Document):
         return self
 
     @cached_property
-    def _graph(self) -> Any:
-        graph: nx.DiGraph[Any] = nx.DiGraph()
-        graph.add_nodes_from(operator.name for operator in self.operators)
-        graph.add_edges_from((stream.source, stream.target) for stream in self.streams)
-        return graph
+    def _successors(self) -> dict[str, list[str]]:
+        edges = ((stream.source, stream.target) for stream in self.streams)
+        return successors((operator.name for operator in self.operators), edges)
 
     @cached_property
     def by_name(self) -> dict[str, Any]:
@@ -171,12 +171,13 @@ class StreamGraph(Document):
 
         Where streams form cycles, as few as a heuristic can do with go backward (latency-aware placement, Alg. 3).
         """
-        if not nx.is_directed_acyclic_graph(self._graph):
-            edges = [(stream.source, stream.target) for stream in self.streams]
-            layers = topological_layers([operator.name for operator in self.operators], edges)
-            return tuple(name for layer in layers for name in layer)
-        position = {operator.name: index for index, operator in enumerate(self.operators)}
-        return tuple(nx.lexicographical_topological_sort(self._graph, key=position.__getitem__))
+        if order := topological_order(self._successors):
+            return order
+        from edrp.placement.ordering import topological_layers
+
+        edges = [(stream.source, stream.target) for stream in self.streams]
+        layers = topological_layers([operator.name for operator in self.operators], edges)
+        return tuple(name for layer in layers for name in layer)
 
     @cached_property
     def feedback(self) -> frozenset[tuple[str, str]]:
@@ -212,12 +213,16 @@ class StreamGraph(Document):
     @cached_property
     def paths(self) -> tuple[tuple[str, ...], ...]:
         """All source–sink paths (EDRP, Π_dsp); may be exponentially many."""
-        graph = self._graph
-        sources = [name for name in self.topological_order if graph.in_degree(name) == 0]
-        sinks = [name for name in self.topological_order if graph.out_degree(name) == 0]
-        alone = [(name,) for name in sources if graph.out_degree(name) == 0]
-        joined = [tuple(path) for s in sources for t in sinks if s != t for path in nx.all_simple_paths(graph, s, t)]
-        return tuple(alone + joined)
+        graph = self._successors
+        entered = {stream.target for stream in self.streams}
+        sources = [name for name in self.topological_order if name not in entered]
+        sinks = [name for name in self.topological_order if not graph[name]]
+        alone = [(name,) for name in sources if not graph[name]]
+        found: dict[tuple[str, str], list[tuple[str, ...]]] = {(s, t): [] for s in sources for t in sinks}
+        for source in sources:
+            for path in paths_to_sinks(graph, source):
+                found[source, path[-1]].append(path)
+        return (*alone, *(path for paths in found.values() for path in paths))
 
     @classmethod
     def from_graph(cls, graph: nx.DiGraph[Any]) -> Self:
@@ -225,6 +230,7 @@ class StreamGraph(Document):
 
         Examples
         --------
+        >>> import networkx as nx
         >>> graph = nx.DiGraph()
         >>> graph.add_node("a", external_rate=10.0)
         >>> graph.add_edge("a", "b", rate=5.0)
@@ -238,6 +244,8 @@ class StreamGraph(Document):
 
     def to_graph(self) -> nx.DiGraph[Any]:
         """Write a `networkx.DiGraph`; `from_graph` reads it back without loss."""
+        import networkx as nx
+
         graph: nx.DiGraph[Any] = nx.DiGraph()
         for operator in self.operators:
             graph.add_node(operator.name, **operator.model_dump(exclude={"name"}))
@@ -251,11 +259,12 @@ class AcyclicGraph(StreamGraph):
 
     @model_validator(mode="after")
     def _check_acyclic(self) -> Self:
-        faults = Faults("application")
-        try:
-            cycle = nx.find_cycle(self._graph)
-        except nx.NetworkXNoCycle:
+        if topological_order(self._successors):
             return self
+        import networkx as nx
+
+        faults = Faults("application")
+        cycle = nx.find_cycle(nx.DiGraph(self._successors))
         path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
         why = "form a cycle; this model needs an acyclic application, remove one of these streams"
         if len(cycle) == 1:

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Hashable
 from functools import cached_property
 from itertools import permutations
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-import networkx as nx
 import numpy as np
 from pydantic import Field, model_validator
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.linked_nodes import LinkedNodes, LinkEnds, NamedNode
 from edrp.core.memory import refuse_beyond_memory
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 BYTES_PER_LINK = 1200
 """Measured: a `Link` with its entry in the table by ends."""
@@ -251,6 +251,7 @@ class Network(LinkedNodes):
 
         Examples
         --------
+        >>> import networkx as nx
         >>> graph = nx.path_graph(["a", "b", "c"])
         >>> nx.set_edge_attributes(graph, 0.01, "delay")
         >>> Network.from_graph(graph).delay("a", "c")
@@ -290,6 +291,8 @@ class Network(LinkedNodes):
         ProblemTooLargeError
             When the arcs between all pairs would take more memory than there is.
         """
+        import networkx as nx
+
         graph: nx.DiGraph[Any] = nx.DiGraph()
         if self.classes:
             count = len(self.nodes) * (len(self.nodes) - 1)
@@ -308,6 +311,9 @@ class Network(LinkedNodes):
 
 def _shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str) -> Any:
     """Shortest-path delays between all vertices, shape (vertices, vertices); infinite where there is no path."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
     index = {vertex: position for position, vertex in enumerate(vertices)}
     shortest: dict[tuple[int, int], float] = {}
     edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]

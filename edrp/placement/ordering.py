@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import networkx as nx
-
 
 def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
     """Order a directed graph that may have cycles, in layers (latency-aware placement, Alg. 3).
@@ -134,6 +132,8 @@ class _Dissolving:
 
         Only the region on top has changed since it was last taken apart, so the rest of the graph is not searched again.
         """
+        import networkx as nx
+
         while True:
             region = [v for v in self._regions.pop() if self._there[v]]
             inside = set(region)

@@ -3,12 +3,10 @@
 from edrp.heuristics.migration.balanced_packing import BalancedPacking
 from edrp.heuristics.migration.consistent_hashing import ConsistentHashing, expected_hashing
 from edrp.heuristics.migration.even_split import EvenSplit
-from edrp.heuristics.migration.methods import METHODS
 from edrp.heuristics.migration.rule import Change, Outcome, Reassignment, Rule, outcome
 from edrp.heuristics.migration.sticky import Sticky, StickyByWork
 
 __all__ = [
-    "METHODS",
     "BalancedPacking",
     "Change",
     "ConsistentHashing",

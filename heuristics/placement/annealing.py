@@ -250,3 +250,7 @@ def energies(compiled: Compiled, counts: Ints) -> Floats:
     state.set(Placement.of_counts(compiled, counts))
     evaluate(arrays, state)
     return state.values[:BROKEN]
+
+
+METHODS = (Annealing(),)
+"""For the registry."""

@@ -106,3 +106,7 @@ def _kept(compiled: Compiled, wanted: Ints) -> Ints:
         return np.zeros(compiled.candidate.shape, np.int64)
     none = np.zeros(len(compiled.nodes), np.int64)
     return np.array([dealt(none, now, number) for now, number in zip(compiled.current, wanted.tolist(), strict=True)])
+
+
+METHODS = (Ds2(),)
+"""For the registry."""

@@ -133,3 +133,7 @@ class _Best:
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
         return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(self.evaluation.broken)}",))
+
+
+METHODS = (Greedy(), Random())
+"""For the registry."""

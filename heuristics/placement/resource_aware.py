@@ -134,3 +134,7 @@ def _ranked(compiled: Compiled) -> tuple[Ints, Ints]:
     nodes = np.array(sorted(range(len(zones)), key=compiled.nodes.__getitem__), np.int64)
     _, rack = np.unique(np.array(zones, object)[nodes].astype(str), return_inverse=True)
     return nodes, rack.astype(np.int64)
+
+
+METHODS = (ResourceAware(),)
+"""For the registry."""

@@ -137,3 +137,7 @@ class Even(PlacementRule):
 
 def _by_name(names: tuple[str, ...]) -> list[int]:
     return sorted(range(len(names)), key=names.__getitem__)
+
+
+METHODS = (FirstFit(), LargestNode(), Even())
+"""For the registry."""

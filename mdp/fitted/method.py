@@ -121,3 +121,7 @@ def projected_cost(recommended: Guarded, model: PolicyModel, start: Boundaries, 
 def _notes(recommended: Guarded) -> tuple[str, ...]:
     notes = [f"saving of {name} against ssm per migration: {saving}" for name, saving in recommended.savings.items()]
     return (*notes, f"used: {recommended.name}")
+
+
+METHODS = (FittedMethod(),)
+"""For the registry."""

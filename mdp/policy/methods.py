@@ -163,3 +163,7 @@ def _opened(folder: Path) -> MigrationPolicy:
 @lru_cache(maxsize=1)
 def _kept(folder: Path, manifest: bytes) -> MigrationPolicy:
     return load_policy(folder)
+
+
+METHODS = (Pmc(), StoredPolicy())
+"""For the registry."""

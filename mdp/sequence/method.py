@@ -182,3 +182,7 @@ def _answer(course: Course, problem: MigrationSequence, search: PriceSearch, way
         method=f"oms: {way}",
         notes=(notes[way],),
     )
+
+
+METHODS = (Oms(),)
+"""For the registry."""

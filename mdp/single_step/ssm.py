@@ -71,3 +71,7 @@ class Ssm(Method):
         gain, assignment = best
         moved = max(0.0, float(tasks.state_before[-1]) - gain)
         return Answer("optimal", "finished", assignment, moved, moved, size)
+
+
+METHODS = (Ssm(),)
+"""For the registry."""

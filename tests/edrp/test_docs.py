@@ -143,8 +143,3 @@ def test_public_names_are_documented(name):
         for member, function in vars(value).items():
             if inspect.isfunction(function) and not member.startswith("_"):
                 assert inspect.getdoc(function), f"edrp.{name}.{member} has no docstring"
-
-
-def test_public_names_are_all_that_the_package_offers():
-    offered = {name for name, value in vars(edrp).items() if not name.startswith("_") and not inspect.ismodule(value)}
-    assert offered | {"errors", "__version__"} == set(edrp.__all__)

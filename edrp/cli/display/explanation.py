@@ -10,7 +10,7 @@ from rich.text import Text
 from edrp.cli.display.placement import placement_table
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation
-from edrp.explain import Explanation, Margin, explain
+from edrp.explanation import Explanation, Margin, explain
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.cli.terminal import say, show, table
-from edrp.core.kinds import kinds
+from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 
@@ -34,7 +34,7 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
     say(console, name, "bold")
     say(console, VERDICTS[solution.status] + STOPS[solution.stopped_because], STYLES[solution.status])
     say(console, _figures(solution))
-    kind = kinds().get(problem.kind)
+    kind = find_kind(problem.kind)
     display = metric_parts if kind is None or kind.display is None else kind.display
     show(console, display(problem, solution))
     if solution.clashes:

@@ -35,7 +35,7 @@ def fake_method(monkeypatch):
                 return answer(problem, options)
 
         methods()
-        monkeypatch.setitem(sys.modules["edrp.core.methods"]._REGISTRY, "fake", Fake())
+        monkeypatch.setitem(sys.modules["edrp.core.methods"]._registry(), "fake", Fake())
 
     return register
 

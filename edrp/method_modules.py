@@ -1,0 +1,27 @@
+"""Where the methods of this package are: a module is imported when one of its methods is first needed."""
+
+METHOD_MODULES = {
+    "edrp.auto": ("auto",),
+    "edrp.proofs": ("eliminate", "column-generation"),
+    "edrp.formulations.methods": ("highs", "scipy", "cvxpy", "pyomo"),
+    "edrp.formulations.mapping.label_setting": ("label-setting",),
+    "edrp.heuristics.enactment.methods": ("first-fit-decreasing", "host-selection"),
+    "edrp.heuristics.mapping.methods": ("process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"),
+    "edrp.heuristics.mapping.reallocation": ("greedy-reallocation",),
+    "edrp.heuristics.migration.methods": ("consistent-hashing", "even-split", "balanced"),
+    "edrp.heuristics.placement.annealing": ("annealing",),
+    "edrp.heuristics.placement.ds2": ("ds2",),
+    "edrp.heuristics.placement.greedy": ("greedy", "random"),
+    "edrp.heuristics.placement.resource_aware": ("resource-aware",),
+    "edrp.heuristics.placement.search.methods": ("hill-climbing", "ant-system", "hybrid", "iterated-local-search"),
+    "edrp.heuristics.placement.simple_rules": ("first-fit", "largest-node", "even"),
+    "edrp.mdp.fitted.method": ("fitted",),
+    "edrp.mdp.policy.methods": ("pmc", "stored-policy"),
+    "edrp.mdp.sequence.method": ("oms",),
+    "edrp.mdp.single_step.ssm": ("ssm",),
+    "edrp.validation.simulation.enactment.methods": (
+        "btu-policy", "ds2-policy", "predictive-policy", "static-peak-policy", "threshold-policy",
+    ),
+    "edrp.validation.simulation.mapping.methods": ("load-balance-mapping", "public-hops-mapping", "public-hops-links-mapping"),
+}
+"""Names of methods by the module that holds them in its `METHODS`."""

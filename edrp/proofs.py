@@ -1,0 +1,9 @@
+"""Proofs of placements, which begin with a short search: the only place that knows both rooms."""
+
+from edrp.formulations.placement.column_generation.method import ColumnGeneration
+from edrp.formulations.placement.elimination.method import Eliminate
+from edrp.heuristics.placement.annealing import Annealing
+from edrp.heuristics.placement.search.methods import IteratedLocalSearch
+
+METHODS = (Eliminate(heuristic=Annealing()), ColumnGeneration(heuristic=IteratedLocalSearch()))
+"""For the registry."""
