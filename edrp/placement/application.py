@@ -264,7 +264,8 @@ class AcyclicGraph(StreamGraph):
         import networkx as nx
 
         faults = Faults("application")
-        cycle = nx.find_cycle(nx.DiGraph(self._successors))
+        graph: nx.DiGraph[str] = nx.DiGraph((stream.source, stream.target) for stream in self.streams)
+        cycle = nx.find_cycle(graph)
         path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
         why = "form a cycle; this model needs an acyclic application, remove one of these streams"
         if len(cycle) == 1:

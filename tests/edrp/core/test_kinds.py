@@ -7,8 +7,8 @@ from dataclasses import fields
 import pytest
 
 from edrp.core.kinds import Kind, get_kind, kinds, register_kind
-from edrp.core.plugins import imported
 from edrp.core.methods import methods
+from edrp.core.plugins import imported
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
