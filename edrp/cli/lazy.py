@@ -39,7 +39,7 @@ COMMANDS = {
         "Plan a migration: what stays and moves on each node, in which steps, and transfers as fast as links allow.",
     ),
     "generate": Command("edrp.cli.generate:generate_instances", "Make random instances, one family after the other."),
-    "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document."),
+    "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document, or list the kinds."),
     "methods": Command("edrp.cli.reference:print_methods", "List the methods."),
     "demo": Command(
         "edrp.cli.reproduce:run_demo",

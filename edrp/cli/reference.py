@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edrp.cli.terminal import output, table
-from edrp.core.instances import schema
-from edrp.core.kinds import get_kind
+from edrp.cli.terminal import output, print_listing, say
+from edrp.core.instances import SOLUTION, schema
+from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import methods
 from edrp.core.solution import installed_versions
 
+if TYPE_CHECKING:
+    from edrp.core.methods import Method
+    from edrp.core.problem import Problem
 
-def print_schema(kind: Annotated[str, typer.Argument(help="For example edrp or edrp-solution.", show_default=False)]) -> None:
-    """Print the JSON Schema of a kind of document."""
-    typer.echo(json.dumps(schema(kind), indent=2, ensure_ascii=False))
+
+def print_schema(
+    kind: Annotated[
+        str | None, typer.Argument(help="For example edrp or edrp-solution; default: the kinds are listed.", show_default=False)
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a kind of document, or list the kinds."""
+    if kind is not None:
+        typer.echo(json.dumps(schema(kind), indent=2, ensure_ascii=False))
+        return
+    print_listing(("kind", "document"), [(name, _first_sentence(known.problem)) for name, known in kinds().items()])
+    say(output(), f"`edrp schema KIND` prints the schema of instances, `edrp schema KIND{SOLUTION}` that of solutions.")
 
 
 def print_methods(kind: Annotated[str | None, typer.Argument(help="Only those for problems of this kind.")] = None) -> None:
     """List the methods."""
     if kind is not None:
         get_kind(kind)  # refuses an unknown one
-    rows = [
-        (name, ", ".join(method.kinds), "proves" if method.exact else "searches", method.summary)
-        for name, method in methods(kind).items()
-    ]
-    output().print(table(("method", "kinds", "how", "summary"), rows))
+        columns = ("method", "how", "summary")
+        print_listing(columns, [(name, _how(method), method.summary) for name, method in methods(kind).items()])
+        return
+    rows = [(name, _kinds(method), _how(method), method.summary) for name, method in methods().items()]
+    print_listing(("method", "kinds", "how", "summary"), rows)
+
+
+def _how(method: Method) -> str:
+    return "proves" if method.exact else "searches"
+
+
+def _kinds(method: Method) -> str:
+    return "all" if set(kinds()) <= set(method.kinds) else ", ".join(method.kinds)
+
+
+def _first_sentence(document: type[Problem]) -> str:
+    return (document.__doc__ or "").split("\n\n")[0].replace("\n", " ").strip()
 
 
 def print_version() -> None:

@@ -15,6 +15,9 @@ from edrp.core.errors import EdrpError, InvalidInstanceError
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""
 
+LISTING_WIDTH = 100
+"""Maximum columns of a list of names and what they are for, which people read wherever it is printed."""
+
 SHOWN_FAULTS = 50
 
 
@@ -38,6 +41,16 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
     for row in rows:
         made.add_row(*(escape(cell) for cell in row))
     return made
+
+
+def print_listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print names, the first column, and what they are for, the last; long texts are broken between words, names never."""
+    listing = table(columns, rows)
+    listing.columns[0].no_wrap = True
+    for column in listing.columns[1:-1]:
+        column.max_width = LISTING_WIDTH // 5
+    console = output()
+    console.print(listing, width=min(console.width, LISTING_WIDTH))
 
 
 def say(console: Console, text: str, style: str = "") -> None:

@@ -15,6 +15,7 @@ import pytest
 import edrp
 from edrp.cli.exit import ExitCode
 from edrp.core.errors import BackendUnavailableError, VerificationError
+from edrp.core.kinds import kinds
 from edrp.core.methods import Method, methods
 from edrp.core.solution import Answer
 from edrp.core.solve import solve
@@ -265,11 +266,25 @@ def test_schema_is_json(run):
     assert json.loads(run("schema", "edrp-solution").out)["title"] == "EdrpSolution"
 
 
+def test_schema_without_a_kind_lists_the_kinds_of_documents(run):
+    result = run("schema")
+    assert result.code == 0
+    assert {line.split(" ")[0] for line in result.out.splitlines()} >= set(kinds())
+    assert "KIND-solution" in result.out
+
+
 def test_methods_are_listed_with_what_they_are_for(run):
-    out = run("methods", "edrp").out
+    words = run("methods", "edrp").out.split()
     for name, method in methods("edrp").items():
-        assert name in out
-        assert method.summary in out
+        assert " ".join([name, "proves" if method.exact else "searches", *method.summary.split()]) in " ".join(words)
+
+
+@pytest.mark.parametrize("words", [["methods"], ["methods", "latency-aware"], ["schema"]])
+def test_lists_fit_100_columns_where_output_is_a_pipe_and_names_stay_whole(run, words):
+    lines = run(*words).out.splitlines()
+    assert max(map(len, lines)) <= 100
+    names = kinds() if words == ["schema"] else methods(*words[1:])
+    assert {line.split(" ")[0] for line in lines} >= set(names)
 
 
 def test_version_names_the_packages_that_answers_depend_on(run):
