@@ -23,6 +23,7 @@ from edrp.datasets.placement.production_clusters import CLUSTERS
 from edrp.datasets.placement.storm_documents import components as storm
 from edrp.datasets.placement.storm_documents.components import SPOUT_RATE, assumed_rates, topology_document
 from edrp.datasets.placement.storm_documents.inventory import BETWEEN_RACKS, network_document
+from edrp.datasets.traces.data_folder import data_file
 
 FILE = "storm_production_topologies.json"
 """Name of the file in the data folder."""
@@ -97,7 +98,7 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     """
     if kind not in MAKERS:
         raise InvalidInstanceError([Fault("kind", repr(kind), f"must be one of {', '.join(MAKERS)}")])
-    return _instances(_read(Path(folder) / FILE), MAKERS[kind])
+    return _instances(_read(data_file(FILE, folder)), MAKERS[kind])
 
 
 def instance_document(topology: ProductionTopology) -> dict[str, Any]:
@@ -181,8 +182,6 @@ def _instances(
 
 
 def _read(path: Path) -> list[ProductionTopology]:
-    if not path.is_file():
-        raise InvalidInstanceError([Fault(str(path), "", "there is no such file; give the folder that holds it")])
     try:
         return TypeAdapter(list[ProductionTopology]).validate_json(path.read_bytes())
     except ValidationError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 
 
 def data_file(name: str, data: str | Path | None = None) -> Path:
@@ -27,13 +27,12 @@ def data_file(name: str, data: str | Path | None = None) -> Path:
     --------
     >>> data_file("trips.txt", "/nowhere")
     Traceback (most recent call last):
-    edrp.core.errors.InvalidInstanceError: 1 fault in the input
-      data: there is no such file; give the folder that holds trips.txt (got /nowhere/trips.txt)
+    edrp.core.errors.NoSuchFileError: /nowhere/trips.txt: there is no such file or folder; give the folder that holds trips.txt
     """
     folder = data if data is not None else os.environ.get("EDRP_DATA")
     if folder is None:
         raise InvalidInstanceError([Fault("data", "", f"name the folder that holds {name} (--data DIR, or EDRP_DATA)")])
     path = Path(folder) / name
     if not path.is_file():
-        raise InvalidInstanceError([Fault("data", str(path), f"there is no such file; give the folder that holds {name}")])
+        raise NoSuchFileError(str(path), f"give the folder that holds {name}")
     return path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.wording import suggestion
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
 def unreadable(error: Exception, source: str) -> InvalidInstanceError:
     """Reason why Spark cannot read a file, in one sentence."""
     lines = str(error).splitlines()
+    if "[PATH_NOT_FOUND]" in lines[0]:
+        return NoSuchFileError(source)
     causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
     return InvalidInstanceError([Fault("events", source, f"cannot be read: {(causes or lines)[-1 if causes else 0]}")])
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from edrp.batch.folder import Fingerprint
 from edrp.batch.tasks import SEPARATOR, Instance, text_hash
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import read_whole
+from edrp.core.files import read_whole, refuse_missing
 from edrp.core.problem import Problem
 
 COLUMNS = ("id", "instance")
@@ -35,7 +35,7 @@ def read_instances(source: Any) -> list[Instance]:
     Raises
     ------
     InvalidInstanceError
-        When the source cannot be read, lacks a column or holds an id twice.
+        When the source does not exist, cannot be read, lacks a column or holds an id twice.
 
     Examples
     --------
@@ -72,6 +72,7 @@ def _short_hash(instance: Instance) -> int:
 
 
 def _from_path(path: Path) -> list[Instance]:
+    refuse_missing(path)
     if path.is_dir():
         files = sorted(path.glob("*.json"))
         return [Instance(file.stem, file.read_text(encoding="utf-8", errors="backslashreplace")) for file in files]
@@ -84,7 +85,7 @@ def _from_path(path: Path) -> list[Instance]:
             reason = str(error).splitlines()[0]
             raise InvalidInstanceError([Fault("source", str(path), f"cannot be read as Parquet: {reason}")]) from None
     why = "must be a folder of instance files, or a file that ends with .parquet or .jsonl"
-    raise InvalidInstanceError([Fault("source", str(path), why if path.exists() else "does not exist; it " + why)])
+    raise InvalidInstanceError([Fault("source", str(path), why)])
 
 
 def _from_lines(path: Path) -> list[Instance]:

@@ -13,6 +13,7 @@ from edrp.cli.exit import ExitCode
 from edrp.cli.solve import TimeLimit
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import refuse_missing
 from edrp.validation.benchmark.suite_run import require_report_packages, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, get_suite
 
@@ -43,6 +44,8 @@ def compare_methods(
     refuse_both(spark, jobs)
     require_report_packages()
     chosen = get_suite(suite)
+    if data is not None:
+        refuse_missing(data)
     if out.exists() and not out.is_dir():
         raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
     options: dict[str, Any] = {"--suite": [suite], "--method": method, "--spark": [spark], "--jobs": [jobs], "--data": [data]}

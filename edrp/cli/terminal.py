@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from edrp.core.errors import EdrpError, InvalidInstanceError
+from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""
@@ -70,7 +70,8 @@ def show(console: Console, parts: Iterable[Table | Text | str]) -> None:
 def report(error: Exception, source: str = "") -> None:
     """Say on standard error what is wrong: a table of faults, or one sentence."""
     console = errors()
-    if not isinstance(error, InvalidInstanceError):
+    if not isinstance(error, InvalidInstanceError) or isinstance(error, NoSuchFileError):
+        source = "" if isinstance(error, NoSuchFileError) else source  # which it names itself
         say(console, f"{source}: {error}" if source else str(error), "red" if isinstance(error, EdrpError) else "")
         return
     count = len(error.faults)

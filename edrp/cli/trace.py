@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -13,9 +14,10 @@ import typer
 from edrp.cli.solve import finite
 from edrp.cli.stages import stages
 from edrp.cli.terminal import output, say, table
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.instances import save
 from edrp.core.spark import spark_session
+from edrp.core.wording import nearest
 from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
 from edrp.datasets.traces.events import prepare_trace
 from edrp.datasets.traces.flights import flight_events
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 trace = typer.Typer(help="Turn logs of events into loads, node counts and problems.", no_args_is_help=True, add_completion=False)
+
+
+SOURCES = ("flights", "zipf", "taxi", "twitter")
+"""Logs that have a name; anything else is a path."""
 
 
 class Measure(StrEnum):
@@ -112,6 +118,7 @@ def prepare(
         window=window,
         malformed_limit=malformed_limit,
     )
+    _refuse_missing_log(events, spark)
     columns = EventColumns(time_column, key_column, bytes_column)
     with stages(f"preparing {events}") as tell:
         tell("starting Spark")
@@ -123,6 +130,16 @@ def prepare(
     _print(events, prepared, seconds)
     if out is not None:
         _write(prepared, out, tolerance, discount)
+
+
+def _refuse_missing_log(events: str, master: str) -> None:
+    """Refuse, before Spark starts, a log that is not there; only where paths are those of this machine."""
+    elsewhere = not master.startswith("local") or "HADOOP_CONF_DIR" in os.environ or "://" in events
+    if events.partition(":")[0] in SOURCES or elsewhere or any(sign in events for sign in "*?[{"):
+        return
+    if not Path(events).exists():
+        name = nearest(events.partition(":")[0], SOURCES)
+        raise NoSuchFileError(events, f"did you mean {name!r}?" if name else "")
 
 
 def _source(session: SparkSession, events: str, columns: EventColumns, data: Path | None) -> DataFrame:

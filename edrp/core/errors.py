@@ -50,6 +50,34 @@ class InvalidInstanceError(EdrpError, ValueError):
         return type(self), (self.faults, self.source)
 
 
+class NoSuchFileError(InvalidInstanceError):
+    """A file or folder that is to be read does not exist.
+
+    Parameters
+    ----------
+    path
+        Its path.
+    hint
+        What would be right, shown last.
+
+    Examples
+    --------
+    >>> print(NoSuchFileError("wordcount.json"))
+    wordcount.json: there is no such file or folder
+    """
+
+    def __init__(self, path: str, hint: str = "") -> None:
+        self.path = path
+        self.hint = hint
+        super().__init__([Fault("file", path, "there is no such file or folder" + (f"; {hint}" if hint else ""))])
+
+    def _text(self) -> str:
+        return f"{self.path}: {self.faults[0].why}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.hint)
+
+
 class UnsupportedProblemError(EdrpError):
     """A method cannot express this problem; the message names one that can."""
 

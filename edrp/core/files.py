@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 
 
 def write_whole(path: str | Path, text: str) -> None:
@@ -25,20 +25,45 @@ def write_whole(path: str | Path, text: str) -> None:
         raise
 
 
+def refuse_missing(path: str | Path) -> None:
+    """Refuse a file or folder that does not exist.
+
+    Raises
+    ------
+    NoSuchFileError
+        Naming it.
+    """
+    if not Path(path).exists():
+        raise NoSuchFileError(str(path))
+
+
+def read_content(path: str | Path) -> bytes:
+    """All bytes of a file.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When it does not exist or cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise NoSuchFileError(str(path)) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidInstanceError([Fault("file", str(path), f"cannot be read: {reason}")], str(path)) from None
+
+
 def read_whole(path: str | Path) -> str:
     """Read a text file.
 
     Raises
     ------
     InvalidInstanceError
-        When it cannot be read, is empty or is not UTF-8.
+        When it does not exist, cannot be read, is empty or is not UTF-8.
     """
     source = str(path)
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidInstanceError([Fault("file", source, f"cannot be read: {reason}")], source) from None
+    content = read_content(path)
     if not content.strip():
         raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document")], source)
     try:

@@ -65,6 +65,15 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """The known word that is most like another one, or None if none is.
+
+    >>> nearest("grredy", ["auto", "greedy"]), nearest("x", ["auto"])
+    ('greedy', None)
+    """
+    return next(iter(get_close_matches(str(word), list(known), n=1)), None)
+
+
 def suggestion(word: object, known: Iterable[str]) -> str:
     """End of a sentence that offers the nearest known word, or lists all of them.
 
@@ -72,9 +81,8 @@ def suggestion(word: object, known: Iterable[str]) -> str:
     "; did you mean 'max_replicas'?"
     """
     names = list(known)
-    close = get_close_matches(str(word), names, n=1)
-    if close:
-        return f"; did you mean '{close[0]}'?"
+    if close := nearest(word, names):
+        return f"; did you mean '{close}'?"
     return f"; there are {', '.join(names)}" if names else ""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.files import read_whole, write_whole
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
@@ -212,6 +212,8 @@ def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyMode
 
 def _read_head(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Manifest and parameters, which must belong together."""
+    if not place.exists():
+        raise NoSuchFileError(str(place), "make it with `edrp policy precompute`")
     if not (place / MANIFEST).is_file():
         unfinished = "is half written; run `edrp policy precompute` again, it goes on where it was"
         why = unfinished if (place / PARAMETERS).is_file() else "holds no policy; make one with `edrp policy precompute`"

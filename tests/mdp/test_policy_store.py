@@ -227,8 +227,12 @@ def test_a_stored_policy_without_a_sound_folder_of_its_own_is_refused(example_po
     problem, folder = example_policy
     with pytest.raises(InvalidInstanceError, match="policy must name the folder of a policy"):
         edrp.solve(problem, "stored-policy")
-    with pytest.raises(InvalidInstanceError, match="holds no policy"):
+    with pytest.raises(
+        InvalidInstanceError, match="nowhere: there is no such file or folder; make it with `edrp policy precompute`"
+    ):
         edrp.solve(problem, "stored-policy", policy=tmp_path / "nowhere")
+    with pytest.raises(InvalidInstanceError, match="holds no policy"):
+        edrp.solve(problem, "stored-policy", policy=Path(__file__).parent)
     assert edrp.solve(problem, "stored-policy", policy=str(folder)).status == "optimal"
     with pytest.raises(InvalidInstanceError, match="other discount"):
         edrp.solve(problem.replace(discount=0.1), "stored-policy", policy=folder)
@@ -258,7 +262,7 @@ def test_a_batch_decides_with_a_stored_policy(example_policy):
         (["--from", "[[0,8],[9,16]]", "--nodes", "4"], "task 8 is held by no node"),
         (["--from", "[[0,8],[8,16]", "--nodes", "4"], "is no JSON"),
         (["--from", "[[0,8],[8,16]]", "--nodes", "7"], "not among node_counts"),
-        (["--from", "nowhere.json", "--nodes", "4"], "cannot be read"),
+        (["--from", "nowhere.json", "--nodes", "4"], "nowhere.json: there is no such file"),
     ],
 )
 def test_decide_refuses_bad_input(run, examples, tmp_path, arguments, message):

@@ -22,7 +22,7 @@ from edrp.datasets.placement.storm_documents.components import (
     needs,
     topology_document,
 )
-from edrp.datasets.placement.storm_documents.sources import read_content
+from edrp.datasets.placement.storm_documents.sources import read_filled
 from edrp.datasets.placement.storm_documents.thrift_structs import STORM_TOPOLOGY, read_struct
 from edrp.placement.application import MAX_REPLICAS, Topology
 
@@ -66,11 +66,11 @@ def read_serialized(code: str | Path, conf: str | Path | None = None, *, spout_r
     """
     source = str(code)
     try:
-        settings = None if conf is None else decode_conf(read_content(conf))
+        settings = None if conf is None else decode_conf(read_filled(conf))
     except InvalidInstanceError as error:
         raise InvalidInstanceError(error.faults, str(conf)) from None
     try:
-        return decode_topology(read_content(code), settings, spout_rate=spout_rate)
+        return decode_topology(read_filled(code), settings, spout_rate=spout_rate)
     except InvalidInstanceError as error:
         raise InvalidInstanceError(error.faults, source) from None
 

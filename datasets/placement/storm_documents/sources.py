@@ -7,21 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.files import read_content
 
 
-def read_content(path: str | Path) -> bytes:
-    """All bytes of a file.
+def read_filled(path: str | Path) -> bytes:
+    """All bytes of a file that holds something.
 
     Raises
     ------
     InvalidInstanceError
-        When it cannot be read, or is empty.
+        When it does not exist, cannot be read, or is empty.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidInstanceError([Fault("file", str(path), f"cannot be read: {reason}")], str(path)) from None
+    content = read_content(path)
     if not content.strip():
         raise InvalidInstanceError([Fault("file", "", "is empty")], str(path))
     return content
@@ -37,7 +34,7 @@ def parse_yaml(path: str | Path) -> Any:
     BackendUnavailableError
         When it is not JSON and PyYAML is not installed.
     """
-    content = read_content(path)
+    content = read_filled(path)
     try:
         return json.loads(content)  # not every JSON is YAML to PyYAML, which takes no tabs
     except (ValueError, RecursionError):

@@ -334,7 +334,7 @@ def test_files_are_named_in_what_is_said_of_them(tmp_path):
     code.write_bytes(b"")
     with pytest.raises(InvalidInstanceError, match=r"stormcode.ser: 1 fault.*\n.*file: is empty"):
         read_serialized(code)
-    with pytest.raises(InvalidInstanceError, match="cannot be read: No such file"):
+    with pytest.raises(InvalidInstanceError, match="there is no such file"):
         read_serialized(tmp_path / "nowhere.ser")
     with pytest.raises(InvalidInstanceError, match="file: is not JSON"):
         decode_conf(b"topology.tasks: 2")

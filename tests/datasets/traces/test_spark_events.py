@@ -269,7 +269,7 @@ def test_impossible_traces_are_refused(spark, log, tmp_path, monkeypatch):
         prepare_trace(log(LOG), TraceSettings(interval=1e-3))
     with pytest.raises(InvalidInstanceError, match=r"who.*did you mean|no such column among when, who, size"):
         keyed_events(read_events(spark, tmp_path / "log.csv"), EventColumns("when", "whom", "size"))
-    with pytest.raises(InvalidInstanceError, match="PATH_NOT_FOUND"):
+    with pytest.raises(InvalidInstanceError, match=r"nothing\.parquet: there is no such file"):
         read_events(spark, tmp_path / "nothing.parquet")
     (tmp_path / "broken.parquet").write_text("hello, I am no Parquet file at all")
     with pytest.raises(InvalidInstanceError, match="cannot be read"):
@@ -307,7 +307,7 @@ def test_trace_prepare_spreads_counted_tweets_into_events(spark, run, tmp_path):
     [
         (["twitter:EDRP", "--data", "."], "must be one of AAPL"),
         (["zipf:many"], "must give a number of events"),
-        (["nothing.csv"], "PATH_NOT_FOUND"),
+        (["nothing.csv"], "nothing.csv: there is no such file"),
         (["zipf:1000", "--tasks", "0", "--low", "0"], "must be at least 1"),
         (["flights", "--work", "bytes"], "needs events with sizes"),
     ],

@@ -333,7 +333,7 @@ def test_missing_columns_methods_and_folders_are_named(run, write, examples, tmp
     assert "speed" in run("batch", examples, "-m", "greedy:speed=1", "--out", out).err
     assert "must be a number" in run("batch", examples, "-m", "highs:time_limit=soon", "--out", out).err
     assert "is given twice" in run("batch", examples, "-m", "greedy", "-m", "greedy", "--out", out).err
-    assert "does not exist" in run("batch", tmp_path / "none", "--out", out).err
+    assert "there is no such file or folder" in run("batch", tmp_path / "none", "--out", out).err
     assert "--spark" in run("batch", examples, "--spark", "local[2]", "-j", "2", "--out", out).err
     assert not out.exists()
     with pytest.raises(InvalidInstanceError, match="kill_after"):

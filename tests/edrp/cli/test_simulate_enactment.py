@@ -118,7 +118,7 @@ def test_departures_are_a_load(given, days, run, monkeypatch):
         (["--departures", "2014-01-01"], "first_day", "must lie in 2013"),
         (["--departures", "2013-01-01", "--duration", "1000"], "--duration", "whole number of days"),
         (["--scenario", "mine.json", "--btu", "600"], "--btu", "goes without --scenario"),
-        (["--scenario", "missing.json"], "file", "cannot be read"),
+        (["--scenario", "missing.json"], "missing.json", "there is no such file"),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_run(arguments, place, why, run, monkeypatch):

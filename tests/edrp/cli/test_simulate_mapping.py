@@ -135,7 +135,7 @@ def test_links_make_a_tree_by_default(run, passed):
         (["--param", "max_empty_hops"], "--param", "must be name=value"),
         (["--scenario", "mine.json", "--rate", "30"], "--rate", "goes without --scenario"),
         (["--scenario", "mine.json", "--networks", "both"], "--networks", "goes without --scenario"),
-        (["--scenario", "missing.json"], "file", "cannot be read"),
+        (["--scenario", "missing.json"], "missing.json", "there is no such file"),
         (["--out", __file__], "--out", "must be a folder"),
     ],
 )

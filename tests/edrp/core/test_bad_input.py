@@ -160,7 +160,7 @@ def test_current_deployment_over_capacity_is_legal_because_the_application_may_h
 
 
 def test_file_that_cannot_be_read_is_named(run, tmp_path):
-    refused(run, tmp_path / "missing.json", "missing.json", "cannot be read: No such file or directory")
+    refused(run, tmp_path / "missing.json", "missing.json: there is no such file")
     (tmp_path / "folder.json").mkdir()
     refused(run, tmp_path / "folder.json", "cannot be read: Is a directory")
 

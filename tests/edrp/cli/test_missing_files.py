@@ -1,0 +1,51 @@
+"""A file or folder that is not there: every command says so in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+import edrp.core.spark
+
+READERS = [
+    ["solve", "nothere.json"],
+    ["explain", "nothere.json"],
+    ["plan", "nothere.json"],
+    ["validate", "nothere.json"],
+    ["batch", "nothere.parquet", "--out", "out"],
+    ["batch", "nothere.jsonl", "--out", "out"],
+    ["batch", "nothere", "--out", "out"],
+    ["benchmark", "--suite", "smoke", "--data", "nothere", "--out", "out"],
+    ["policy", "precompute", "nothere.json", "--out", "out"],
+    ["policy", "decide", "nothere", "--from", "[[0,8]]", "--nodes", "1"],
+    ["simulate", "enactment", "--scenario", "nothere.json"],
+    ["simulate", "bimodal", "--scenario", "nothere.json"],
+    ["trace", "prepare", "nothere.csv"],
+    ["trace", "prepare", "taxi", "--data", "nothere"],
+    ["demo", "--data", "nothere"],
+    ["reproduce", "storm", "--data", "nothere"],
+    ["reproduce", "production", "--data", "nothere"],
+    ["reproduce", "coordinates", "--data", "nothere"],
+]
+
+
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+def test_a_file_or_folder_that_does_not_exist_is_said_in_one_line(run, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    result = run(*words)
+    assert result.code == 2
+    (line,) = result.err.splitlines()
+    assert line.startswith("nothere")
+    assert "there is no such file or folder" in line
+    assert result.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_solution_that_does_not_exist_is_named(run, examples):
+    result = run("explain", examples / "word_count.json", "nothere.json")
+    assert (result.code, result.err) == (2, "nothere.json: there is no such file or folder\n")
+
+
+def test_a_log_that_is_not_there_is_refused_before_spark_starts_and_names_of_logs_are_offered(run, monkeypatch):
+    monkeypatch.setattr(edrp.core.spark, "require_pyspark", None)
+    result = run("trace", "prepare", "flihgts")
+    assert (result.code, result.err) == (2, "flihgts: there is no such file or folder; did you mean 'flights'?\n")
