@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.kinds import find_kind
 from edrp.core.plugins import imported
+from edrp.core.wording import suggestion
 from edrp.formulations.formulation import Formulation
 
 if TYPE_CHECKING:
@@ -64,6 +65,6 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
         raise UnsupportedProblemError(f"there is no program for problems of kind {problem.kind!r}")
     name = next(iter(known)) if program is None else program
     if name not in known:
-        raise EdrpError(f"no program {name!r} for problems of kind {problem.kind!r}; there are {', '.join(known)}")
+        raise EdrpError(f"no program {name!r} for problems of kind {problem.kind!r}{suggestion(name, known)}")
     build: Callable[[Any, str], Formulation] = imported(known[name])
     return build(problem, name)

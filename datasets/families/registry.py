@@ -65,7 +65,7 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     for pattern in names:
         fitting = {name: family for name, family in of_kind.items() if fnmatchcase(name, pattern)}
         if not fitting:
-            faults.append(Fault("family", pattern, f"fits no family of kind {kind!r}; there are {', '.join(sorted(of_kind))}"))
+            faults.append(Fault("family", pattern, f"fits no family of kind {kind!r}{suggestion(pattern, sorted(of_kind))}"))
         chosen |= fitting
     if not names:
         faults.append(Fault("family", "", f"name at least one; there are {', '.join(of_kind)}"))

@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from edrp.core.document import Document, Name, NonNegative
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.wording import invalid
+from edrp.core.wording import invalid, suggestion
 from edrp.datasets.placement.production_clusters import CLUSTERS
 from edrp.datasets.placement.storm_documents import components as storm
 from edrp.datasets.placement.storm_documents.components import SPOUT_RATE, assumed_rates, topology_document
@@ -97,7 +97,7 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     ('largeCluster03/one', {'cpu': 0.1, 'memory': 536870912.0})
     """
     if kind not in MAKERS:
-        raise InvalidInstanceError([Fault("kind", repr(kind), f"must be one of {', '.join(MAKERS)}")])
+        raise InvalidInstanceError([Fault("kind", repr(kind), f"has no production topologies{suggestion(kind, MAKERS)}")])
     return _instances(_read(data_file(FILE, folder)), MAKERS[kind])
 
 
@@ -209,7 +209,9 @@ def _component(topology: ProductionTopology, component: ProductionComponent) -> 
 def _network(topology: str) -> dict[str, Any]:
     cluster = topology.split("/")[0]
     if cluster not in CLUSTERS:
-        raise InvalidInstanceError([Fault("id", topology, f"names no known cluster; there are {', '.join(CLUSTERS)}")])
+        raise InvalidInstanceError(
+            [Fault("id", topology, f"names no known cluster{suggestion(topology.partition('/')[0], CLUSTERS)}")]
+        )
     return network_document(CLUSTERS[cluster])
 
 

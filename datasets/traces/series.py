@@ -12,6 +12,7 @@ import pyarrow
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import suggestion
 from edrp.datasets.migration.node_counts import NodeRule
 from edrp.datasets.traces.data_folder import data_file
 from edrp.datasets.traces.rates import taxi_rates
@@ -117,7 +118,7 @@ def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
         No such company, no folder given, no such file in it, or lines without a time and a count.
     """
     if company not in COMPANIES:
-        raise InvalidInstanceError([Fault("company", company, f"must be one of {', '.join(COMPANIES)}")])
+        raise InvalidInstanceError([Fault("company", company, f"is no company with a series{suggestion(company, COMPANIES)}")])
     name = f"twitter_volume_{company}.csv"
     path = data_file(name, data)
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[1:]

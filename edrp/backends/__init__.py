@@ -15,6 +15,7 @@ from edrp.backends.rounding import rounded
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.errors import BackendUnavailableError, EdrpError
 from edrp.core.program import Program
+from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {
     backend.name: backend for backend in (HighsBackend(), ScipyBackend(), CvxpyBackend(), PyomoBackend())
@@ -44,7 +45,7 @@ def get_backend(name: str) -> Backend:
         When its package is not installed; the message names the extra.
     """
     if name not in BACKENDS:
-        raise EdrpError(f"no backend {name!r}; there are {', '.join(BACKENDS)}")
+        raise EdrpError(f"no backend {name!r}{suggestion(name, BACKENDS)}")
     backend = BACKENDS[name]
     if find_spec(backend.package) is None:
         extra = f'"edrp[{backend.extra}]"' if backend.extra else backend.package

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.kinds import program_names
 from edrp.core.methods import methods
 from edrp.core.parameters import read_parameters
 from edrp.core.wording import suggestion
@@ -86,9 +87,12 @@ class Choice:
                 why = f"must be key=value, and the key none of {', '.join(RESERVED)}"
                 raise InvalidInstanceError([Fault(f"method {name!r}", repr(part), why)])
             arguments[key] = _value(value)
-        read_parameters(Arguments, {key: value for key, value in arguments.items() if key in OPTIONS}, name)
+        options = read_parameters(Arguments, {key: value for key, value in arguments.items() if key in OPTIONS}, name)
+        if options.program is not None and options.program not in program_names():
+            why = f"is no program{suggestion(options.program, program_names())}"
+            raise InvalidInstanceError([Fault(f"method {name!r}", repr(options.program), why)])
         own = {key: value for key, value in arguments.items() if key not in OPTIONS}
-        read_parameters(methods()[name].parameters, own, name)
+        read_parameters(methods()[name].parameters, own, name, OPTIONS)
         return cls(text.strip(), name, arguments)
 
     @property

@@ -15,12 +15,13 @@ from edrp.cli.exit import ExitCode, gravest, outcome_code
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.instances import load
-from edrp.core.kinds import kinds
+from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
+from edrp.core.wording import suggestion
 
-PROGRAM_NAMES = tuple(dict.fromkeys(name for kind in kinds().values() for name in kind.formulations))
+PROGRAM_NAMES = program_names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def finite(value: float | None) -> float | None:
 def known_program(name: str | None) -> str | None:
     """Refuse a program that no kind of problem has."""
     if name is not None and name not in PROGRAM_NAMES:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(PROGRAM_NAMES)}")
+        raise typer.BadParameter(f"{name!r} is no program{suggestion(name, PROGRAM_NAMES)}")
     return name
 
 

@@ -17,7 +17,7 @@ from edrp.cli.terminal import output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.instances import save
 from edrp.core.spark import spark_session
-from edrp.core.wording import nearest
+from edrp.core.wording import nearest, suggestion
 from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
 from edrp.datasets.traces.events import prepare_trace
 from edrp.datasets.traces.flights import flight_events
@@ -35,6 +35,9 @@ trace = typer.Typer(help="Turn logs of events into loads, node counts and proble
 
 SOURCES = ("flights", "zipf", "taxi", "twitter")
 """Logs that have a name; anything else is a path."""
+
+FLIGHT_KEYS = ("", "route", "aircraft")
+"""Keys of the flights, after a colon; route by default."""
 
 
 class Measure(StrEnum):
@@ -118,7 +121,7 @@ def prepare(
         window=window,
         malformed_limit=malformed_limit,
     )
-    _refuse_missing_log(events, spark)
+    _refuse_log(events, spark)
     columns = EventColumns(time_column, key_column, bytes_column)
     with stages(f"preparing {events}") as tell:
         tell("starting Spark")
@@ -132,14 +135,20 @@ def prepare(
         _write(prepared, out, tolerance, discount)
 
 
-def _refuse_missing_log(events: str, master: str) -> None:
-    """Refuse, before Spark starts, a log that is not there; only where paths are those of this machine."""
+def _refuse_log(events: str, master: str) -> None:
+    """Refuse, before Spark starts, a log that is not there, and one whose name has a wrong detail."""
+    name, _, detail = events.partition(":")
+    if name == "flights" and detail not in FLIGHT_KEYS:
+        raise InvalidInstanceError([Fault("EVENTS", events, f"has no such key{suggestion(detail, FLIGHT_KEYS[1:])}")])
+    if name == "zipf" and (not detail.isdigit() or int(detail) == 0):
+        raise InvalidInstanceError([Fault("EVENTS", events, "must give a number of events, as in zipf:100000000")])
+    # Paths of a cluster are not those of this machine.
     elsewhere = not master.startswith("local") or "HADOOP_CONF_DIR" in os.environ or "://" in events
-    if events.partition(":")[0] in SOURCES or elsewhere or any(sign in events for sign in "*?[{"):
+    if name in SOURCES or elsewhere or any(sign in events for sign in "*?[{"):
         return
     if not Path(events).exists():
-        name = nearest(events.partition(":")[0], SOURCES)
-        raise NoSuchFileError(events, f"did you mean {name!r}?" if name else "")
+        meant = nearest(name, SOURCES)
+        raise NoSuchFileError(events, f"did you mean {meant!r}?" if meant else "")
 
 
 def _source(session: SparkSession, events: str, columns: EventColumns, data: Path | None) -> DataFrame:
@@ -148,11 +157,9 @@ def _source(session: SparkSession, events: str, columns: EventColumns, data: Pat
         return taxi_series(data).events(session)
     if name == "twitter":
         return twitter_series(detail, data).events(session)
-    if name == "flights" and detail in ("", "route", "aircraft"):
+    if name == "flights":
         return flight_events(session, "aircraft" if detail == "aircraft" else "route")
     if name == "zipf":
-        if not detail.isdigit() or int(detail) == 0:
-            raise InvalidInstanceError([Fault("EVENTS", events, "must give a number of events, as in zipf:100000000")])
         return zipf_events(session, int(detail))
     return keyed_events(read_events(session, events), columns)
 

@@ -102,6 +102,15 @@ def kinds() -> dict[str, Kind]:
     return dict(_registry())
 
 
+def program_names() -> tuple[str, ...]:
+    """Names of the programs of all kinds.
+
+    >>> "literal" in program_names()
+    True
+    """
+    return tuple(dict.fromkeys(name for kind in kinds().values() for name in kind.formulations))
+
+
 def find_kind(name: str) -> Kind | None:
     """The kind of that name, or None; other packages are asked only for what is not registered yet."""
     return _registry().get(name) or kinds().get(name)

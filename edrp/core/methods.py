@@ -73,6 +73,10 @@ class Options:
         return replace(self, time_limit=None if left == float("inf") else left, started=perf_counter(), progress=None)
 
 
+OPTION_NAMES = ("time_limit", "gap", "seed", "threads", "program", "start", "progress")
+"""Arguments of `edrp.solve` that are options of any method."""
+
+
 class Method(ABC):
     """A way to solve problems of some kinds; one instance is registered under its name.
 
@@ -118,7 +122,7 @@ class Method(ABC):
         InvalidInstanceError
             For parameters that the method does not have, and values that cannot be.
         """
-        return read_parameters(self.parameters, options.parameters, self.name)
+        return read_parameters(self.parameters, options.parameters, self.name, OPTION_NAMES)
 
     @abstractmethod
     def run(self, problem: Any, options: Options) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.wording import list_faults, shown, suggestion
+from edrp.core.wording import list_faults, nearest, shown, suggestion
 
 Parameters = TypeVar("Parameters")
 
@@ -20,7 +20,7 @@ class NoParameters:
     """The parameters of a method that has none."""
 
 
-def read_parameters(kind: type[Parameters], values: Mapping[str, Any], method: str) -> Parameters:
+def read_parameters(kind: type[Parameters], values: Mapping[str, Any], method: str, options: Sequence[str] = ()) -> Parameters:
     """Read the parameters of a method from values by name; the others keep their defaults.
 
     Values may be text, as on a command line, where the text says a number or a truth value.
@@ -34,6 +34,8 @@ def read_parameters(kind: type[Parameters], values: Mapping[str, Any], method: s
         Values by name, as in `Options.parameters`.
     method
         Name of the method, for the message.
+    options
+        Further names that could have been meant in place of an unknown one.
 
     Raises
     ------
@@ -52,7 +54,7 @@ def read_parameters(kind: type[Parameters], values: Mapping[str, Any], method: s
     """
     described: Any = kind
     known = [field.name for field in fields(described)]
-    faults = [Fault(name, shown(value), _unknown(name, known)) for name, value in values.items() if name not in known]
+    faults = [Fault(name, shown(value), _unknown(name, known, options)) for name, value in values.items() if name not in known]
     read: Parameters | None = None
     try:
         read = _adapter(described).validate_python({name: value for name, value in values.items() if name in known})
@@ -75,5 +77,7 @@ def _faults(error: ValidationError, kind: type[Any]) -> list[Fault]:
     return list_faults(error, kind)
 
 
-def _unknown(name: str, known: list[str]) -> str:
+def _unknown(name: str, known: list[str], options: Sequence[str]) -> str:
+    if meant := nearest(name, [*known, *options]):
+        return f"is no parameter of this method; did you mean {meant!r}?"
     return "is no parameter of this method" + (suggestion(name, known) if known else ", which has none")

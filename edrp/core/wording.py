@@ -37,6 +37,9 @@ PLAIN = {
 BOUNDS = {"greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "above")}
 BOUNDS |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
 
+MAX_LISTED = 24
+"""Maximum number of known words that are listed."""
+
 
 def invalid(error: ValidationError, document: Any, source: str = "") -> InvalidInstanceError:
     """Translate pydantic's report on `document` (a model class), keeping every place."""
@@ -75,7 +78,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
-    """End of a sentence that offers the nearest known word, or lists all of them.
+    """End of a sentence that offers the nearest known word, or lists those there are, as long as a reader can take them in.
 
     >>> suggestion("max_replica", ["name", "max_replicas"])
     "; did you mean 'max_replicas'?"
@@ -83,7 +86,8 @@ def suggestion(word: object, known: Iterable[str]) -> str:
     names = list(known)
     if close := nearest(word, names):
         return f"; did you mean '{close}'?"
-    return f"; there are {', '.join(names)}" if names else ""
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"; there are {', '.join(names[:MAX_LISTED])}{more}" if names else ""
 
 
 @dataclass(frozen=True, slots=True)

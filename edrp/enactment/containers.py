@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
+from edrp.core.wording import suggestion
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
 MAX_INSTANCES = 100_000
@@ -160,7 +161,7 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
         path = ("application", "operators", index)
         for position, name in enumerate(operator.candidates or ()):
             if name not in names:
-                faults.add((*path, "candidates", position), name, f"is no host type; there are {', '.join(names)}")
+                faults.add((*path, "candidates", position), name, f"is no host type{suggestion(name, names)}")
         if not any(fits(operator, host_type) for host_type in host_types):
             sizes = "; ".join(f"{host_type.name} {_amounts(host_type.capacity)}" for host_type in host_types)
             why = f"an instance of {operator.name} fits on no host that may run it, not even an empty one (hosts: {sizes})"
@@ -175,7 +176,7 @@ def check_hosts(
     faults.add_repeated_names(field, names)
     for index, host in enumerate(hosts):
         if host.type not in types:
-            faults.add((field, index, "type"), host.type, f"is no host type; there are {', '.join(types)}")
+            faults.add((field, index, "type"), host.type, f"is no host type{suggestion(host.type, types)}")
         for operator in host.instances:
             if operator not in application.by_name:
                 faults.add(

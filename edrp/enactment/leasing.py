@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
+from edrp.core.wording import suggestion
 from edrp.enactment.containers import ContainerApplication, HostType, check_hosting, overfull
 from edrp.enactment.snapshot import ROUNDING, count_faults, fewest_instances, hosting_clashes
 
@@ -134,7 +135,7 @@ class LeasingProblem(Problem):
         faults.add_repeated_names("leased", names)
         for index, host in enumerate(self.leased):
             if host.type not in self.types:
-                faults.add(("leased", index, "type"), host.type, f"is no host type; there are {', '.join(self.types)}")
+                faults.add(("leased", index, "type"), host.type, f"is no host type{suggestion(host.type, self.types)}")
         for name in self.queues:
             if name not in self.application.by_name:
                 faults.add(("queues", name), self.queues[name], "is no operator of the application")

@@ -6,6 +6,7 @@ from collections import Counter
 
 from edrp.core.document import named_resources
 from edrp.core.errors import PolicyError
+from edrp.core.wording import suggestion
 from edrp.enactment.actions import Action, Lease, Migrate, Place, Release, Remove
 from edrp.enactment.containers import HostType
 from edrp.enactment.state import EnactmentState, has_room
@@ -224,7 +225,7 @@ class TentativeState:
         if host in self._hosts:
             return f"there is a host {host!r} already"
         if host_type not in self.state.host_types:
-            return f"there is no host type {host_type!r}; there are {', '.join(self.state.host_types)}"
+            return f"there is no host type {host_type!r}{suggestion(host_type, self.state.host_types)}"
         limit = self.state.host_types[host_type].limit
         leased = sum(host.type.name == host_type for host in self._hosts.values())
         return f"no more than {limit} hosts of type {host_type} may be leased" if limit is not None and leased >= limit else ""

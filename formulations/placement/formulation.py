@@ -11,6 +11,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.errors import EdrpError
 from edrp.core.program import Linear
+from edrp.core.wording import suggestion
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.placement.builder import PlacementExpressions
 from edrp.formulations.placement.compact import build_compact
@@ -120,7 +121,7 @@ class PlacementFormulation(Formulation):
     def _held(self, operator: str, node: str | None, counted: bool) -> Linear:
         compiled = self.expressions.compiled
         if operator not in compiled.operators:
-            raise EdrpError(f"no operator {operator!r}; there are {', '.join(compiled.operators)}")
+            raise EdrpError(f"no operator {operator!r}{suggestion(operator, compiled.operators)}")
         held = self.expressions.holdings(compiled.operators.index(operator))
         chosen = np.ones(held.columns.size, bool)
         if node is not None:

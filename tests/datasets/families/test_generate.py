@@ -295,7 +295,7 @@ def test_another_package_adds_families_but_not_to_our_mix(monkeypatch):
     ("arguments", "message"),
     [
         (["edpr"], "has no families; did you mean 'edrp'?"),
-        (["edrp", "--family", "fat-zoo", "--family", "fat-moon"], "fits no family of kind 'edrp'; there are diamond-ans, "),
+        (["edrp", "--family", "fat-zoo", "--family", "xyz"], "fits no family of kind 'edrp'; there are diamond-ans, "),
         (["edrp", "--count", 0], "must be at least 1"),
         (["edrp", "--seed", -1], "must not be negative"),
         (["edrp", "--size", 3], "family 'diamond-zoo' needs at least 4 operators"),

@@ -163,7 +163,7 @@ def test_what_is_no_topology_is_refused_as_a_latency_aware_problem_too(folder: C
         loads(first)
     with pytest.raises(InvalidInstanceError, match="is no operator of this application"):
         loads(second)
-    with pytest.raises(InvalidInstanceError, match="kind: must be one of edrp, latency-aware"):
+    with pytest.raises(InvalidInstanceError, match="kind: has no production topologies; there are edrp, latency-aware"):
         production_instances(folder(empty), "migration")
 
 

@@ -305,7 +305,7 @@ def test_trace_prepare_spreads_counted_tweets_into_events(spark, run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["twitter:EDRP", "--data", "."], "must be one of AAPL"),
+        (["twitter:EDRP", "--data", "."], "is no company with a series; there are AAPL"),
         (["zipf:many"], "must give a number of events"),
         (["nothing.csv"], "nothing.csv: there is no such file"),
         (["zipf:1000", "--tasks", "0", "--low", "0"], "must be at least 1"),
