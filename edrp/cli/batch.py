@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from edrp.batch import BatchProgress, read_rows, solve_batch
+from edrp.batch import read_rows, solve_batch
 from edrp.batch.progress import Report
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import read_choices
@@ -22,6 +21,7 @@ from edrp.cli.solve import TimeLimit, finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import spark_session
+from edrp.validation.report.progress import Count, counting
 
 SHOWN_REASONS = 20
 SUMMARISED = ("outcome", "error_type", "error_message")
@@ -99,21 +99,10 @@ def session_on(master: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def batch_progress(text: str) -> Iterator[Report | None]:
-    """A progress bar on a terminal while the block runs; yields what `solve_batch` calls, or None."""
-    console = errors()
-    if not console.is_terminal:
-        yield None
-        return
-    counts = TextColumn("{task.fields[failed]} failed, {task.fields[running]} running")
-    bars = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*bars, counts, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
-        task = bar.add_task(text, total=None, failed=0, running=0)
-
-        def update(now: BatchProgress) -> None:
-            bar.update(task, total=now.total, completed=now.done, failed=now.failed, running=now.running)
-
-        yield update
+def batch_progress(text: str) -> Iterator[Report]:
+    """Show how far a batch is while the block runs; yields what `solve_batch` calls."""
+    with counting(errors(), text) as report:
+        yield lambda now: report(Count(now.done, now.total, f"{now.failed} failed, {now.running} running"))
 
 
 def print_summary(rows: pa.Table, out: Path) -> None:

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.stages import stages
-from edrp.cli.terminal import output, say, table
+from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.files import refuse_place, save_instances
 from edrp.datasets.families.registry import all_families, choose_families, generate
+from edrp.validation.report.progress import Count, counting
 
 
 def generate_instances(
@@ -52,15 +52,17 @@ def generate_instances(
         raise InvalidInstanceError(faults)
     refuse_place(out)
     instances = generate(kind, count, seed, families=family, size=size)
-    with stages(f"generating {out}") as tell:
-        written = save_instances(_counting(instances, count, tell), out)
+    with counting(errors(), f"generating {out}") as report:
+        written = save_instances(_counted(instances, count, report), out)
     say(output(), f"{written} instances of kind {kind} written to {out}")
 
 
-def _counting(instances: Iterable[tuple[str, Problem]], count: int, tell: Callable[[str], None]) -> Iterator[tuple[str, Problem]]:
-    for number, instance in enumerate(instances, start=1):
-        tell(f"{number} of {count}")
+def _counted(
+    instances: Iterable[tuple[str, Problem]], total: int, report: Callable[[Count], None]
+) -> Iterator[tuple[str, Problem]]:
+    for done, instance in enumerate(instances, start=1):
         yield instance
+        report(Count(done, total))
 
 
 def _print_families(families: dict[str, dict[str, Family]]) -> None:

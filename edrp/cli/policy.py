@@ -15,7 +15,6 @@ import typer
 from edrp.cli.display.solution import print_solution
 from edrp.cli.exit import ExitCode
 from edrp.cli.solve import TimeLimit, finite
-from edrp.cli.stages import stages
 from edrp.cli.terminal import errors, output, say
 from edrp.cli.trace import Memory
 from edrp.core.errors import Fault, InvalidInstanceError, ProblemTooLargeError
@@ -30,6 +29,7 @@ from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
+from edrp.validation.report.progress import working
 
 policy = typer.Typer(
     help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True, add_completion=False
@@ -102,7 +102,7 @@ def decide(
 ) -> None:
     """Decide a migration with a precomputed policy: least state moved now and, discounted, expected later."""
     wanted = MigrationPolicyProblem(**stored_parameters(folder), intervals=_intervals(before), nodes=nodes)
-    with stages(f"opening {folder}"):
+    with working(errors(), f"opening {folder}"):
         solution = solve(wanted, StoredPolicy.name, policy=folder)
     print_solution(output(), str(folder), wanted, solution)
     if out is not None:

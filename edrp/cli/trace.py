@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edrp.cli.solve import finite
-from edrp.cli.stages import stages
-from edrp.cli.terminal import output, say, table
+from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.instances import save
 from edrp.core.spark import spark_session
@@ -26,6 +25,7 @@ from edrp.datasets.traces.trace import Trace, TraceSettings
 from edrp.datasets.traces.trace_files import save_trace
 from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.validation.report.progress import working
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,7 +123,7 @@ def prepare(
     )
     _refuse_log(events, spark)
     columns = EventColumns(time_column, key_column, bytes_column)
-    with stages(f"preparing {events}") as tell:
+    with working(errors(), f"preparing {events}") as tell:
         tell("starting Spark")
         with spark_session(spark, memory=memory) as session:
             source = _source(session, events, columns, data)

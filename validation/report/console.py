@@ -1,23 +1,11 @@
-"""Progress and figures of a report while it runs."""
+"""Figures of a report while it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
-
-Tell = Callable[[str], object]
-"""Called with what is being done."""
-
-
-@contextmanager
-def working(console: Console, title: str) -> Iterator[Tell]:
-    """Show what is being done until the block ends, on a terminal only."""
-    with console.status(escape(title)) as status:
-        yield lambda text: status.update(escape(f"{title}: {text}"))
 
 
 def draw(console: Console, out: Path | None, figures: dict[str, Callable[[Path], object]]) -> None:

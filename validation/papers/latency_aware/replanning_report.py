@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from edrp.replanning.replanner import ReplanningPolicy
+from edrp.validation.report.progress import working
 from edrp.validation.report.statements import Statement, claim, print_statements
 from edrp.validation.report.tables import Table, print_tables
 from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
@@ -56,7 +57,7 @@ def run(
     day = list(moments(curve, seed))
     found = {}
     for name, strategy in strategies(policy, seed).items():
-        with console.status(f"{name}: {len(day)} steps"):
+        with working(console, f"{name}: {len(day)} steps"):
             found[name] = run_day(day, strategy, policy)
     print_tables(console, outcome_table(found, policy))
     print_statements(console, replanning_statements(found))

@@ -13,8 +13,8 @@ from edrp.core.solve import solve
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
-from edrp.validation.report.console import Tell, working
 from edrp.validation.report.formatting import NONE
+from edrp.validation.report.progress import Tell, working
 from edrp.validation.report.statements import Statement, claim, print_statements
 from edrp.validation.report.tables import Table, print_tables
 

@@ -20,9 +20,10 @@ from edrp.validation.papers.latency_aware.schedulers import (
     factors,
     placements,
 )
-from edrp.validation.report.console import draw, working
+from edrp.validation.report.console import draw
 from edrp.validation.report.figures import blank_figure, unclutter
 from edrp.validation.report.formatting import NONE
+from edrp.validation.report.progress import working
 from edrp.validation.report.statements import Statement, claim, print_statements
 from edrp.validation.report.tables import Table, print_tables
 

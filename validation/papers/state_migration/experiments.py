@@ -13,8 +13,8 @@ import numpy as np
 
 from edrp.heuristics.migration import BalancedPacking, EvenSplit, Sticky, StickyByWork
 from edrp.validation.papers.state_migration.node_count_series import MigrationSeries
-from edrp.validation.report.console import Tell
 from edrp.validation.report.estimates import RESAMPLES, Estimate, percentile_estimate
+from edrp.validation.report.progress import Tell
 from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
 from edrp.validation.simulation.migration.policy_runs import (
     Followed,
