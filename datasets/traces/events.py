@@ -40,7 +40,7 @@ def prepare_trace(
     settings: TraceSettings | None = None,
     *,
     keep_loads: bool = False,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], object] | None = None,
 ) -> Trace:
     """Sum up a log of events: load and nodes by interval, work and state by task, changes of the number of nodes.
 
@@ -82,7 +82,7 @@ def prepare_trace(
 
 
 def _summed_up(
-    events: DataFrame, loads: DataFrame, settings: TraceSettings, keep_loads: bool, tell: Callable[[str], None]
+    events: DataFrame, loads: DataFrame, settings: TraceSettings, keep_loads: bool, tell: Callable[[str], object]
 ) -> Trace:
     measure = settings.work
     tell("events by interval and task")

@@ -20,7 +20,7 @@ from edrp.cli.exit import ExitCode, gravest
 from edrp.cli.solve import TimeLimit, finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.spark import spark_session
+from edrp.core.spark import require_spark, spark_session
 from edrp.validation.report.progress import Count, counting
 
 SHOWN_REASONS = 20
@@ -57,7 +57,7 @@ def solve_many(
     Broken instances, crashes and instances that do not end cost their own row. Killed at any moment, the same
     command goes on: only what is missing or failed is solved.
     """
-    refuse_both(spark, jobs)
+    check_place(spark, jobs)
     read_choices(method or ["auto"])  # before a long source is read and a session started
     instances = read_instances(source)
     with session_on(spark) as session, batch_progress("solving") as report:
@@ -82,11 +82,13 @@ def solve_many(
     raise typer.Exit(exit_code(rows))
 
 
-def refuse_both(spark: str | None, jobs: int | None) -> None:
-    """Refuse a number of jobs where Spark decides by itself how much it does at once."""
+def check_place(spark: str | None, jobs: int | None) -> None:
+    """Refuse, before anything is done, Spark where it is not installed, and jobs where Spark decides what it does at once."""
     if spark is not None and jobs is not None:
         why = "goes without --spark, where the master says how many, as in local[2]"
         raise InvalidInstanceError([Fault("--jobs", str(jobs), why)])
+    if spark is not None:
+        require_spark(spark)
     if jobs == 0:
         raise InvalidInstanceError([Fault("--jobs", "0", "must be a number of processes, or -1 for one per core")])
 

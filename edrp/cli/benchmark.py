@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edrp.cli.batch import Jobs, Master, batch_progress, refuse_both, session_on
+from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
 from edrp.cli.exit import ExitCode
 from edrp.cli.solve import TimeLimit
 from edrp.cli.terminal import errors, output, say, table
@@ -41,7 +41,7 @@ def compare_methods(
 
     Exit code 1 if an answer beats what another method proved, or does not hold when evaluated once more.
     """
-    refuse_both(spark, jobs)
+    check_place(spark, jobs)
     require_report_packages()
     chosen = get_suite(suite)
     if data is not None:

@@ -22,7 +22,7 @@ from edrp.core.files import read_whole
 from edrp.core.instances import load
 from edrp.core.memory import memory_limit
 from edrp.core.solve import solve
-from edrp.core.spark import spark_session
+from edrp.core.spark import require_spark, spark_session
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_seconds
 from edrp.mdp.policy.process import PolicyModel
@@ -30,6 +30,9 @@ from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.validation.report.progress import working
+
+DEFAULT_MASTER = "local[2]"
+"""Spark master where the engine is Spark and no master is named."""
 
 policy = typer.Typer(
     help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True, add_completion=False
@@ -65,14 +68,16 @@ def precompute(
 
     Interrupted, killed or out of time, the same command goes on after the last finished sweep.
     """
-    model = _model(problem)
     local = engine is EngineName.local or (engine is None and spark is None)
     if local and spark is not None:
         raise InvalidInstanceError([Fault("--engine", "local", "runs no Spark; leave out --spark")])
+    if not local:
+        require_spark(spark or DEFAULT_MASTER)
+    model = _model(problem)
     states = f"{sum(model.size.states):,} states, {model.size.pairs:,} pairs a sweep"
     say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_seconds(model):.1f} core-seconds a sweep")
     try:
-        with _engine(local, spark or "local[2]", memory, threads, tasks) as runs:
+        with _engine(local, spark or DEFAULT_MASTER, memory, threads, tasks) as runs:
             result = precompute_policy(
                 model,
                 runs,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from edrp.cli.batch import Jobs, Master, batch_progress, refuse_both, session_on
+from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, say
 from edrp.validation.papers.bimodal import report as bimodal_report
@@ -153,7 +153,7 @@ def run_enactment(
     sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
 ) -> None:
     """Simulate policies that lease hosts by billing time units: Tables 3 to 6, Figs. 8 to 11, a verdict on each comparison."""
-    refuse_both(spark, jobs)
+    check_place(spark, jobs)
     how: dict[str, Any] = {"seeds": min(seeds, QUICK_SEEDS), "policies": ()} if quick else {"seeds": seeds}
     with session_on(spark) as session, batch_progress("simulating") as report:
         where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
@@ -185,7 +185,7 @@ def run_bimodal(
     sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
 ) -> None:
     """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, a verdict on every sentence of the paper."""
-    refuse_both(spark, jobs)
+    check_place(spark, jobs)
     few = min(networks, SENSITIVE_NETWORKS) if sensitivity else 0
     extent = Extent(networks=networks, tasks=tasks, flow=flow, instances=instances, sensitive=few)
     with session_on(spark) as session, batch_progress("running") as report:

@@ -15,12 +15,12 @@ from edrp.cli.solve import finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.instances import save
-from edrp.core.spark import spark_session
+from edrp.core.spark import require_spark, spark_session
 from edrp.core.wording import nearest, suggestion
 from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
 from edrp.datasets.traces.events import prepare_trace
 from edrp.datasets.traces.flights import flight_events
-from edrp.datasets.traces.series import taxi_series, twitter_series
+from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
 from edrp.datasets.traces.trace import Trace, TraceSettings
 from edrp.datasets.traces.trace_files import save_trace
 from edrp.datasets.traces.zipf_stream import zipf_events
@@ -106,6 +106,7 @@ def prepare(
     With --out, the folder holds the trace (tasks.parquet, intervals.parquet, trace.json) and, if the number of nodes
     ever changes, migration.json and migration-policy.json: the last change, as problems for `edrp solve`.
     """
+    require_spark(spark)
     if out is not None and out.exists() and not out.is_dir():
         raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
     settings = TraceSettings(
@@ -122,11 +123,12 @@ def prepare(
         malformed_limit=malformed_limit,
     )
     _refuse_log(events, spark)
+    series = _load_series(events, data)
     columns = EventColumns(time_column, key_column, bytes_column)
     with working(errors(), f"preparing {events}") as tell:
         tell("starting Spark")
         with spark_session(spark, memory=memory) as session:
-            source = _source(session, events, columns, data)
+            source = _source(session, events, columns) if series is None else series.events(session)
             begin = perf_counter()
             prepared = prepare_trace(source, settings, keep_loads=loads, progress=tell)
             seconds = perf_counter() - begin
@@ -151,12 +153,16 @@ def _refuse_log(events: str, master: str) -> None:
         raise NoSuchFileError(events, f"did you mean {meant!r}?" if meant else "")
 
 
-def _source(session: SparkSession, events: str, columns: EventColumns, data: Path | None) -> DataFrame:
-    name, _, detail = events.partition(":")
+def _load_series(events: str, data: Path | None) -> LoadSeries | None:
+    """The series of that name, read before Spark starts; None for other logs."""
     if events == "taxi":
-        return taxi_series(data).events(session)
-    if name == "twitter":
-        return twitter_series(detail, data).events(session)
+        return taxi_series(data)
+    name, _, company = events.partition(":")
+    return twitter_series(company, data) if name == "twitter" else None
+
+
+def _source(session: SparkSession, events: str, columns: EventColumns) -> DataFrame:
+    name, _, detail = events.partition(":")
     if name == "flights":
         return flight_events(session, "aircraft" if detail == "aircraft" else "route")
     if name == "zipf":

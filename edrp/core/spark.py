@@ -54,17 +54,17 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bo
     ...     spark.range(10).count()
     10
     """
-    require_pyspark()
+    _require_pyspark()
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
+    require_spark(master)
     if master.startswith("sc://"):
         spark = _started(SparkSession.builder.remote(master), master)
     else:
-        _find_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -102,14 +102,20 @@ def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dic
     return chosen
 
 
-def require_pyspark() -> None:
-    """Refuse to go on without PySpark and what it needs to exchange tables.
+def require_spark(master: str) -> None:
+    """Refuse to go on without what a session on `master` needs; nothing is started or imported, so that this comes first.
 
     Raises
     ------
     BackendUnavailableError
-        Naming the extra to install.
+        Without PySpark, or without Java where this process has to start it; the message names what to install.
     """
+    _require_pyspark()
+    if not master.startswith("sc://"):
+        _find_java()
+
+
+def _require_pyspark() -> None:
     missing = [name for name in ("pyspark", "pandas") if find_spec(name) is None]
     if missing:
         raise BackendUnavailableError(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import edrp.core.spark
-
 READERS = [
     ["solve", "nothere.json"],
     ["explain", "nothere.json"],
@@ -46,6 +44,6 @@ def test_a_solution_that_does_not_exist_is_named(run, examples):
 
 
 def test_a_log_that_is_not_there_is_refused_before_spark_starts_and_names_of_logs_are_offered(run, monkeypatch):
-    monkeypatch.setattr(edrp.core.spark, "require_pyspark", None)
+    monkeypatch.setattr("edrp.cli.trace.spark_session", None)
     result = run("trace", "prepare", "flihgts")
     assert (result.code, result.err) == (2, "flihgts: there is no such file or folder; did you mean 'flights'?\n")
