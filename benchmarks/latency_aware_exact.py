@@ -121,7 +121,7 @@ def optima(
             if proven:
                 entries.append(
                     {"name": name, "operations": operations, "load": load, "operators": operators, "optimum": solution.objective,
-                     "deployment": {operator: list(nodes) for operator, nodes in solution.deployment.root.items()}}
+                     "deployment": {operator: list(nodes) for operator, nodes in solution.deployment.items()}}
                 )  # fmt: skip
     console.print(table)
     if write is not None:

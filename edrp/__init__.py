@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from edrp.core.kinds import Kind, register_kind
     from edrp.core.methods import Method, Options, methods, register
     from edrp.core.problem import Evaluation
-    from edrp.core.solution import Solution
+    from edrp.core.solution import Answer, Solution
     from edrp.core.solve import solve
     from edrp.enactment.containers import ContainerApplication, ContainerOperator, Host, HostType
     from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
@@ -52,7 +52,7 @@ _NAMES = {
     "edrp.core.kinds": "Kind register_kind",
     "edrp.core.methods": "Method Options methods register",
     "edrp.core.problem": "Evaluation",
-    "edrp.core.solution": "Solution",
+    "edrp.core.solution": "Answer Solution",
     "edrp.core.solve": "solve",
     "edrp.enactment.containers": "ContainerApplication ContainerOperator Host HostType",
     "edrp.enactment.leasing": "LeasingProblem PaidHost PlannedHost",
@@ -99,6 +99,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Action",
+    "Answer",
     "Application",
     "BimodalScenario",
     "BimodalTask",

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from edrp.core.document import named_resources
-from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import get_method
 from edrp.core.problem import Evaluation
-from edrp.core.wording import suggestion
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.placement.second_best import SecondBest, second_best
-from edrp.placement.deployment import Action, Deployment
+from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime, ResponseTime
@@ -106,7 +104,7 @@ class Explanation:
 
 def explain(
     problem: PlacementProblem,
-    answer: EdrpSolution | LatencyAwareSolution | Deployment,
+    answer: EdrpSolution | LatencyAwareSolution | DeploymentLike,
     *,
     runner_up: bool = True,
     time_limit: float | None = 60.0,
@@ -118,7 +116,7 @@ def explain(
     problem
         The problem that the deployment solves.
     answer
-        A solution of it, or any deployment.
+        A solution of it, or any deployment; a plain dict will do.
     runner_up
         Whether to look for the second-best deployment too.
     time_limit
@@ -138,17 +136,16 @@ def explain(
     ...     weights={"cost": 1.0},
     ...     limits={"cost": 5.0},
     ... )
-    >>> explanation = explain(problem, Deployment({"work": ["a"], "sink": ["a"]}))
+    >>> explanation = explain(problem, {"work": ["a"], "sink": ["a"]})
     >>> [(part.name, part.money) for part in explanation.cost_parts]
     [('work', 3.0), ('sink', 1.0)]
     >>> explanation.margins[0].used, explanation.second_best.deployment
     (0.8, None)
     """
-    deployment = answer if isinstance(answer, Deployment) else answer.deployment
-    if deployment is None:
-        clashes = () if isinstance(answer, Deployment) else answer.clashes
-        return Explanation(None, None, (), (), (), (), (), (), clashes)
-    refuse_misfit(problem, deployment)
+    solution = answer if isinstance(answer, (EdrpSolution, LatencyAwareSolution)) else None
+    if solution is not None and solution.deployment is None:
+        return Explanation(None, None, (), (), (), (), (), (), solution.clashes)
+    deployment: Deployment = problem.read_decision(solution.deployment if solution else answer, "deployment")
     evaluation = problem.evaluate(deployment)
     return Explanation(
         deployment,
@@ -168,29 +165,6 @@ def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str,
     """Why a problem of kind `edrp` is infeasible, as `eliminate` proves it, or `highs` where that refuses; in seconds."""
     provers = [get_method(name, problem.kind) for name in ("eliminate", "highs")]
     return infeasibility.explain_infeasibility(problem, provers, time_limit)
-
-
-def refuse_misfit(problem: PlacementProblem, deployment: Deployment) -> None:
-    """Refuse a deployment that names what the problem does not have.
-
-    Raises
-    ------
-    InvalidInstanceError
-        Unknown and missing operators, unknown nodes.
-    """
-    operators, nodes = problem.application.by_name, problem.network.by_name
-    faults = []
-    for operator in deployment:
-        if operator not in operators:
-            why = "is no operator of the application" + suggestion(operator, operators)
-            faults.append(Fault(f"deployment.{operator}", "", why))
-        for position, node in enumerate(deployment[operator]):
-            if node not in nodes:
-                faults.append(Fault(f"deployment.{operator}[{position}]", node, "is no node of the network"))
-    absent = [name for name in operators if name not in deployment]
-    faults += [Fault(f"deployment.{name}", "", "is missing; name the nodes of every operator") for name in absent]
-    if faults:
-        raise InvalidInstanceError(faults)
 
 
 def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[PathPart, ...]:

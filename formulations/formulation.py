@@ -85,7 +85,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     backend
         "highs", "scipy", "cvxpy" or "pyomo".
     start
-        Decision to start from.
+        Decision to start from; plain dicts and lists will do.
     **options
         Options of `edrp.backends.solve_program`: `time_limit`, `gap`, `threads`, `seed`, `progress`.
 
@@ -95,7 +95,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
         Backend and evaluator disagree: a defect.
     """
     started = perf_counter()
-    point = None if start is None else formulation.encode(start)
+    point = None if start is None else formulation.encode(formulation.problem.read_decision(start, "start"))
     result = solve_program(formulation.program, backend, start=point, **options)
     answer = to_answer(formulation, result)
     method = f"{backend} ({formulation.name} program)"

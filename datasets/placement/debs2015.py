@@ -8,7 +8,7 @@ from typing import Any
 from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.placement.topologies import ansnet
 from edrp.placement.application import Application
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import DeploymentLike
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.latency import LatencyModel, Mm1Latency
 from edrp.placement.network import Network
@@ -49,7 +49,7 @@ def debs2015(
     max_replicas: int = 2,
     weights: Weights | dict[str, float] | None = None,
     limits: Limits | dict[str, float] | None = None,
-    current: Deployment | None = None,
+    current: DeploymentLike | None = None,
     source_node: str | None = None,
     sink_node: str | None = None,
 ) -> EdrpProblem:

@@ -15,7 +15,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.placement.debs2015 import RANK_UPDATES, application
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import DeploymentLike
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.latency import LatencyModel, PolynomialLatency
 from edrp.placement.network import Network
@@ -54,7 +54,7 @@ def debs2015_storm(
     network: Network | None = None,
     *,
     weights: Weights | dict[str, float] | None = None,
-    current: Deployment | None = None,
+    current: DeploymentLike | None = None,
 ) -> EdrpProblem:
     """The reference application under Storm: S-EDRP.
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from edrp.core.document import Document
+from pydantic import ValidationError
+
+from edrp.core.document import Document, Faults
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
+from edrp.core.wording import invalid
 
 SolutionType = TypeVar("SolutionType", bound=Solution, covariant=True)
 
@@ -32,14 +36,37 @@ class Evaluation:
 class Problem(Document):
     """Base of all kinds of problems.
 
-    A kind adds its `kind`, its fields, `evaluate` and `solution`; it knows nothing of methods.
+    A kind adds its `kind`, its fields, `evaluate` and `solution`; it knows nothing of methods. With a `decision_type` that
+    pydantic knows, decisions may be given as plain dicts and lists.
     """
+
+    decision_type: ClassVar[Any] = Any
 
     kind: str
 
     @abstractmethod
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision with plain code that shares nothing with any method."""
+
+    def read_decision(self, decision: Any, place: str = "decision") -> Any:
+        """Read a decision about this problem, which may be given as plain dicts and lists; `place` is named in errors.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When it is no decision, or names what the problem does not have; every fault with its place.
+        """
+        read = read_as(self.decision_type, decision, place)
+        faults = Faults(self.kind)
+        self._check_decision(read, place, faults)
+        try:
+            faults.raise_if_any()
+        except ValidationError as error:
+            raise invalid(error, dict[str, Any]) from None
+        return read
+
+    def _check_decision(self, decision: Any, place: str, faults: Faults) -> None:
+        """Note what a decision names that the problem does not have; locations begin with `place`."""
 
     @abstractmethod
     def solution(self, decision: Any, fields: dict[str, Any]) -> Solution:
@@ -60,6 +87,10 @@ class Solvable(Protocol[SolutionType]):
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision independently."""
+        ...
+
+    def read_decision(self, decision: Any, place: str = "decision") -> Any:
+        """Read a decision that may be given as plain dicts and lists."""
         ...
 
     def solution(self, decision: Any, fields: dict[str, Any]) -> SolutionType:

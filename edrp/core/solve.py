@@ -48,7 +48,7 @@ def solve(
     threads
         Number of threads, for backends that can use more than one.
     start
-        Decision to start from, such as a deployment.
+        Decision to start from, such as a deployment; plain dicts and lists will do.
     progress
         Called now and then with (seconds, incumbent objective, bound).
     **parameters
@@ -58,6 +58,8 @@ def solve(
     ------
     UnsupportedProblemError
         The method cannot express the problem.
+    InvalidInstanceError
+        `start` is no decision about the problem.
     VerificationError
         Method and evaluator disagree: a defect.
     """
@@ -67,7 +69,7 @@ def solve(
         seed=seed,
         threads=threads,
         program=program,
-        start=start,
+        start=None if start is None else problem.read_decision(start, "start"),
         progress=progress,
         parameters=parameters,
     )

@@ -16,6 +16,7 @@ from edrp.core.places import DocumentPlace, format_place, is_union_label, walk
 PLAIN = {
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
+    "dataclass_type": "must be an object with named fields",
     "dict_type": "must be an object with named fields",
     "finite_number": "must be a finite number",
     "float_parsing": "must be a number",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -96,6 +96,8 @@ class LeasingProblem(Problem):
     >>> problem.evaluate((first, second)).objective
     3.0
     """
+
+    decision_type: ClassVar[Any] = tuple[PlannedHost, ...]
 
     kind: Literal["leasing"] = Field("leasing", description="says what the document is")
     application: ContainerApplication = Field(description="application; external rates are those of forecast 1")
@@ -187,7 +189,16 @@ class LeasingProblem(Problem):
             leftovers.append(left)
         return tuple(leftovers)
 
-    def evaluate(self, decision: tuple[PlannedHost, ...]) -> Evaluation:
+    def _check_decision(self, decision: tuple[PlannedHost, ...], place: str, faults: Faults) -> None:
+        for index, host in enumerate(decision):
+            if host.type not in self.types:
+                faults.add((place, index, "type"), host.type, f"is no host type; there are {', '.join(self.types)}")
+            for period, instances in enumerate(host.instances):
+                for operator in instances.keys() - self.application.by_name.keys():
+                    location = (place, index, "instances", period, operator)
+                    faults.add(location, instances[operator], "counts no operator of the application")
+
+    def evaluate(self, decision: Sequence[PlannedHost | Mapping[str, Any]]) -> Evaluation:
         """Evaluate leases and the instances on them.
 
         Returns
@@ -195,27 +206,33 @@ class LeasingProblem(Problem):
         Evaluation
             Metrics: `lease_cost` (money), `violations` (items, counted again in every period), `units` bought, and
             `hosts`, the largest number that is leased at a time.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When host types or operators are unknown.
         """
+        hosts: tuple[PlannedHost, ...] = self.read_decision(decision)
         counts = [Counter[str]() for _ in self.forecast]
         leased: list[Counter[str]] = [Counter() for _ in self.forecast]
-        for host in self._all(decision):
+        for host in self._all(hosts):
             for period in self.paid(host):
                 leased[period][host.type] += 1
-        for host in decision:
+        for host in hosts:
             for period, instances in enumerate(host.instances[: len(counts)]):
                 counts[period].update(instances)
         operators = self.application.by_name
         violations = math.fsum(
             left for name in operators for left in self.unserved(name, tuple(in_period[name] for in_period in counts))
         )
-        cost = math.fsum(self.price(host) for host in decision)
+        cost = math.fsum(self.price(host) for host in hosts)
         metrics = {
             "lease_cost": cost,
             "violations": violations,
-            "units": float(sum(host.units for host in decision)),
+            "units": float(sum(host.units for host in hosts)),
             "hosts": float(max(sum(by_type.values()) for by_type in leased)),
         }
-        broken = (*self._broken_hosts(decision), *self._broken_counts(counts, leased))
+        broken = (*self._broken_hosts(hosts), *self._broken_counts(counts, leased))
         return Evaluation(cost + self.penalty * violations, metrics, broken)
 
     def _all(self, decision: tuple[PlannedHost, ...]) -> Iterator[PlannedHost]:

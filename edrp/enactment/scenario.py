@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.enactment.containers import ContainerApplication, HostType, check_hosting
 from edrp.enactment.run_audit import run_faults
@@ -58,6 +60,8 @@ class EnactmentScenario(Problem):
     >>> scenario.duration
     360.0
     """
+
+    decision_type: ClassVar[Any] = EnactmentRun
 
     kind: Literal["enactment-scenario"] = Field("enactment-scenario", description="says what the document is")
     application: ContainerApplication = Field(description="application; external rates are those of load 1")
@@ -141,7 +145,7 @@ class EnactmentScenario(Problem):
         """Host types by name."""
         return {host_type.name: host_type for host_type in self.host_types}
 
-    def evaluate(self, decision: EnactmentRun) -> Evaluation:
+    def evaluate(self, decision: EnactmentRun | Mapping[str, Any]) -> Evaluation:
         """Evaluate a run from the records of its leases, instances and items alone, and check that they are possible.
 
         Returns
@@ -151,12 +155,13 @@ class EnactmentScenario(Problem):
             the share of items in time `<level>_compliance` and the cost with penalties `<level>_total` (money),
             `upscalings`, `downscalings`, `migrations`, `mean_hosts`, `mean_instances`, `time_to_adapt` (s).
         """
+        decision = read_as(EnactmentRun, decision, "decision")
         types, end = self.types, self.duration
         metrics = run_metrics(decision, types, end, self.penalty)
         objective = metrics[f"{self.objective_level}_total"]
         return Evaluation(objective, metrics, tuple(run_faults(decision, self.application, types, end)))
 
-    def bill(self, run: EnactmentRun) -> EnactmentRun:
+    def bill(self, run: EnactmentRun | Mapping[str, Any]) -> EnactmentRun:
         """Bill a run by the host types of this scenario; only the units paid change.
 
         Useful for policies that do not look at the billing time unit (BTU), such as the threshold policy: they do the same
@@ -172,6 +177,7 @@ class EnactmentScenario(Problem):
         KeyError
             When a host was leased of a type that this scenario does not have.
         """
+        run = read_as(EnactmentRun, run, "run")
         ends = [self.duration if lease.end is None else lease.end for lease in run.leases]
         units = [
             units_paid(lease.start, end, self.types[lease.type].billing_time) for lease, end in zip(run.leases, ends, strict=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -78,6 +78,8 @@ class EnactmentProblem(Problem):
     (2.875, 0.25)
     """
 
+    decision_type: ClassVar[Any] = tuple[Host, ...]
+
     kind: Literal["enactment"] = Field("enactment", description="says what the document is")
     application: ContainerApplication = Field(description="application; external rates are those of the moment")
     host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
@@ -126,7 +128,10 @@ class EnactmentProblem(Problem):
         left = arriving - instances * self.horizon / described.occupied
         return left if left > ROUNDING * arriving else 0.0
 
-    def evaluate(self, decision: tuple[Host, ...]) -> Evaluation:
+    def _check_decision(self, decision: tuple[Host, ...], place: str, faults: Faults) -> None:
+        check_hosts(decision, self.application, self.types, faults, place)
+
+    def evaluate(self, decision: Sequence[Host | Mapping[str, Any]]) -> Evaluation:
         """Evaluate hosts and their instances (cost-efficient enactment, eq. 1).
 
         Returns
@@ -134,24 +139,30 @@ class EnactmentProblem(Problem):
         Evaluation
             Metrics: `host_cost` (money per billing time unit of each host), `free_<resource>` (share of the leased resources),
             `violations` (items), `hosts` and `instances`.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When hosts share a name, or host types or operators are unknown.
         """
+        hosts: tuple[Host, ...] = self.read_decision(decision)
         counts: Counter[str] = Counter()
-        for host in decision:
+        for host in hosts:
             counts.update(host.instances)
-        free = self._free_shares(decision)
-        cost = math.fsum(self.types[host.type].price for host in decision)
+        free = self._free_shares(hosts)
+        cost = math.fsum(self.types[host.type].price for host in hosts)
         violations = math.fsum(self.expected_violations(name, counts[name]) for name in self.application.by_name)
         metrics = {
             "host_cost": cost,
             **{f"free_{name}": share for name, share in free.items()},
             "violations": violations,
-            "hosts": float(len(decision)),
+            "hosts": float(len(hosts)),
             "instances": float(sum(counts.values())),
         }
         weights = self.weights
         objective = weights.host_cost * cost + weights.free_resources * math.fsum(free.values())
         objective += weights.violations * self.penalty * violations
-        return Evaluation(objective, metrics, tuple(self._broken(decision, counts)))
+        return Evaluation(objective, metrics, tuple(self._broken(hosts, counts)))
 
     def _free_shares(self, hosts: tuple[Host, ...]) -> dict[str, float]:
         names = dict.fromkeys(name for host_type in self.host_types for name in host_type.capacity)

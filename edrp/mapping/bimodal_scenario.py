@@ -6,13 +6,15 @@ Ways to choose among maps are its methods.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.mapping.bimodal_audit import run_faults
 from edrp.mapping.bimodal_metrics import is_whole, run_metrics
@@ -64,6 +66,8 @@ class BimodalScenario(Problem):
     >>> scenario.path_task(0).hop_bandwidths, scenario.tasks[0].nominal
     ((100000.0, 50000.0), 100.0)
     """
+
+    decision_type: ClassVar[Any] = BimodalRun
 
     kind: Literal["bimodal-scenario"] = Field("bimodal-scenario", description="says what the document is")
     network: ServerNetwork = Field(description="servers and dedicated links, all of it free at the start")
@@ -146,7 +150,7 @@ class BimodalScenario(Problem):
         task = self.tasks[index]
         return task.data * math.prod(self._services[name].shrinkage for name in task.services)
 
-    def evaluate(self, decision: BimodalRun) -> Evaluation:
+    def evaluate(self, decision: BimodalRun | Mapping[str, Any]) -> Evaluation:
         """Compute the metrics of a run from its records, and check that the records are possible.
 
         Returns
@@ -157,6 +161,7 @@ class BimodalScenario(Problem):
             (reserved), `server_work` (work done), `link_utilisation`, `public_share` of hops as admitted, `messages` per
             task, `reallocations`. The objective is revenue lost: of refused tasks all, of others their deviation's share.
         """
+        decision = read_as(BimodalRun, decision, "decision")
         broken = tuple(run_faults(self, decision))
         if len(decision.tasks) != len(self.tasks) or not all(map(is_whole, decision.tasks)):
             return Evaluation(math.inf, {}, broken)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.mapping.server_network import ServerNetwork
 
@@ -95,6 +96,8 @@ class LinkAllocationProblem(Problem):
     [1.7142857142857142, 1.2857142857142856]
     """
 
+    decision_type: ClassVar[Any] = tuple[FlowAllocation, ...]
+
     kind: Literal["link-allocation"] = Field("link-allocation", description="says what the document is")
     network: ServerNetwork = Field(
         description="servers and dedicated links; rates are what these flows can have, including what they have now"
@@ -157,7 +160,15 @@ class LinkAllocationProblem(Problem):
             for flow in self.flows
         )
 
-    def evaluate(self, decision: tuple[FlowAllocation, ...]) -> Evaluation:
+    def _check_decision(self, decision: tuple[FlowAllocation, ...], place: str, faults: Faults) -> None:
+        for index, allocation in enumerate(decision):
+            if allocation.flow not in self.by_name:
+                faults.add((place, index, "flow"), allocation.flow, "is no flow of the problem")
+            for position, name in enumerate(allocation.route or ()):
+                if name not in self.network.by_name:
+                    faults.add((place, index, "route", position), name, "is no node of the network")
+
+    def evaluate(self, decision: Sequence[FlowAllocation | Mapping[str, Any]]) -> Evaluation:
         """Evaluate the allocations of all flows.
 
         Returns
@@ -167,10 +178,11 @@ class LinkAllocationProblem(Problem):
             `delivered_share` of all rates, `dedicated_flows`, `public_flows`, and `changed_flows`, whose route is another
             than now.
         """
-        malformed = tuple(self._malformed(decision))
+        allocations: tuple[FlowAllocation, ...] = read_as(self.decision_type, decision, "decision")
+        malformed = tuple(self._malformed(allocations))
         if malformed:
             return Evaluation(math.inf, {}, malformed)
-        allocated = [(self.by_name[allocation.flow], allocation) for allocation in decision]
+        allocated = [(self.by_name[allocation.flow], allocation) for allocation in allocations]
         delivered = [
             flow.rate if allocation.route else self.public_share * allocation.public_rate for flow, allocation in allocated
         ]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
@@ -73,6 +74,8 @@ class MappingProblem(Problem):
     (6.0, ())
     """
 
+    decision_type: ClassVar[Any] = PathMap
+
     kind: Literal["mapping"] = Field("mapping", description="says what the document is")
     network: ServerNetwork = Field(description="servers and dedicated links, with what is free of them")
     task: PathTask = Field(description="what is to be mapped")
@@ -111,7 +114,15 @@ class MappingProblem(Problem):
         hops = len(self.task.components) + 1
         return hops + self.max_empty_hops * (hops if self.empty_hops == "per_edge" else 1)
 
-    def evaluate(self, decision: PathMap) -> Evaluation:
+    def _check_decision(self, decision: PathMap, place: str, faults: Faults) -> None:
+        lists: list[tuple[tuple[str | int, ...], tuple[str, ...]]] = [((place, "nodes"), decision.nodes)]
+        lists += [((place, "routes", hop), route) for hop, route in enumerate(decision.routes)]
+        for location, names in lists:
+            for index, name in enumerate(names):
+                if name not in self.network.by_name:
+                    faults.add((*location, index), name, "is no node of the network")
+
+    def evaluate(self, decision: PathMap | Mapping[str, Any]) -> Evaluation:
         """Evaluate a map.
 
         Returns
@@ -120,6 +131,7 @@ class MappingProblem(Problem):
             Metrics: `cost` (money), `links` used, `public_hops`, `dedicated_hops`, `empty_hops`, and `load_balance`, the mean
             load of the servers that host a component (section 4.3).
         """
+        decision = read_as(PathMap, decision, "decision")
         malformed = tuple(self._malformed(decision))
         if malformed:
             return Evaluation(math.inf, {}, malformed)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, InstanceOf, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Move, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts
@@ -36,7 +38,7 @@ class PolicyDecision:
     intervals: Assignment
     projected_cost: float
     objective: float
-    costs: ProjectedCosts | None = None
+    costs: InstanceOf[ProjectedCosts] | None = None
 
 
 class MigrationPolicySolution(Solution):
@@ -89,6 +91,8 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
       transitions[1]: sums to 0.9; the probabilities of leaving for each count must sum to 1 (got [0.5, 0.4])
     """
 
+    decision_type: ClassVar[Any] = PolicyDecision
+
     kind: Literal["migration-policy"] = Field("migration-policy", description="says what the document is")
     nodes: int = Field(ge=1, description="n′, how many nodes there are to be now", json_schema_extra={"unit": "1"})
     tolerance: NonNegative = Field(
@@ -127,8 +131,9 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         faults.raise_if_any()
         return self
 
-    def evaluate(self, decision: PolicyDecision) -> Evaluation:
+    def evaluate(self, decision: PolicyDecision | Mapping[str, Any]) -> Evaluation:
         """Evaluate an assignment; its projected cost must satisfy the Bellman equation over the decision's own table."""
+        decision = read_as(PolicyDecision, decision, "decision")
         evaluation = evaluate_migration(
             decision.intervals,
             self.intervals,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Index, Interval, Move, moves_between, uncovered_faults
 from edrp.migration.single_step import METRIC_UNITS, evaluate_migration, migration_clashes
@@ -76,6 +78,8 @@ class MigrationSequence(Problem):
     ('step 1: nodes: 3 hold an interval against 4',)
     """
 
+    decision_type: ClassVar[Any] = tuple[Nodes, ...]
+
     kind: Literal["migration-sequence"] = Field("migration-sequence", description="says what the document is")
     work: RowOrRows = Field(description="amount of work of each task, or one such row per step", json_schema_extra={"unit": "1"})
     state_size: RowOrRows = Field(description="of each task's state, or one such row per step", json_schema_extra={"unit": "B"})
@@ -133,12 +137,13 @@ class MigrationSequence(Problem):
         rows = self._rows("state_size")
         return rows[min(step, len(rows) - 1)][1]
 
-    def evaluate(self, decision: tuple[Nodes, ...]) -> Evaluation:
+    def evaluate(self, decision: Sequence[Sequence[Sequence[int] | None]]) -> Evaluation:
         """Evaluate the assignment after each step: state that moves in all, and the limits that are broken."""
+        assignments: tuple[Nodes, ...] = read_as(self.decision_type, decision, "decision")
         before: Nodes = self.intervals
-        broken = [] if len(decision) == len(self.nodes) else [f"steps: {len(decision)} against {len(self.nodes)}"]
+        broken = [] if len(assignments) == len(self.nodes) else [f"steps: {len(assignments)} against {len(self.nodes)}"]
         evaluations = []
-        for step, after in enumerate(decision[: len(self.nodes)]):
+        for step, after in enumerate(assignments[: len(self.nodes)]):
             step_evaluation = evaluate_migration(
                 after,
                 before,

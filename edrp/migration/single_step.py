@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
 from edrp.core.document import Name, NonNegative
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, TaskIntervals, load_limit, moves_between, uncovered
 
@@ -53,6 +54,8 @@ class MigrationProblem(TaskIntervals, Problem):
     4.0
     """
 
+    decision_type: ClassVar[Any] = Assignment
+
     kind: Literal["migration"] = Field("migration", description="says what the document is")
     nodes: int = Field(ge=1, description="n′, how many nodes there are to be", json_schema_extra={"unit": "1"})
     tolerance: NonNegative = Field(
@@ -60,10 +63,11 @@ class MigrationProblem(TaskIntervals, Problem):
     )
     allow_empty: bool = Field(True, description="whether a node may hold no task")
 
-    def evaluate(self, decision: Sequence[Interval | None]) -> Evaluation:
+    def evaluate(self, decision: Sequence[Sequence[int] | None]) -> Evaluation:
         """Evaluate an assignment: state that moves, and the limits that it breaks."""
+        after: Assignment = read_as(self.decision_type, decision, "decision")
         return evaluate_migration(
-            decision, self.intervals, self.work, self.state_size, self.nodes, self.tolerance, allow_empty=self.allow_empty
+            after, self.intervals, self.work, self.state_size, self.nodes, self.tolerance, allow_empty=self.allow_empty
         )
 
     def solution(self, decision: Assignment | None, fields: dict[str, Any]) -> MigrationSolution:

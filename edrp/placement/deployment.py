@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel, field_validator
 
 from edrp.core.document import Name, _DocumentMeta
+from edrp.core.reading import read_as
 
 ActionKind = Literal["migration", "scale-out", "scale-in"]
+
+DeploymentLike = Mapping[str, Sequence[str]]
+"""What may be given for a deployment: one, or any mapping of operators to nodes, such as a plain dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +42,14 @@ class Action:
         return f"{self.operator} {verb}{gone}{new}"
 
 
-class Deployment(RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_length=1)]]], metaclass=_DocumentMeta):
-    """A multiset of nodes per operator: one entry per replica, kept in sorted order.
+class Deployment(  # type: ignore[misc]  # the iterators of a model and of a mapping differ; ours is the mapping's
+    RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_length=1)]]],
+    Mapping[str, tuple[str, ...]],
+    metaclass=_DocumentMeta,
+):
+    """A mapping of each operator to a multiset of nodes: one entry per replica, kept in sorted order.
+
+    It cannot be changed, and equals any mapping that says the same, whatever the order of nodes.
 
     Examples
     --------
@@ -47,6 +57,8 @@ class Deployment(RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_leng
     >>> after = Deployment({"parser": ["b", "a"]})
     >>> after["parser"], [str(action) for action in before.actions_to(after)]
     (('a', 'b'), ['parser scaled out on b'])
+    >>> dict(after), after == {"parser": ["b", "a"]}
+    ({'parser': ('a', 'b')}, True)
     """
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
@@ -65,6 +77,19 @@ class Deployment(RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_leng
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]
         return iter(self.root)
 
+    def __len__(self) -> int:
+        return len(self.root)
+
+    def __repr_args__(self) -> Any:
+        yield None, self.root  # not `root=`: so that it can be pasted into a program
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Deployment):
+            return self.root == other.root
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return self.root.keys() == other.keys() and all(_same_nodes(self.root[name], other[name]) for name in self.root)
+
     def __hash__(self) -> int:
         return hash(tuple(sorted(self.root.items())))
 
@@ -76,12 +101,13 @@ class Deployment(RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_leng
         """Number of replicas of the operator."""
         return len(self.root[operator])
 
-    def actions_to(self, target: Deployment) -> tuple[Action, ...]:
+    def actions_to(self, target: DeploymentLike) -> tuple[Action, ...]:
         """The reconfiguration from this deployment to `target`, one action per changed operator."""
+        wanted = read_as(Deployment, target, "target")
         actions = []
-        for operator in target:
+        for operator in wanted:
             before = self.replicas(operator) if operator in self else Counter()
-            after = target.replicas(operator)
+            after = wanted.replicas(operator)
             if before == after:
                 continue
             added, removed = tuple((after - before).elements()), tuple((before - after).elements())
@@ -89,3 +115,9 @@ class Deployment(RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_leng
             kind: ActionKind = "scale-out" if grown > 0 else "scale-in" if grown < 0 else "migration"
             actions.append(Action(kind, operator, added, removed))
         return tuple(actions)
+
+
+def _same_nodes(nodes: tuple[str, ...], other: object) -> bool:
+    """Whether a list or tuple names the same nodes, each as often; text is none, though it can be iterated over."""
+    listed = isinstance(other, (list, tuple)) and all(isinstance(node, str) for node in other)
+    return listed and Counter(nodes) == Counter(other)  # type: ignore[call-overload, no-any-return]

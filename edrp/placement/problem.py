@@ -7,14 +7,15 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, named_resources
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.wording import suggestion
 from edrp.placement.application import StreamGraph
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.metrics import Metric
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.network import Network
@@ -71,6 +72,8 @@ class EdrpTerms:
 
 class PlacementProblem(Problem):
     """Base of the kinds that decide where each replica of each operator runs."""
+
+    decision_type: ClassVar[Any] = Deployment
 
     application: StreamGraph = Field(description="what is to be placed")
     network: Network = Field(description="where it can be placed")
@@ -165,16 +168,34 @@ class PlacementProblem(Problem):
                     if missing > 10_000:
                         return
 
-    def evaluate(self, deployment: Deployment) -> Evaluation:
+    def _check_decision(self, decision: Deployment, place: str, faults: Faults) -> None:
+        operators, nodes = self.application.by_name, self.network.by_name
+        for operator in decision:
+            if operator not in operators:
+                faults.add((place, operator), None, "is no operator of the application" + suggestion(operator, operators))
+            for position, node in enumerate(decision[operator]):
+                if node not in nodes:
+                    faults.add((place, operator, position), node, "is no node of the network")
+        for name in operators:
+            if name not in decision:
+                faults.add((place, name), None, "is missing; name the nodes of every operator")
+
+    def evaluate(self, deployment: DeploymentLike) -> Evaluation:
         """Evaluate a deployment with the plain face of every metric; independent of all methods.
 
         Returns
         -------
         Evaluation
             Objective, metrics by name, and every limit that is broken.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When operators or nodes are unknown, or operators are missing.
         """
-        broken = list(self._broken_placement(deployment))
-        values = {name: metric.evaluate(self, deployment) for name, metric in self.metrics.items()}
+        placed: Deployment = self.read_decision(deployment, "deployment")
+        broken = list(self._broken_placement(placed))
+        values = {name: metric.evaluate(self, placed) for name, metric in self.metrics.items()}
         objective = 0.0
         for term in self.terms:
             metric = self.metrics[term.metric]

@@ -115,7 +115,7 @@ def _counts(deployment: Deployment, operators: list[str]) -> dict[str, np.ndarra
     """Instances of each operator by node."""
     counts: dict[str, np.ndarray] = {}
     for index, name in enumerate(operators):
-        for node in deployment.root.get(name, ()):
+        for node in deployment.get(name, ()):
             counts.setdefault(node, np.zeros(len(operators), np.int64))[index] += 1
     return counts
 

@@ -45,7 +45,7 @@ def _allowed(compiled: Compiled, running: Deployment) -> Ints:
     index = {name: u for u, name in enumerate(compiled.nodes)}
     counts = np.zeros(compiled.candidate.shape, np.int64)
     for i, name in enumerate(compiled.operators):
-        for node in running.root.get(name, ()):
+        for node in running.get(name, ()):
             u = index.get(node)
             if u is not None and compiled.candidate[i, u] and counts[i].sum() < compiled.max_replicas[i]:
                 counts[i, u] += 1

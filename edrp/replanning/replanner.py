@@ -13,8 +13,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from edrp.core.document import Document, Name, NonNegative, Positive
+from edrp.core.reading import read_as
 from edrp.core.solve import solve
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import Node
 from edrp.replanning.decision import ReplanningDecision, Verdict
@@ -82,7 +83,8 @@ class Replanner:
     problem
         As of the last measurement.
     running
-        What runs, as far as the replanner knows: it counts on its decisions being carried out. Set it where they were not.
+        What runs, as far as the replanner knows: it counts on its decisions being carried out. Set it where they were not;
+        a plain dict will do.
 
     Examples
     --------
@@ -107,9 +109,18 @@ class Replanner:
     def __init__(self, problem: LatencyAwareProblem, policy: ReplanningPolicy | None = None, *, seed: int = 0) -> None:
         self.problem = problem.replace(current=None)
         self.policy = ReplanningPolicy() if policy is None else policy
-        self.running = problem.current
+        self._running = problem.current
         self._seed = seed
         self._known: dict[str, Node] = {}
+
+    @property
+    def running(self) -> Deployment | None:
+        """What runs."""
+        return self._running
+
+    @running.setter
+    def running(self, running: DeploymentLike | None) -> None:
+        self._running = read_as(Deployment | None, running, "running")
 
     def measure(self, **measured: Any) -> ReplanningDecision:
         """Decide with new measurements; arguments and errors are those of `with_measurements`."""
@@ -125,17 +136,17 @@ class Replanner:
         """
         if problem is not None:
             self.problem = problem.replace(current=None)
-            self.running = self.running if problem.current is None else problem.current
+            self._running = self._running if problem.current is None else problem.current
         self._known.update(self.problem.network.by_name)
-        decision = decide(self.problem, self.running, self.policy, seed=self._seed, known=self._known)
+        decision = decide(self.problem, self._running, self.policy, seed=self._seed, known=self._known)
         self._seed += 1
-        self.running = decision.deployment
+        self._running = decision.deployment
         return decision
 
 
 def decide(
     problem: LatencyAwareProblem,
-    running: Deployment | None,
+    running: DeploymentLike | None,
     policy: ReplanningPolicy,
     *,
     seed: int = 0,
@@ -151,7 +162,7 @@ def decide(
     problem
         As it is now; its `current` plays no part.
     running
-        What runs; it may name nodes and operators that are no more.
+        What runs; it may name nodes and operators that are no more. A plain dict will do.
     policy
         When to move, and how to plan.
     seed
@@ -159,24 +170,25 @@ def decide(
     known
         Descriptions of nodes that have vanished, for the time that moving off them takes.
     """
-    start, broken = (None, ()) if running is None else _working(problem, running)
+    before: Deployment | None = read_as(Deployment | None, running, "running")
+    start, broken = (None, ()) if before is None else _working(problem, before)
     solution = solve(problem.replace(current=start), policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
     change = reconfiguration(
-        problem, running, known or {}, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration
+        problem, before, known or {}, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration
     )
     found = [] if solution.deployment is None else plans_near(solution.deployment, problem, change)
     plans = dict.fromkeys([*found, *([] if start is None else [start])])
     options = [option for plan in plans if (option := _option(plan, problem, change, policy)) is not None]
     kept = next((option for option in options if start is not None and not broken and option.plan == start), None)
     if not options:
-        return ReplanningDecision("stuck", running, (), None, None, None, 0.0, 0.0, 0.0, broken, solution)
+        return ReplanningDecision("stuck", before, (), None, None, None, 0.0, 0.0, 0.0, broken, solution)
     chosen, best = _chosen(options, policy), min(options, key=lambda option: option.total)
     verdict: Verdict = "keep" if chosen is kept else "place" if change is None else "move" if kept else "repair"
     plan = best if chosen is kept else chosen
     return ReplanningDecision(
         verdict=verdict,
         deployment=chosen.plan,
-        actions=() if running is None or chosen is kept else running.actions_to(chosen.plan),
+        actions=() if before is None or chosen is kept else before.actions_to(chosen.plan),
         plan=plan.plan,
         score=chosen.score,
         gain=None if kept is None else kept.score - plan.score,

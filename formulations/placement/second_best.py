@@ -12,7 +12,7 @@ from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear
 from edrp.formulations.placement.formulation import PlacementFormulation, formulate_placement
 from edrp.placement.compilation import compile_problem
-from edrp.placement.deployment import Action, Deployment
+from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.problem import PlacementProblem
 
 MAX_PAIRS = 3_000_000
@@ -41,7 +41,7 @@ class SecondBest:
 
 
 def second_best(
-    problem: PlacementProblem, deployment: Deployment, *, time_limit: float | None = None, gap: float = 1e-9
+    problem: PlacementProblem, deployment: DeploymentLike, *, time_limit: float | None = None, gap: float = 1e-9
 ) -> SecondBest | None:
     """Find the best deployment that differs from `deployment` in the configuration of at least one operator.
 
@@ -79,16 +79,17 @@ def second_best(
     formulation = _formulation(problem)
     if formulation is None:
         return None
-    exclude(formulation, deployment)
+    known: Deployment = problem.read_decision(deployment, "deployment")
+    exclude(formulation, known)
     result = solve_program(formulation.program, time_limit=time_limit, gap=gap)
-    base = problem.evaluate(deployment).objective
+    base = problem.evaluate(known).objective
     min_distance = None if result.bound is None else result.bound - base
     finished = result.stopped_because == "finished"
     if result.values is None:
         return SecondBest(None, None, (), None, None if finished else min_distance, finished)
     other = formulation.decode(result.values)
     objective = problem.evaluate(other).objective
-    return SecondBest(other, objective, deployment.actions_to(other), objective - base, min_distance, finished)
+    return SecondBest(other, objective, known.actions_to(other), objective - base, min_distance, finished)
 
 
 def _formulation(problem: PlacementProblem) -> PlacementFormulation | None:
@@ -111,7 +112,7 @@ def exclude(formulation: PlacementFormulation, deployment: Deployment) -> None:
     if point is None:
         return  # The program cannot express it, and so it is cut off already.
     expressions = formulation.expressions
-    held = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(deployment.root))]))
+    held = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(deployment))]))
     inside = point[held] > 0.5
     others = Linear.of(held, np.where(inside, -1.0, 1.0)) + float(inside.sum())
     formulation.program.add_row("other than the deployment", others, lower=1.0)

@@ -138,5 +138,5 @@ def test_deployment_of_another_problem_is_refused(word_count):
         )
     text = str(refused.value)
     assert "deployment.raeder: is no operator of the application; did you mean 'reader'?" in text
-    assert "deployment.splitter[0]: is no node of the network (got moon)" in text
+    assert 'deployment.splitter[0]: is no node of the network (got "moon")' in text
     assert "deployment.reader: is missing" in text

@@ -56,7 +56,7 @@ class ColumnGeneration(Method):
     ...     },
     ... )
     >>> answer = ColumnGeneration().run(problem, Options())
-    >>> answer.status, round(answer.objective, 6), dict(answer.decision.root)
+    >>> answer.status, round(answer.objective, 6), dict(answer.decision)
     ('optimal', 1.600002, {'read': ('a',), 'count': ('a',), 'write': ('b',)})
     """
 

@@ -208,7 +208,7 @@ def test_of_plans_about_as_good_the_one_with_fewest_moves_is_taken() -> None:
     running = decide(problem, None, policy).deployment
     assert running is not None
     free = next(node.name for node in problem.network.nodes if all(node.name not in running[name] for name in running))
-    awry = Deployment({**running.root, "o5": (running["o5"][0], free)})
+    awry = Deployment({**running, "o5": (running["o5"][0], free)})
     gone = with_measurements(problem, vanished=[free])
     repaired = decide(gone, awry, policy.replace(hysteresis=1.0))
     assert repaired.verdict == "repair"

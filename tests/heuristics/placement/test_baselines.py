@@ -40,7 +40,7 @@ def placed(problem: edrp.EdrpProblem, method: str, **parameters: object) -> dict
     """Nodes of each operator, in the order of the document."""
     solution = edrp.solve(problem, method, **parameters)
     assert solution.status == "feasible", solution.notes
-    return {name: list(nodes) for name, nodes in solution.deployment.root.items()}
+    return {name: list(nodes) for name, nodes in solution.deployment.items()}
 
 
 class TestSharing:
@@ -342,4 +342,4 @@ def test_rules_are_quick_on_nine_thousand_replicas_and_two_thousand_nodes():
         answer = methods()[name].run(problem, Options(parameters=parameters))
         assert process_time() - began < 15, name
         assert answer.status == "feasible"
-        assert sum(len(nodes) for nodes in answer.decision.root.values()) >= 9000
+        assert sum(len(nodes) for nodes in answer.decision.values()) >= 9000

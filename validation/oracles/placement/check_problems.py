@@ -59,7 +59,7 @@ class EdrpCheckProblems(CheckProblems):
 
     def start(self, problem: EdrpProblem) -> Any:
         """One replica of each operator of an optimum."""
-        return Deployment({name: nodes[:1] for name, nodes in brute_force(problem)[1][0].root.items()})
+        return Deployment({name: nodes[:1] for name, nodes in brute_force(problem)[1][0].items()})
 
 
 @cache

@@ -130,7 +130,7 @@ def _step(problem: EdrpProblem, depth: int) -> _Step:
     downtime = np.zeros(len(choices))
     if problem.current is not None:
         # The application's downtime is the longest of those with one operator changed (EDRP, eqs. 10, 33).
-        changed = [Deployment({**problem.current.root, name: choice}) for choice in choices]
+        changed = [Deployment({**problem.current, name: choice}) for choice in choices]
         downtime = np.array([EDRP_METRICS["downtime"].evaluate(problem, deployment) for deployment in changed])
     timer = ResponseTime()
     return _Step(

@@ -46,7 +46,7 @@ def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | Non
     ...     },
     ... )
     >>> best, optima = brute_force_latency_aware(problem)
-    >>> round(best, 9), [dict(deployment.root) for deployment in optima]
+    >>> round(best, 9), [dict(deployment) for deployment in optima]
     (3.000002, [{'read': ('a',), 'count': ('b',)}, {'read': ('b',), 'count': ('a',)}])
     """
     search = _Search(problem)

@@ -185,7 +185,7 @@ def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool
 
 def _with_queue(current: Deployment | None, pins: dict[str, str]) -> Deployment:
     assert current is not None
-    return Deployment({**current.root, "messageQueue": (pins["messageQueue"],)})
+    return Deployment({**current, "messageQueue": (pins["messageQueue"],)})
 
 
 def _pinned(formulation: PlacementFormulation, pins: dict[str, str], time_limit: float | None) -> Timing:

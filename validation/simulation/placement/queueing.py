@@ -12,7 +12,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.core.errors import BackendUnavailableError
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple
 
@@ -27,7 +27,7 @@ class Outflow:
 
 def end_to_end_latencies(
     problem: LatencyAwareProblem,
-    deployment: Deployment,
+    deployment: DeploymentLike,
     *,
     tuples: int = 1000,
     rate_share: float = 1.0,
@@ -47,7 +47,7 @@ def end_to_end_latencies(
     problem
         Operators with the resource `cpu` in cores, and rates in tuples/s.
     deployment
-        Any placement of all operators.
+        Any placement of all operators; a plain dict will do.
     tuples
         Number of tuples that enter; the simulation ends when all have left.
     rate_share
@@ -71,8 +71,8 @@ def end_to_end_latencies(
     --------
     >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
     >>> problem = paper_problem("T-M3", 0.2)
-    >>> together = Deployment({operator.name: ["w1"] for operator in problem.application.operators})
-    >>> apart = Deployment({operator.name: [f"w{3 + i}"] for i, operator in enumerate(problem.application.operators)})
+    >>> together = {operator.name: ["w1"] for operator in problem.application.operators}
+    >>> apart = {operator.name: [f"w{3 + i}"] for i, operator in enumerate(problem.application.operators)}
     >>> means = [end_to_end_latencies(problem, p, tuples=100, rate_share=0.1).mean() for p in (together, apart)]
     >>> bool(means[0] < means[1])
     True
@@ -81,7 +81,8 @@ def end_to_end_latencies(
         import simpy
     except ImportError as error:
         raise BackendUnavailableError('simulations need the package simpy: pip install "edrp[simulate]"') from error
-    simulation = _Simulation(simpy, problem, deployment, transfer, np.random.default_rng(seed))
+    placed: Deployment = problem.read_decision(deployment, "deployment")
+    simulation = _Simulation(simpy, problem, placed, transfer, np.random.default_rng(seed))
     for operator in problem.application.operators:
         share = operator.external_rate / max(sum(o.external_rate for o in problem.application.operators), 1e-300)
         rate = operator.external_rate * rate_share

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from edrp.core.document import named_resources
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 TRANSFER = 0.2
@@ -36,7 +36,7 @@ class Throughput:
     bottleneck: str
 
 
-def carried(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: float = TRANSFER) -> Throughput:
+def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> Throughput:
     """Throughput of a placement, by the cores that it takes at the rates of the problem.
 
     The needs of operators are understood at those rates, so that they grow with the sources' rates. Whether
@@ -47,7 +47,7 @@ def carried(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: f
     problem
         Operators with the resource `cpu` in cores, and rates in tuples/s.
     deployment
-        Any placement of all operators.
+        Any placement of all operators; a plain dict will do.
     transfer
         h, relative to the cores that a mean tuple takes.
 
@@ -64,9 +64,9 @@ def carried(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: f
     ...         "links": [{"source": "a", "target": "b", "delay": 0.001}],
     ...     },
     ... )
-    >>> carried(problem, Deployment({"read": ["a"], "count": ["a"]})).throughput
+    >>> carried(problem, {"read": ["a"], "count": ["a"]}).throughput
     100.0
-    >>> carried(problem, Deployment({"read": ["a"], "count": ["b"]}), transfer=0.25).throughput
+    >>> carried(problem, {"read": ["a"], "count": ["b"]}, transfer=0.25).throughput
     160.0
     """
     needed = cores_needed(problem, deployment, transfer=transfer)
@@ -77,16 +77,17 @@ def carried(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: f
     return Throughput(sources * full[bottleneck], sum(offered.values()), bottleneck)
 
 
-def cores_needed(problem: LatencyAwareProblem, deployment: Deployment, *, transfer: float = TRANSFER) -> dict[str, float]:
+def cores_needed(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> dict[str, float]:
     """Cores that each supervisor in use needs at the rates of the problem, tuples on the network included."""
+    placed: Deployment = problem.read_decision(deployment, "deployment")
     needed: dict[str, float] = {}
     for operator in problem.application.operators:
         cores = named_resources(operator.resources).get(CPU, 0.0)
-        for node, instances in deployment.replicas(operator.name).items():
+        for node, instances in placed.replicas(operator.name).items():
             needed[node] = needed.get(node, 0.0) + instances * cores
     price = transfer * cores_per_tuple(problem)
     for stream in problem.application.streams:
-        senders, receivers = deployment.replicas(stream.source), deployment.replicas(stream.target)
+        senders, receivers = placed.replicas(stream.source), placed.replicas(stream.target)
         rate = problem.application.rate(stream.source, stream.target)
         share = rate / (senders.total() * receivers.total())
         for ends, others in ((senders, receivers), (receivers, senders)):
