@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -13,7 +13,8 @@ from edrp.backends.base import ProgramResult
 from edrp.core.arrays import Floats
 from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
-from edrp.core.solve import checked_solution
+from edrp.core.solve import MAX_EXPLANATION, checked_solution
+from edrp.formulations.clashes import explain_infeasible_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Formulation(ABC):
         The problem's own objective, whatever the user makes of `program.objective`.
     build_seconds
         Time it took.
+    model_rows, model_fixes
+        Names of the blocks of rows, and number of calls of `fix`, that are the problem's; others are the user's.
     """
 
     problem: Any
@@ -39,6 +42,12 @@ class Formulation(ABC):
     program: Program
     model_objective: Linear
     build_seconds: float
+    model_rows: set[str] = field(init=False)
+    model_fixes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model_rows", set(self.program.row_blocks))
+        object.__setattr__(self, "model_fixes", len(self.program.fixes))
 
     @abstractmethod
     def decode(self, values: Floats) -> Any:
@@ -59,6 +68,11 @@ class Formulation(ABC):
         return None
 
     @property
+    def limits(self) -> Mapping[str, str]:
+        """Limits of the problem that blocks of rows stand for, in words, by the block's name."""
+        return {}
+
+    @property
     def restriction(self) -> str:
         """Why nothing is proven beyond the program, as a sentence; empty where it stands for the whole problem."""
         return ""
@@ -76,7 +90,8 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     """Solve a formulation, own rows and terms included, and return a checked solution.
 
     The evaluator knows the problem's own limits only: it checks them, the metrics and the objective, not rows
-    that were added. With own objective terms, `objective` stays the problem's and no bound is given.
+    that were added. With own objective terms, `objective` stays the problem's and no bound is given. Where own rows leave
+    nothing feasible, `clashes` name those that cannot be met together with each other and the problem's limits.
 
     Parameters
     ----------
@@ -91,6 +106,8 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
 
     Raises
     ------
+    InvalidInstanceError
+        `start` is no decision about the problem.
     VerificationError
         Backend and evaluator disagree: a defect.
     """
@@ -100,7 +117,12 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     answer = to_answer(formulation, result)
     method = f"{backend} ({formulation.name} program)"
     seconds = perf_counter() - started + formulation.build_seconds
-    return checked_solution(formulation.problem, method, answer, seconds, options.get("seed", 0))
+    clashes: tuple[str, ...] = ()
+    if answer.status == "infeasible":
+        limit = options.get("time_limit")
+        left = MAX_EXPLANATION if limit is None else min(MAX_EXPLANATION, max(0.0, limit - (perf_counter() - started)))
+        clashes = explain_infeasible_program(formulation, backend, left)
+    return checked_solution(formulation.problem, method, answer, seconds, options.get("seed", 0), clashes)
 
 
 def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:

@@ -7,7 +7,7 @@ matrix is their concatenation, for every backend alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
@@ -219,6 +219,11 @@ class Program:
             raise IndexError(f"the program has {self.columns} columns; cannot fix number {index.min()} to {index.max()}")
         self._fixed.append((index, value))
 
+    @property
+    def fixes(self) -> tuple[tuple[Ints, float], ...]:
+        """Columns and value of each call of `fix`."""
+        return tuple(self._fixed)
+
     def column_name(self, column: int) -> str:
         """Name of a column: its block and its place within, as in `take[1]`."""
         for block in self.column_blocks.values():
@@ -239,8 +244,8 @@ class Program:
         """Set the objective; `program.objective` holds it for further terms to be added."""
         self.objective = expression
 
-    def arrays(self) -> Arrays:
-        """Stack all blocks; cells are merged and hold no zeros."""
+    def arrays(self, *, without_fixes: Collection[int | None] = ()) -> Arrays:
+        """Stack all blocks; cells are merged and hold no zeros. Calls of `fix` at these positions are left out."""
         objective = np.bincount(self.objective.columns, self.objective.coefficients, minlength=self.columns)
         first = np.cumsum([0, *(block.nnz for block in self._matrices)])
         starts = [block.indptr[:-1] + offset for block, offset in zip(self._matrices, first, strict=False)]
@@ -250,8 +255,9 @@ class Program:
             _stack([*starts, first[-1:]], np.int32),
         )
         lower, upper = (_stack([bounds[part] for bounds in self._bounds], np.float64) for part in range(2))
-        for index, value in self._fixed:
-            lower[index] = upper[index] = value
+        for position, (index, value) in enumerate(self._fixed):
+            if position not in without_fixes:
+                lower[index] = upper[index] = value
         integer = _stack([bounds[2] for bounds in self._bounds], np.bool_)
         row_lower, row_upper = (_stack([bounds[part] for bounds in self._row_bounds], np.float64) for part in range(2))
         return Arrays(

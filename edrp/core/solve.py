@@ -82,11 +82,15 @@ def solve(
 
 def _clashes(problem: Solvable[SolutionType], time_limit: float | None) -> tuple[str, ...]:
     """Why the problem is infeasible; where that has to be worked out, it gets as long again, within reason."""
+    seconds = MAX_EXPLANATION if time_limit is None else min(MAX_EXPLANATION, max(MIN_EXPLANATION, time_limit))
+    return find_clashes(problem, seconds)
+
+
+def find_clashes(problem: Solvable[SolutionType], seconds: float) -> tuple[str, ...]:
+    """Why an infeasible problem is infeasible, in words; `seconds` are for kinds where that has to be worked out."""
     kind = find_kind(problem.kind)
     explain = None if kind is None else kind.explain_infeasibility
-    if explain is None:
-        return problem.clashes()
-    return explain(problem, MAX_EXPLANATION if time_limit is None else min(MAX_EXPLANATION, max(MIN_EXPLANATION, time_limit)))
+    return problem.clashes() if explain is None else explain(problem, seconds)
 
 
 def checked_solution(

@@ -6,7 +6,7 @@ free of charge, so that each period only asks whether its instances fit into tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
@@ -91,6 +91,15 @@ class LeasingFormulation(Formulation):
             if packed is not None:
                 plans.append(planned_hosts(self.problem, self.arrays, *packed))
         return best_feasible(self.problem, plans)
+
+    @property
+    def limits(self) -> Mapping[str, str]:
+        """Instances that the load needs, those that are allowed, and limits of host types."""
+        return {
+            "fewest": "instances that the load needs",
+            "most": "max_instances",
+            "limit": "limits of the host types",
+        }
 
     def decode(self, values: Floats) -> tuple[PlannedHost, ...]:
         """Leased hosts, their units, and their instances in each period."""

@@ -7,7 +7,7 @@ distinguished: solvers find that symmetry themselves, and rows that break it mad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -67,6 +67,15 @@ class EnactmentFormulation(Formulation):
         if self.compositions.types is not None and self.compositions.contents is not None:
             known.append(_hosts(self.arrays, self.compositions.types, self.compositions.contents))
         return best_feasible(problem, known)
+
+    @property
+    def limits(self) -> Mapping[str, str]:
+        """Instances that the load needs, those that are allowed, and resources."""
+        return {
+            "fewest": "instances that the load needs",
+            "most": "max_instances",
+            "capacity": "resources of the hosts",
+        }
 
     def decode(self, values: Floats) -> tuple[Host, ...]:
         """Leased hosts with their instances."""

@@ -7,7 +7,7 @@ not forbidden: they only take room and are never read back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
@@ -73,6 +73,16 @@ class LinkAllocationFormulation(Formulation):
         problem: LinkAllocationProblem = self.problem
         current = problem.current
         return current if problem.evaluate(current).feasible else None
+
+    @property
+    def limits(self) -> Mapping[str, str]:
+        """Rates of links and of the public network, and the length of routes."""
+        return {
+            "links": "max_links and forwarding_price",
+            "bandwidth": "bandwidth of the links",
+            "uplink": "uplinks of the servers",
+            "downlink": "downlinks of the servers",
+        }
 
     def decode(self, values: Floats) -> tuple[FlowAllocation, ...]:
         """Read routes, and rates on the public network."""

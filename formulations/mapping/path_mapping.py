@@ -8,6 +8,7 @@ columns are binary; loops apart from a walk change nothing and are left out when
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
@@ -63,6 +64,18 @@ class MappingFormulation(Formulation):
 
     tables: MappingArrays
     layers: MapLayers
+
+    @property
+    def limits(self) -> Mapping[str, str]:
+        """Capacities of servers and links, and limits on the hops."""
+        return {
+            "capacity": "capacity of the servers",
+            "bandwidth": "bandwidth of the links",
+            "uplink": "uplinks of the servers",
+            "downlink": "downlinks of the servers",
+            "links": "max_empty_hops",
+            "total": "max_empty_hops",
+        }
 
     def decode(self, values: Floats) -> PathMap:
         """Read the map; of each hop the walk with the fewest links among those that it takes."""

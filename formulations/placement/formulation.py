@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -68,6 +68,14 @@ class PlacementFormulation(Formulation):
         return deployment
 
     @property
+    def limits(self) -> Mapping[str, str]:
+        """Limits on metrics, and what the nodes offer."""
+        named = {f"limits.{term.metric}": term for term in self.problem.terms if term.limit is not None}
+        units = self.problem.metrics
+        texts = {name: f"{name}: {t.limit:.6g} {units[t.metric].unit}".removesuffix(" 1") for name, t in named.items()}
+        return {"capacity": "resources of the nodes", **texts}
+
+    @property
     def restriction(self) -> str:
         """The restricted program is one."""
         return RESTRICTED_NOTE if self.name == "restricted" else ""
@@ -99,7 +107,9 @@ class PlacementFormulation(Formulation):
 
     def metric(self, name: str) -> Linear:
         """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value."""
+        before = set(self.program.row_blocks)
         value: Linear = self.problem.metrics[name].linearise(self.expressions)
+        self.model_rows.update(self.program.row_blocks.keys() - before)  # rows that define the metric are not the user's
         return value
 
     def decode(self, values: Floats) -> Deployment:

@@ -1,0 +1,142 @@
+"""Why a program is infeasible to which a user has added: rows of theirs and limits that cannot be met together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edrp.backends import get_backend
+from edrp.backends.base import SolverOptions
+from edrp.core.arrays import Ints
+from edrp.core.program import Program
+from edrp.core.solve import find_clashes
+
+if TYPE_CHECKING:
+    from edrp.formulations.formulation import Formulation
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Rows of a program, or a call of `fix`, that may be left out together.
+
+    Attributes
+    ----------
+    text : the demand in words.
+    rows : indices of the rows; none for columns that are fixed.
+    fix : position of the call among all calls of `fix`; None for rows.
+    """
+
+    text: str
+    rows: range = range(0)
+    fix: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Asks a backend whether a program is infeasible with some of its demands only, until a deadline.
+
+    `demands` are all that may be left out; `deadline` is on the clock of `time.perf_counter`.
+    """
+
+    program: Program
+    demands: Sequence[Demand]
+    backend: str
+    deadline: float
+
+    def is_infeasible(self, kept: Sequence[Demand]) -> bool:
+        """Whether it is proven that nothing meets these demands and the rows that are no demand."""
+        seconds = self.deadline - perf_counter()
+        if seconds <= 0:
+            return False
+        left_out = {demand.fix for demand in self.demands} - {demand.fix for demand in kept}
+        arrays = self.program.arrays(without_fixes=left_out)
+        stays = np.ones(self.program.rows, bool)
+        for demand in self.demands:
+            stays[demand.rows.start : demand.rows.stop] = False
+        for demand in kept:
+            stays[demand.rows.start : demand.rows.stop] = True
+        asked = replace(
+            arrays,
+            objective=np.zeros_like(arrays.objective),
+            matrix=arrays.matrix[stays],
+            row_lower=arrays.row_lower[stays],
+            row_upper=arrays.row_upper[stays],
+        )
+        return get_backend(self.backend).solve(asked, SolverOptions(time_limit=seconds)).status == "infeasible"
+
+    def filtered(self, candidates: Sequence[Demand]) -> list[Demand]:
+        """Those of clashing demands that still clash, such that leaving any one out helps (deletion filter).
+
+        Those that are not examined before the deadline stay.
+        """
+        kept = list(candidates)
+        for demand in candidates:
+            fewer = [other for other in kept if other is not demand]
+            if self.is_infeasible(fewer):
+                kept = fewer
+        return kept
+
+
+def explain_infeasible_program(formulation: Formulation, backend: str, seconds: float) -> tuple[str, ...]:
+    """Name the user's own rows and the problem's limits that clash in an infeasible program, such that each is needed.
+
+    Parameters
+    ----------
+    formulation
+        Its program is infeasible.
+    backend
+        Decides whether the program is still infeasible without some of them.
+    seconds
+        For all of it; what is not examined by then stays in the list, which is then not minimal.
+
+    Returns
+    -------
+    tuple of str
+        One sentence per row or limit. Where no own row is needed, why the problem itself is infeasible.
+    """
+    deadline = perf_counter() + seconds
+    program = formulation.program
+    own, limits = _own_demands(formulation), _limits(formulation)
+    # Limits come first: they are left out wherever own rows clash without them.
+    question = Question(program, [*limits, *own], backend, deadline)
+    if not own or question.is_infeasible(limits):
+        return find_clashes(formulation.problem, max(0.0, deadline - perf_counter()))
+    kept = question.filtered(question.demands)
+    if any(len(demand.rows) > 1 for demand in kept if demand in own):
+        kept = question.filtered([part for demand in kept for part in (_parts(demand, program) if demand in own else [demand])])
+    return tuple(demand.text for demand in kept)
+
+
+def _own_demands(formulation: Formulation) -> list[Demand]:
+    """What the user has added to the program, one demand per call."""
+    program = formulation.program
+    blocks = [block for name, block in program.row_blocks.items() if name not in formulation.model_rows and block.count]
+    rows = [Demand(_own(f"row {block.name!r}"), range(block.start, block.start + block.count)) for block in blocks]
+    fixes = list(enumerate(program.fixes))[formulation.model_fixes :]
+    return rows + [Demand(_own(_fixed(program, *fix)), fix=index) for index, fix in fixes if fix[0].size]
+
+
+def _limits(formulation: Formulation) -> list[Demand]:
+    blocks = formulation.program.row_blocks
+    named = [(blocks[name], text) for name, text in formulation.limits.items() if name in blocks and blocks[name].count]
+    return [Demand(text, range(block.start, block.start + block.count)) for block, text in named]
+
+
+def _parts(demand: Demand, program: Program) -> list[Demand]:
+    """The rows of a block one by one, by their names."""
+    if len(demand.rows) < 2:
+        return [demand]
+    return [Demand(_own(f"row {program.row_name(row)!r}"), range(row, row + 1)) for row in demand.rows]
+
+
+def _own(what: str) -> str:
+    return f"{what}, which was added to the program"
+
+
+def _fixed(program: Program, columns: Ints, value: float) -> str:
+    more = f" and {columns.size - 1} more" if columns.size > 1 else ""
+    return f"column {program.column_name(int(columns[0]))!r}{more} fixed to {value:.6g}"

@@ -1,0 +1,113 @@
+"""A program that is infeasible because of rows that a user has added: the clashes name those rows."""
+
+from __future__ import annotations
+
+import pytest
+
+import edrp
+from edrp.core.program import Linear
+from edrp.formulations import clashes
+
+BACKENDS = ["highs", "scipy", "cvxpy", "pyomo"]
+
+
+def own(what):
+    return f"{what}, which was added to the program"
+
+
+def apart(problem):
+    """Splitter and counter never on one node, and rows that pull them to the edge; one more row does no harm."""
+    formulation = edrp.formulate(problem)
+    program = formulation.program
+    for node in problem.network.by_name:
+        program.add_row(f"apart on {node}", formulation.placed("splitter", node) + formulation.placed("counter", node), upper=1)
+    program.add_row("splitter on the edge", formulation.placed("splitter", "edge"), lower=1)
+    program.add_row("counter on the edge", formulation.placed("counter", "edge"), lower=1)
+    program.add_row("reader anywhere", formulation.placed("reader", "edge"), lower=0)
+    return formulation
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_own_rows_that_clash_are_named_and_others_are_not(word_count, backend):
+    solution = edrp.solve_formulation(apart(word_count), backend)
+    assert solution.status == "infeasible"
+    names = ("apart on edge", "splitter on the edge", "counter on the edge")
+    assert solution.clashes == tuple(own(f"row {name!r}") for name in names)
+
+
+def test_the_limit_that_an_own_row_clashes_with_is_named_too(word_count):
+    limits = word_count.limits.model_dump()
+    formulation = edrp.formulate(word_count.replace(limits={**limits, "cost": 6.5}))
+    replicas = formulation.replicas("splitter") + formulation.replicas("counter")
+    formulation.program.add_row("five replicas", replicas, lower=5)
+    assert edrp.solve_formulation(formulation).clashes == ("limits.cost: 6.5 money/h", own("row 'five replicas'"))
+    looser = edrp.formulate(word_count.replace(limits={**limits, "cost": 8.0}))
+    looser.program.add_row("five replicas", looser.replicas("splitter") + looser.replicas("counter"), lower=5)
+    assert edrp.solve_formulation(looser).clashes == ()
+
+
+def test_each_row_that_is_named_is_needed(word_count):
+    solution = edrp.solve_formulation(apart(word_count))
+    for left_out in ("apart on edge", "splitter on the edge", "counter on the edge"):
+        assert own(f"row {left_out!r}") in solution.clashes
+        formulation = edrp.formulate(word_count)
+        for name, expression, lower, upper in (
+            ("apart on edge", formulation.placed("splitter", "edge") + formulation.placed("counter", "edge"), 0, 1),
+            ("splitter on the edge", formulation.placed("splitter", "edge"), 1, 9),
+            ("counter on the edge", formulation.placed("counter", "edge"), 1, 9),
+        ):
+            if name != left_out:
+                formulation.program.add_row(name, expression, lower=lower, upper=upper)
+        others = edrp.solve_formulation(formulation)
+        assert others.status == "optimal" or "resources of the nodes" in others.clashes
+
+
+def test_of_a_block_of_rows_those_that_clash_are_named(word_count):
+    formulation = edrp.formulate(word_count)
+    columns = [formulation.placed("splitter", node).columns for node in word_count.network.by_name]
+    entries = [(row, column, 1.0) for row, column in enumerate(columns)]
+    formulation.program.add_rows("everywhere", 3, entries, lower=[0.0, 0.0, 1.0])
+    formulation.program.add_row("not in the cloud", formulation.placed("splitter", "cloud"), upper=0)
+    clashing = edrp.solve_formulation(formulation).clashes
+    assert clashing == (own("row 'everywhere[2]'"), own("row 'not in the cloud'"))
+
+
+def test_columns_that_a_user_fixes_are_named(word_count):
+    formulation = edrp.formulate(word_count)
+    columns = formulation.placed("splitter", "cloud").columns
+    formulation.program.fix(columns, 0.0)
+    formulation.program.add_row("in the cloud", formulation.placed("splitter", "cloud"), lower=1)
+    name = formulation.program.column_name(int(columns[0]))
+    fixed = f"column {name!r} and {columns.size - 1} more fixed to 0"
+    assert edrp.solve_formulation(formulation).clashes == (own("row 'in the cloud'"), own(fixed))
+
+
+def test_rows_that_define_a_metric_are_not_the_users(word_count):
+    formulation = edrp.formulate(word_count.replace(weights={"cost": 1.0}, limits={"cost": 20.0}))
+    formulation.program.add_row("quick", formulation.metric("response_time"), upper=1e-6)
+    formulation.program.add_row("quicker", formulation.metric("response_time"), upper=2e-6)
+    clashing = edrp.solve_formulation(formulation).clashes
+    assert len(clashing) == 1
+    assert clashing[0] in (own("row 'quick'"), own("row 'quicker'"))
+
+
+def test_an_infeasible_problem_is_explained_as_ever_whatever_was_added(examples):
+    problem = edrp.load(examples / "infeasible.json")
+    formulation = edrp.formulate(problem)
+    formulation.program.add_row("harmless", formulation.placed("reader", "edge"), upper=1)
+    assert edrp.solve_formulation(formulation).clashes == edrp.solve(problem, "highs").clashes != ()
+
+
+def test_rows_of_other_kinds_are_named_too(examples):
+    problem = edrp.load(examples / "link_allocation.json")
+    formulation = edrp.formulate(problem)
+    formulation.program.add_row("no routes", Linear.of(formulation.program["dedicated"]), upper=0)
+    formulation.program.add_row("a route", Linear.of(formulation.program["dedicated"]), lower=1)
+    assert set(edrp.solve_formulation(formulation).clashes) >= {own("row 'no routes'")}
+
+
+def test_without_time_all_that_was_added_is_listed(word_count, monkeypatch):
+    formulation = apart(word_count)
+    monkeypatch.setattr(clashes, "get_backend", None)  # no question is asked
+    listed = clashes.explain_infeasible_program(formulation, "highs", 0.0)
+    assert [own(f"row 'apart on {node}'") in listed for node in word_count.network.by_name] == [True] * 3
