@@ -53,6 +53,11 @@ class Family:
     least_size: int = 1
     packages: tuple[str, ...] = ()
 
+    @property
+    def missing_packages(self) -> list[str]:
+        """Packages that it needs and that are not installed."""
+        return [name for name in self.packages if find_spec(name) is None]
+
     def require_packages(self) -> None:
         """Refuse to go on without what the family needs.
 
@@ -61,8 +66,7 @@ class Family:
         BackendUnavailableError
             Naming the extra to install.
         """
-        missing = [name for name in self.packages if find_spec(name) is None]
-        if missing:
+        if missing := self.missing_packages:
             raise BackendUnavailableError(
                 f"family {self.name!r} of kind {self.kind!r} needs the package {missing[0]}: "
                 'pip install "edrp[data]", or choose other families'

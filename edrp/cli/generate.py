@@ -26,7 +26,8 @@ def generate_instances(
         typer.Option("--out", "-o", help="FILE.parquet or FILE.jsonl (columns id, instance), or a new folder of files."),
     ] = None,
     family: Annotated[
-        list[str] | None, typer.Option("--family", help='Name or pattern ("diamond-*"); may be given several times.')
+        list[str] | None,
+        typer.Option("--family", help='Name or pattern ("diamond-*"); may be given several times. Default: all.'),
     ] = None,
     size: Annotated[
         int | None,
@@ -37,6 +38,7 @@ def generate_instances(
     """Make random instances, one family after the other.
 
     Instance number i depends on the seed, i, its family and the size alone: a longer set begins with the shorter one.
+    Without --family, those families are left out whose packages (extra `data`) are not installed, which is said.
     """
     if show:
         _print_families(
@@ -51,10 +53,22 @@ def generate_instances(
     if kind is None or out is None:
         raise InvalidInstanceError(faults)
     refuse_place(out)
-    instances = generate(kind, count, seed, families=family, size=size)
+    instances = generate(kind, count, seed, families=family or _possible_families(kind), size=size)
     with counting(errors(), f"generating {out}") as report:
         written = save_instances(_counted(instances, count, report), out)
     say(output(), f"{written} instances of kind {kind} written to {out}")
+
+
+def _possible_families(kind: str) -> list[str] | None:
+    """Families to take where none are named: all, or those that need no further package, and a sentence that says so."""
+    families = choose_families(kind)
+    missing = dict.fromkeys(package for family in families for package in family.missing_packages)
+    possible = [family.name for family in families if not family.missing_packages]
+    if not missing or not possible:
+        return None
+    few = f"{len(possible)} of {len(families)} families are taken; the others need {' and '.join(missing)}"
+    say(errors(), f'{few}: pip install "edrp[data]"', "yellow")
+    return possible
 
 
 def _counted(
