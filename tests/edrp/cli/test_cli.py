@@ -299,8 +299,9 @@ def test_version_names_the_packages_that_answers_depend_on(run):
         (
             ["demo", "--data", "taxis", "-m", "highs"],
             "report.run_demo",
-            {"data": Path("taxis"), "out": Path("out"), "method": "highs"},
+            {"data": Path("taxis"), "out": Path("out"), "method": "highs", "short": False},
         ),
+        (["demo", "--short"], "report.run_demo", {"data": None, "out": Path("out"), "method": "auto", "short": True}),
         (["reproduce", "table-iv", "--no-literal"], "table_iv.run", {"time_limit": 60.0, "literal": False}),
         (["reproduce", "scenario", "-o", "here"], "report.run_scenario", {"out": Path("here"), "method": "auto"}),
         (["reproduce", "storm", "--days", "4"], "report.run_storm", {"data": None, "out": None, "method": "auto", "days": 4}),

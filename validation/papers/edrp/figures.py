@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,9 @@ def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit:
 
 
 def _response_range(replays: Mapping[str, Replay]) -> tuple[float, float]:
-    """One range in ms for all panels, with room below for the note."""
-    values = [1e3 * step.metrics["response_time"] for replay in replays.values() for step in replay.steps]
+    """One range in ms for all panels, with room below for the note; an overloaded application has no response time."""
+    times = (1e3 * step.metrics["response_time"] for replay in replays.values() for step in replay.steps)
+    values = [time for time in times if isfinite(time)]
     limits = [1e3 * (replay.steps[0].problem.limits.response_time or 0.0) for replay in replays.values()]
     top = max(values + limits)
     bottom = max(0.0, min(values) - 0.35 * (top - min(values)))

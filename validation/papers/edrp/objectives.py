@@ -17,6 +17,9 @@ from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 Run = Callable[[Weights, StepProgress], Replay]
 
+LONGEST_FIRST = ("Cost", "Baseline")
+"""Objectives whose optima take longest to prove; begun last, one of them would run on alone."""
+
 
 def in_all_objectives(
     console: Console, title: str, steps: int, run: Run, *, names: Sequence[str] = tuple(WEIGHTINGS), jobs: int | None = None
@@ -39,15 +42,15 @@ def in_all_objectives(
         How many to run at once; None for one per processor.
     """
     jobs = min(len(names), cpu_count()) if jobs is None else jobs
+    order = sorted(names, key=lambda name: name not in LONGEST_FIRST)
     with TemporaryDirectory(prefix="edrp-") as folder:
         # Processes cannot call back into this one: they count in a file that all of them map.
         counts = Path(folder) / "steps-done"
         np.zeros(len(names), np.int64).tofile(counts)
         with counting_several(console, title, names, steps, lambda: np.fromfile(counts, np.int64).tolist()):
-            found = Parallel(n_jobs=jobs)(
-                delayed(_counted)(run, WEIGHTINGS[name], counts, index) for index, name in enumerate(names)
-            )
-    return dict(zip(names, found, strict=True))
+            runs = (delayed(_counted)(run, WEIGHTINGS[name], counts, names.index(name)) for name in order)
+            found = dict(zip(order, Parallel(n_jobs=jobs)(runs), strict=True))
+    return {name: found[name] for name in names}
 
 
 def _counted(run: Run, weights: Weights, counts: Path, index: int) -> Replay:

@@ -15,29 +15,33 @@ TOLERANCE = 2
 """Minutes."""
 
 
-def hour_statements(hours: Mapping[str, Replay]) -> tuple[Statement, ...]:
+def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Statement, ...]:
     """Check the hour of section 7.2 in its four objectives.
 
     Parameters
     ----------
     hours
         Replays by the names of `WEIGHTINGS`.
+    interval
+        Minutes between two decisions; a reconfiguration may come that much later than the paper's.
     """
     balanced = hours["Balanced"]
-    minutes = tuple(step.number for step in balanced.reconfigurations)
+    tolerance = max(TOLERANCE, interval)
+    minutes = tuple(interval * step.number for step in balanced.reconfigurations)
     outcomes = {name: outcome(hour) for name, hour in hours.items()}
     near = len(minutes) == len(PAPER_MINUTES) and all(
-        abs(ours - theirs) <= TOLERANCE for ours, theirs in zip(minutes, PAPER_MINUTES, strict=True)
+        abs(ours - theirs) <= tolerance for ours, theirs in zip(minutes, PAPER_MINUTES, strict=True)
     )
     ratio = outcomes["Baseline"].downtime / max(outcomes["Balanced"].downtime, 1e-12)
     cheapest = min(outcomes, key=lambda name: outcomes[name].cost)
     slowest = max(outcomes, key=lambda name: outcomes[name].response_time)
     first = balanced.reconfigurations[0].words if minutes else "nothing"
+    downtimes = claim("the baseline's downtime is at least 3 times the balanced one", ratio >= 3, f"{ratio:.1f} times")
     return (
         claim("balanced weights make exactly 3 reconfigurations", len(minutes) == 3, str(len(minutes))),
         claim("the first scales partialRank out on the node where it runs", scales_in_place(balanced, "partialRank"), first),
-        claim(f"they come within {TOLERANCE} min of the paper's {_list(PAPER_MINUTES)}", near, _list(minutes)),
-        claim("the baseline's downtime is at least 3 times the balanced one", ratio >= 3, f"{ratio:.1f} times"),
+        claim(f"they come within {tolerance} min of the paper's {_list(PAPER_MINUTES)}", near, _list(minutes)),
+        *((downtimes,) if interval == 1 else ()),  # a baseline that seldom decides has few occasions to move
         claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
         claim("the cost objective is the slowest", slowest == "Cost", slowest),
     )
