@@ -20,7 +20,11 @@ METHOD_MODULES = {
     "edrp.mdp.sequence.method": ("oms",),
     "edrp.mdp.single_step.ssm": ("ssm",),
     "edrp.validation.simulation.enactment.methods": (
-        "btu-policy", "ds2-policy", "predictive-policy", "static-peak-policy", "threshold-policy",
+        "btu-policy",
+        "ds2-policy",
+        "predictive-policy",
+        "static-peak-policy",
+        "threshold-policy",
     ),
     "edrp.validation.simulation.mapping.methods": ("load-balance-mapping", "public-hops-mapping", "public-hops-links-mapping"),
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from importlib.util import find_spec
-from time import perf_counter
 from typing import Any
 
 from edrp.backends.base import Backend, ProgramResult, SolverOptions, check_numbers
@@ -13,7 +13,8 @@ from edrp.backends.highs import HighsBackend
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.rounding import rounded
 from edrp.backends.scipy_milp import ScipyBackend
-from edrp.core.errors import BackendUnavailableError, EdrpError
+from edrp.core.clock import deadline, now
+from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Program
 from edrp.core.wording import suggestion
 
@@ -86,13 +87,25 @@ def solve_program(program: Program, backend: str = "highs", **options: Any) -> P
     """
     settings = SolverOptions(**options)
     chosen = get_backend(backend)
-    arrays = program.arrays()
+    started = now()
+    with deadline(math.inf if settings.time_limit is None else started + settings.time_limit):
+        result = _solved(program, chosen, settings)
+    return replace(result, seconds=now() - started, notes=result.notes + _ignored(chosen, settings))
+
+
+def _solved(program: Program, backend: Backend, settings: SolverOptions) -> ProgramResult:
+    """Hand a program over; without time for that nothing is found."""
+    try:
+        arrays = program.arrays()
+    except OutOfTimeError as error:
+        return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
     check_numbers(program, arrays)
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
-    started = perf_counter()
-    result = rounded(arrays, chosen.solve(arrays, settings))
-    return replace(result, seconds=perf_counter() - started, notes=result.notes + _ignored(chosen, settings))
+    try:
+        return rounded(arrays, backend.solve(arrays, settings))
+    except OutOfTimeError as error:
+        return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

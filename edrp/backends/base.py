@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
+from edrp.core.clock import look, now, seconds_left
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import Status, StoppedBecause
@@ -20,6 +25,10 @@ FEASIBILITY_TOLERANCE = 1e-9
 A solver's usual 1e-6 would let a limit be missed by more than the evaluator's slack, and it is also the
 step by which branch and bound improves an incumbent.
 """
+
+
+PATIENCE = 0.4
+"""Seconds after its time limit for which a solver is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,33 +117,66 @@ def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
         raise ValueError(f"{what} of {kind} {name}: not a finite number or an empty range; refused before any solver sees it")
 
 
-def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None) -> Any:
+def seconds_for_solver(options: SolverOptions) -> float | None:
+    """What is left of the time limit now that a solver is about to start, after all that was done before; None for no limit.
+
+    Raises
+    ------
+    OutOfTimeError
+        When nothing is left.
+    """
+    if options.time_limit is None:
+        return None
+    look("the solver")
+    return min(options.time_limit, seconds_left())
+
+
+def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None, seconds: float | None = None) -> Any:
     """Call a function in a thread of its own and return its result, or raise its exception.
 
     HiGHS keeps one thread pool per calling thread, which refuses to change its size: a fresh thread may ask
     for any number of threads. And Ctrl-C reaches us while the solver works: with `cancel` it is called and
     the function's result awaited; without it, or the second time (HiGHS is deaf inside a long linear program),
     the interrupt goes on to the caller.
+
+    Parameters
+    ----------
+    function, cancel
+        What is called, and what makes it end early.
+    seconds
+        After which it should have ended by itself. A solver is deaf to its time limit in some of its phases: one that
+        has not ended `PATIENCE` later is cancelled and left to itself.
+
+    Raises
+    ------
+    OutOfTimeError
+        When the function was left to itself.
     """
     outcome: dict[str, Any] = {}
     finished = threading.Event()
+    context = copy_context()
 
     def work() -> None:
         try:
-            outcome["value"] = function()
+            outcome["value"] = context.run(function)
         except BaseException as error:  # handed to the calling thread below
             outcome["error"] = error
         finally:
             finished.set()
 
-    threading.Thread(target=work, daemon=True).start()
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    until = now() + (math.inf if seconds is None else seconds + PATIENCE)
     # An event, because a thread whose join is interrupted counts as dead in Python 3.11 and 3.12.
     cancelled = False
     while not finished.is_set():
         try:
-            finished.wait(0.2)
+            finished.wait(min(0.2, max(0.0, until - now())))
             if cancelled and cancel is not None:
                 cancel()  # a solver that had not begun when it was first cancelled has forgotten it
+            if now() >= until and not finished.is_set():
+                _leave(thread, cancel)
+                raise OutOfTimeError("the time limit passed while the solver was in a phase that cannot be interrupted")
         except KeyboardInterrupt:
             if cancel is None or cancelled:
                 raise
@@ -143,3 +185,11 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     if "error" in outcome:
         raise outcome["error"]
     return outcome["value"]
+
+
+def _leave(thread: threading.Thread, cancel: Callable[[], None] | None) -> None:
+    """Have a thread end as soon as it can: compiled code by `cancel`, Python code by an exception."""
+    if cancel is not None:
+        cancel()
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    raise_in(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(OutOfTimeError))

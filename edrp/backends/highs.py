@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+import math
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import highspy
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, finite_or_none, in_fresh_thread
+from edrp.backends.base import (
+    FEASIBILITY_TOLERANCE,
+    ProgramResult,
+    SolverOptions,
+    finite_or_none,
+    in_fresh_thread,
+    seconds_for_solver,
+)
 from edrp.core.arrays import Floats
+from edrp.core.clock import now
+from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
-from edrp.core.solution import StoppedBecause
+from edrp.core.solution import Status, StoppedBecause
 
 _Status: Any = highspy.HighsModelStatus  # whose stub lacks a member
 
@@ -39,6 +49,8 @@ STOPPED: Final[dict[Any, StoppedBecause]] = {
 }
 """Why HiGHS stopped, by its model status."""
 
+LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit passed, and was left to itself"
+
 PROGRESS_INTERVAL = 0.25
 """Seconds between two calls of a progress callback."""
 
@@ -53,13 +65,34 @@ class HighsBackend:
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned."""
-        return solve_arrays(arrays, options)
+        return solve_arrays(arrays, replace(options, time_limit=seconds_for_solver(options)))
+
+
+@dataclass(slots=True)
+class Incumbent:
+    """The best point that HiGHS has reported, for the case that it has to be left to itself."""
+
+    values: Floats | None = None
+    objective: float | None = None
+    bound: float | None = None
+
+    def keep(self, event: Any) -> None:
+        """Take over what an improving solution brings."""
+        data = event.data_out
+        self.values = np.array(data.mip_solution, float)
+        self.objective, self.bound = finite_or_none(data.objective_function_value), finite_or_none(data.mip_dual_bound)
+
+    def result(self, seconds: float) -> ProgramResult:
+        """What is held."""
+        status: Status = "none" if self.values is None else "feasible"
+        return ProgramResult(status, "time_limit", self.values, self.objective, self.bound, seconds, (LEFT,))
 
 
 def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> ProgramResult:
     """Solve a program given as arrays; with no integer column as a linear program, to a vertex."""
     options = options or SolverOptions()
-    started = perf_counter()
+    started = now()
+    until = math.inf if options.time_limit is None else started + options.time_limit
     solver = highspy.Highs()
     _configure(solver, options)
     _hand_over(solver, arrays)
@@ -68,12 +101,27 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> Progra
     solver.HandleUserInterrupt = True
     if options.progress is not None:
         _report(solver, options, started)
-    outcome = in_fresh_thread(solver.run, solver.cancelSolve)
-    if solver.getModelStatus() == _Status.kUnboundedOrInfeasible:
-        # Presolve does not say which of the two; without it HiGHS does.
-        solver.setOptionValue("presolve", "off")
-        outcome = in_fresh_thread(solver.run, solver.cancelSolve)
-    return _result(solver, arrays, outcome, perf_counter() - started)
+    incumbent = Incumbent()
+    if options.time_limit is not None:
+        solver.cbMipImprovingSolution += incumbent.keep
+    try:
+        outcome = _run(solver, until)
+        if solver.getModelStatus() == _Status.kUnboundedOrInfeasible:
+            # Presolve does not say which of the two; without it HiGHS does.
+            solver.setOptionValue("presolve", "off")
+            outcome = _run(solver, until)
+    except OutOfTimeError:
+        return incumbent.result(now() - started)
+    return _result(solver, arrays, outcome, now() - started)
+
+
+def _run(solver: Any, until: float) -> Any:
+    """Let HiGHS work; its own clock begins now."""
+    if until == math.inf:
+        return in_fresh_thread(solver.run, solver.cancelSolve)
+    seconds = max(0.0, until - now())
+    solver.setOptionValue("time_limit", solver.getRunTime() + seconds)
+    return in_fresh_thread(solver.run, solver.cancelSolve, seconds)
 
 
 def _configure(solver: Any, options: SolverOptions) -> None:
@@ -89,8 +137,6 @@ def _configure(solver: Any, options: SolverOptions) -> None:
         "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
         "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
     }
-    if options.time_limit is not None:
-        settings["time_limit"] = max(options.time_limit, 0.0)
     for name, value in settings.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses {name} = {value!r}")
@@ -131,11 +177,11 @@ def _report(solver: Any, options: SolverOptions, started: float) -> None:
     last = [0.0]
 
     def handle(event: Any) -> None:
-        now = perf_counter() - started
-        if options.progress is not None and now - last[0] >= PROGRESS_INTERVAL:
-            last[0] = now
+        seconds = now() - started
+        if options.progress is not None and seconds - last[0] >= PROGRESS_INTERVAL:
+            last[0] = seconds
             incumbent, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
-            options.progress(now, finite_or_none(incumbent), finite_or_none(bound))
+            options.progress(seconds, finite_or_none(incumbent), finite_or_none(bound))
 
     solver.cbMipInterrupt += handle
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, ProgramResult, SolverOptions, finite_or_none, in_fresh_thread
+from edrp.backends.base import (
+    FEASIBILITY_TOLERANCE,
+    ProgramResult,
+    SolverOptions,
+    finite_or_none,
+    in_fresh_thread,
+    seconds_for_solver,
+)
+from edrp.core.clock import look, now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 
@@ -58,16 +65,20 @@ class PyomoBackend:
         assert pyomo.environ
         if _contradiction(arrays):
             return ProgramResult("infeasible", "finished", None, None, None, 0.0)
-        model = _model(arrays)
         solver = SolverFactory(self.solver)
         settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
-        settings |= {"time_limit": options.time_limit, "rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
+        settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
         if self.solver == "highs":
             tolerances = ("mip_feasibility_tolerance", "primal_feasibility_tolerance", "dual_feasibility_tolerance")
             settings["solver_options"] = dict.fromkeys(tolerances, FEASIBILITY_TOLERANCE) | {"random_seed": options.seed}
-        started = perf_counter()
-        answer = in_fresh_thread(lambda: solver.solve(model, **settings))
-        seconds = perf_counter() - started
+        started = now()
+
+        def work() -> tuple[Any, Any]:
+            model = _model(arrays)
+            return model, solver.solve(model, time_limit=seconds_for_solver(options), **settings)
+
+        model, answer = in_fresh_thread(work, seconds=seconds_for_solver(options))
+        seconds = now() - started
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
         bound = finite_or_none(answer.objective_bound)
         if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
@@ -97,10 +108,12 @@ def _model(arrays: Arrays) -> Any:
     upper = [finite_or_none(value) for value in arrays.upper]
     domains = [pyomo.Integers if integral else pyomo.Reals for integral in arrays.integer]
     model.x = pyomo.Var(range(count), domain=lambda _, j: domains[j], bounds=lambda _, j: (lower[j], upper[j]))
+    look("the program")
     columns = [model.x[index] for index in range(count)]
     model.rows = pyomo.ConstraintList()
     start = arrays.matrix.indptr
     for row in np.flatnonzero(np.diff(start)):
+        look("the program")
         part = slice(start[row], start[row + 1])
         left = LinearExpression(
             linear_coefs=arrays.matrix.data[part].tolist(),

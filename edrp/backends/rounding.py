@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
-from edrp.backends.base import ProgramResult
+from edrp.backends.base import PATIENCE, ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
+from edrp.core.clock import seconds_left
 from edrp.core.program import Arrays
 
 
 def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
     """The same decision with integer columns rounded, the continuous ones optimal for them, the objective recomputed.
 
-    Where the rounded decision is not feasible to the last digit, the solver's own point is kept.
+    Where the rounded decision is not feasible to the last digit, or finding out takes longer than the time limit allows, the
+    solver's own point is kept.
     """
     if result.values is None:
         return result
@@ -25,7 +28,9 @@ def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
         lower, upper = arrays.lower.copy(), arrays.upper.copy()
         lower[arrays.integer] = upper[arrays.integer] = integral
         fixed = replace(arrays, lower=lower, upper=upper, integer=np.zeros_like(arrays.integer))
-        best = solve_arrays(fixed).values
+        left = seconds_left()
+        limit = None if left == math.inf else max(0.0, left) + PATIENCE
+        best = solve_arrays(fixed, SolverOptions(time_limit=limit)).values
         if best is None:
             return replace(result, objective=_objective(arrays, result))
         point = best

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any, Final
 
-from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none
+from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none, in_fresh_thread, seconds_for_solver
+from edrp.core.clock import now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 
@@ -32,17 +32,17 @@ class ScipyBackend:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         settings: Any = {"mip_rel_gap": options.gap}
-        if options.time_limit is not None:
-            settings["time_limit"] = options.time_limit
-        started = perf_counter()
-        answer = milp(
-            arrays.objective,
-            integrality=arrays.integer.astype(int),
-            bounds=Bounds(arrays.lower, arrays.upper),  # type: ignore[arg-type]
-            constraints=LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else (),  # type: ignore[arg-type]
-            options=settings,
+        bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
+        rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
+        integral = arrays.integer.astype(int)
+        limit = seconds_for_solver(options)
+        if limit is not None:
+            settings["time_limit"] = limit
+        started = now()
+        answer = in_fresh_thread(
+            lambda: milp(arrays.objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
         )
-        seconds = perf_counter() - started
+        seconds = now() - started
         status, stopped = OUTCOMES[answer.status]
         bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
         if bound is not None:

@@ -86,6 +86,10 @@ class ProblemTooLargeError(EdrpError):
     """The problem would need more memory than there is; the message says how much, before allocating it."""
 
 
+class OutOfTimeError(EdrpError):
+    """The time limit passed while a method was still preparing; the message says what. `edrp.solve` makes an answer of it."""
+
+
 class BackendUnavailableError(EdrpError):
     """A solver backend or optional package is not installed; the message names the extra to install."""
 

@@ -7,7 +7,7 @@ import os
 
 from edrp.core.errors import ProblemTooLargeError
 
-CEILING = 8 * 2**30
+CEILING = 4 * 2**30
 """Bytes that one table or set of documents may take on the largest of machines."""
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from time import perf_counter
 from typing import Any, NamedTuple
 
-from edrp.core.errors import EdrpError, UnsupportedProblemError
+from edrp.core import clock
+from edrp.core.errors import EdrpError, OutOfTimeError, UnsupportedProblemError
 from edrp.core.parameters import NoParameters, read_parameters
 from edrp.core.plugins import added, own
 from edrp.core.solution import Answer
@@ -45,12 +45,12 @@ class Options:
     start: Any = None
     progress: Progress | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
-    started: float = field(default_factory=perf_counter)
+    started: float = field(default_factory=lambda: clock.now())
 
     @property
     def elapsed(self) -> float:
         """Seconds since the start, which is what `progress` is called with."""
-        return perf_counter() - self.started
+        return clock.now() - self.started
 
     @property
     def many_threads(self) -> int:
@@ -70,7 +70,7 @@ class Options:
     def within(self, seconds: float) -> Options:
         """The same options for a sub-task that starts now and may take `seconds` of what remains."""
         left = min(seconds, self.remaining)
-        return replace(self, time_limit=None if left == float("inf") else left, started=perf_counter(), progress=None)
+        return replace(self, time_limit=None if left == float("inf") else left, started=clock.now(), progress=None)
 
 
 OPTION_NAMES = ("time_limit", "gap", "seed", "threads", "program", "start", "progress")
@@ -136,8 +136,15 @@ class ResolvedMethod(NamedTuple):
     method: Method
 
     def run(self, problem: Any, options: Options) -> Answer:
-        """Run it; the answer's method says both names where they differ ("auto: eliminate")."""
-        answer = self.method.run(problem, options)
+        """Run it; the answer's method says both names where they differ ("auto: eliminate").
+
+        A method that was still preparing when its time was over has nothing: that is an answer too.
+        """
+        try:
+            with clock.deadline(clock.now() + options.remaining):
+                answer = self.method.run(problem, options)
+        except OutOfTimeError as error:
+            answer = Answer("none", "time_limit", notes=(str(error),))
         name = answer.method or self.method.name
         return replace(answer, method=name if self.name == self.method.name else f"{self.name}: {name}")
 

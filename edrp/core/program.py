@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.clock import look
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,7 @@ class Program:
         integer: bool = False,
     ) -> Ints:
         """Add a block of columns and return their indices in `shape`; bounds broadcast to it."""
+        look("the program")
         if name in self.column_blocks:
             raise ValueError(f"the program already has columns named {name!r}")
         count = int(np.prod(shape, dtype=np.int64))
@@ -189,6 +191,7 @@ class Program:
         lower, upper
             Range of each row, broadcast to (count,).
         """
+        look("the program")
         if name in self.row_blocks:
             raise ValueError(f"the program already has rows named {name!r}")
         shapes = [np.broadcast_shapes(*(np.shape(part) for part in entry)) for entry in entries]
@@ -246,6 +249,7 @@ class Program:
 
     def arrays(self, *, without_fixes: Collection[int | None] = ()) -> Arrays:
         """Stack all blocks; cells are merged and hold no zeros. Calls of `fix` at these positions are left out."""
+        look("the program")
         objective = np.bincount(self.objective.columns, self.objective.coefficients, minlength=self.columns)
         first = np.cumsum([0, *(block.nnz for block in self._matrices)])
         starts = [block.indptr[:-1] + offset for block, offset in zip(self._matrices, first, strict=False)]

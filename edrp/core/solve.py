@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
+from edrp.core.clock import deadline, now
 from edrp.core.derived import derived_once
 from edrp.core.errors import VerificationError
 from edrp.core.kinds import find_kind
@@ -12,8 +12,8 @@ from edrp.core.methods import Options, Progress, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable
 from edrp.core.solution import Answer, installed_versions, relative_gap
 
-MIN_EXPLANATION, MAX_EXPLANATION = 1.0, 20.0
-"""Seconds for finding out why a problem is infeasible."""
+MAX_EXPLANATION = 20.0
+"""Seconds at most for finding out why a problem is infeasible."""
 
 
 def solve(
@@ -75,15 +75,15 @@ def solve(
     )
     with derived_once(problem):
         answer = resolve_method(method, problem).run(problem, options)
-        seconds = perf_counter() - options.started
-        clashes = _clashes(problem, time_limit) if answer.status == "infeasible" else ()
+        seconds = options.elapsed
+        clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         return checked_solution(problem, method, answer, seconds, seed, clashes)
 
 
-def _clashes(problem: Solvable[SolutionType], time_limit: float | None) -> tuple[str, ...]:
-    """Why the problem is infeasible; where that has to be worked out, it gets as long again, within reason."""
-    seconds = MAX_EXPLANATION if time_limit is None else min(MAX_EXPLANATION, max(MIN_EXPLANATION, time_limit))
-    return find_clashes(problem, seconds)
+def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:
+    """Why the problem is infeasible; where that has to be worked out, in what remains of the time limit, within reason."""
+    with deadline(now() + options.remaining):
+        return find_clashes(problem, min(MAX_EXPLANATION, options.remaining))
 
 
 def find_clashes(problem: Solvable[SolutionType], seconds: float) -> tuple[str, ...]:

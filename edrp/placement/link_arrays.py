@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from edrp.core.arrays import Floats
-from edrp.placement.network import Network
+from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look
+from edrp.placement.network import Link, Network
+
+BLOCK = 2_000_000
+"""Cells of a table that are filled between two looks at the clock."""
 
 
 @dataclass(frozen=True)
@@ -35,50 +40,83 @@ class LinkArrays:
     nodes: tuple[str, ...]
     price: float | None = None
 
-    @property
+    @cached_property
     def delay(self) -> Floats:
         """Seconds, shape (nodes, nodes); infinite without link, 0 on a node."""
-        return self._tables[0]
-
-    @property
-    def cost(self) -> Floats:
-        """Money/h per tuple/s, shape (nodes, nodes); 0 on a node."""
-        return self._tables[1]
-
-    @property
-    def availability(self) -> Floats:
-        """Probability, shape (nodes, nodes); 1 on a node."""
-        return self._tables[2]
+        return self._table("delay", np.inf, 0.0)
 
     @cached_property
-    def _tables(self) -> tuple[Floats, Floats, Floats]:
-        delay, cost, availability = _link_tables(self.network, {name: u for u, name in enumerate(self.nodes)})
+    def cost(self) -> Floats:
+        """Money/h per tuple/s, shape (nodes, nodes); 0 on a node."""
+        return self._table("cost", 0.0, 0.0) if self.price is None else self._flat(self.price, 0.0)
+
+    @cached_property
+    def availability(self) -> Floats:
+        """Probability, shape (nodes, nodes); 1 on a node."""
+        return self._table("availability", 1.0, 1.0) if self.price is None else self._flat(1.0, 1.0)
+
+    @property
+    def priced(self) -> bool:
+        """Whether any link costs anything; no table is made to find out."""
         if self.price is not None:
-            cost = np.full_like(delay, self.price)
-            np.fill_diagonal(cost, 0.0)
-            availability = np.ones_like(delay)
-        return delay, cost, availability
+            return self.price > 0
+        return any(link.cost > 0 for link in (*self.network.links, *self.network.classes))
 
+    @property
+    def lossy(self) -> bool:
+        """Whether any link may be down; no table is made to find out."""
+        return self.price is None and not self.network.perfect_links
 
-def _link_tables(network: Network, index: dict[str, int]) -> tuple[Floats, Floats, Floats]:
-    """Delay, cost and availability between all pairs of nodes; listed links stand above those described by zones."""
-    size = len(index)
-    delay, cost, availability = np.full((size, size), np.inf), np.zeros((size, size)), np.ones((size, size))
-    if network.classes:
+    def delay_from(self, sources: Ints) -> Floats:
+        """Delays from some nodes to all, shape (sources, nodes), without the whole table."""
+        whole = self.__dict__.get("delay")
+        return self._rows("delay", np.inf, 0.0, sources) if whole is None else whole[sources]
+
+    def _flat(self, value: float, itself: float) -> Floats:
+        return self._filled(lambda rows: np.where(rows[:, None] == np.arange(len(self.nodes)), itself, value))
+
+    def _table(self, name: str, absent: float, itself: float) -> Floats:
+        return self._filled(lambda rows: self._rows(name, absent, itself, rows))
+
+    def _filled(self, rows: Callable[[Ints], Floats]) -> Floats:
+        """A table that is filled block by block, because new memory takes seconds where nodes are many."""
+        size = len(self.nodes)
+        table = np.empty((size, size))
+        step = max(1, BLOCK // max(1, size))
+        for first in range(0, size, step):
+            look(f"the tables over the pairs of {size} nodes")
+            block = np.arange(first, min(first + step, size))
+            table[block] = rows(block)
+        return table
+
+    def _rows(self, name: str, absent: float, itself: float, rows: Ints) -> Floats:
+        """Some rows of a table; listed links stand above those described by zones."""
+        network = self.network
+        table = np.full((rows.size, len(self.nodes)), absent)
+        if network.classes:
+            together = self._zone[rows, None] == self._zone
+            for described, where in ((network.within_zone, together), (network.between_zones, ~together)):
+                if described is not None:
+                    table[where] = getattr(described, name)
+        source, target, links = self._listed
+        place = np.full(len(self.nodes), -1)
+        place[rows] = np.arange(rows.size)
+        chosen = np.flatnonzero(place[source] >= 0)
+        table[place[source[chosen]], target[chosen]] = [getattr(links[index], name) for index in chosen]
+        table[np.arange(rows.size), rows] = itself
+        return table
+
+    @cached_property
+    def _zone(self) -> Ints:
+        """Number of each node's zone; a node without a zone gets a number of its own: it shares none."""
         numbers: dict[str, int] = {}
-        zones = [network.by_name[name].zone for name in index]
-        # A node without a zone gets a number of its own: it shares none.
-        zone = np.array([-1 - u if z is None else numbers.setdefault(z, len(numbers)) for u, z in enumerate(zones)])
-        together = zone[:, None] == zone
-        for described, where in ((network.within_zone, together), (network.between_zones, ~together)):
-            if described is not None:
-                delay[where], cost[where], availability[where] = described.delay, described.cost, described.availability
-    listed = [(index[u], index[v], link) for (u, v), link in network._links.items() if u in index and v in index]
-    rows, columns = np.array([u for u, _, _ in listed], np.int64), np.array([v for _, v, _ in listed], np.int64)
-    delay[rows, columns] = [link.delay for _, _, link in listed]
-    cost[rows, columns] = [link.cost for _, _, link in listed]
-    availability[rows, columns] = [link.availability for _, _, link in listed]
-    np.fill_diagonal(delay, 0.0)
-    np.fill_diagonal(cost, 0.0)
-    np.fill_diagonal(availability, 1.0)
-    return delay, cost, availability
+        zones = [self.network.by_name[name].zone for name in self.nodes]
+        return np.array([-1 - u if zone is None else numbers.setdefault(zone, len(numbers)) for u, zone in enumerate(zones)])
+
+    @cached_property
+    def _listed(self) -> tuple[Ints, Ints, list[Link]]:
+        """Listed links between the nodes: sources, targets, and the links themselves."""
+        index = {name: u for u, name in enumerate(self.nodes)}
+        listed = [(index[u], index[v], link) for (u, v), link in self.network._links.items() if u in index and v in index]
+        sources, targets = np.array([u for u, _, _ in listed], np.int64), np.array([v for _, v, _ in listed], np.int64)
+        return sources, targets, [link for _, _, link in listed]

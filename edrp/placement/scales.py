@@ -33,14 +33,17 @@ def max_objective(compiled: Compiled) -> float:
     Limits where there are any, else the longest delays, the highest link costs and all nodes. 1 for problems of kind `edrp`,
     whose weighted metrics are at most their limits.
     """
-    delay = float(np.where(np.isfinite(compiled.delay), compiled.delay, 0.0).max())
+
+    def longest_delay() -> float:
+        return float(compiled.delay.max(where=np.isfinite(compiled.delay), initial=0.0))
+
     bound = {
-        "response_time": len(compiled.operators) * delay,
-        "cost": float(compiled.stream_rate.sum() * compiled.link_cost.max()),
-        "availability": float(compiled.node_loss.sum()),
+        "response_time": lambda: len(compiled.operators) * longest_delay(),
+        "cost": lambda: float(compiled.stream_rate.sum() * compiled.link_cost.max()),
+        "availability": lambda: float(compiled.node_loss.sum()),
     }
     return sum(
-        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else bound[name])
+        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else bound[name]())
         for name, weight in compiled.weight.items()
         if weight
     )

@@ -66,7 +66,7 @@ def estimated_columns(compiled: Compiled) -> float:
 
     i, j = compiled.stream_source, compiled.stream_target
     pairs = nodes[i] * nodes[j]
-    if counts("network_usage") or (counts("cost") and compiled.link_cost.any()):
+    if counts("network_usage") or (counts("cost") and compiled.links.priced):
         shares = np.array([_distinct_shares(*replicas) for replicas in ranges])
         return float(nodes @ patterns + pairs @ np.minimum(shares[i], shares[j]))
     return float(nodes @ patterns + (pairs.sum() if counts("response_time") else 0.0))

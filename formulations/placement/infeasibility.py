@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 
+from edrp.core.clock import now, seconds_left
 from edrp.core.derived import derived_once
 from edrp.core.document import named_resources
-from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
@@ -19,6 +19,9 @@ from edrp.placement.metrics.base import LIMIT_SLACK
 
 TIME_LIMIT = 20.0
 """Seconds that the whole explanation may take."""
+
+UNEXAMINED = "there was no time to find out which of these are needed for the clash, and by how much limits are missed"
+"""Follows demands of which not all were examined."""
 
 LOOSE = 1000.0
 """How many times a limit may be missed for the explanation to say by how much."""
@@ -44,11 +47,16 @@ class Demand:
 class Prover:
     """Exact methods that decide whether problems are feasible, by preference, and the time by which they must have done so.
 
-    `deadline` is on the clock of `time.perf_counter`.
+    `deadline` is on the clock of `edrp.core.clock`; a time limit for all that is done counts too.
     """
 
     methods: Sequence[Method]
     deadline: float = math.inf
+
+    @property
+    def seconds(self) -> float:
+        """Seconds left, below 0 when the deadline has passed."""
+        return min(self.deadline - now(), seconds_left())
 
     def decide(self, problem: EdrpProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
         """Status and decision when one metric is minimised; with the default gap any feasible deployment will do."""
@@ -56,13 +64,12 @@ class Prover:
         limited = problem if limit is not None else _limited(problem, metric, _cost_ceiling(problem))
         single = limited.replace(weights=Weights(**{metric: 1.0}))
         with derived_once(single):
-            method = next((method for method in self.methods if method.refusal(single) is None), None)
-            seconds = self.deadline - perf_counter()
-            if method is None or seconds <= 0:
-                return "none", None
             try:
-                answer = method.run(single, Options(time_limit=min(seconds, TIME_LIMIT), gap=gap))
-            except ProblemTooLargeError:  # nothing exact can be said of a problem of this size
+                method = next((method for method in self.methods if method.refusal(single) is None), None)
+                if method is None or self.seconds <= 0:
+                    return "none", None
+                answer = method.run(single, Options(time_limit=min(self.seconds, TIME_LIMIT), gap=gap))
+            except (ProblemTooLargeError, OutOfTimeError):  # nothing exact can be said of a problem of this size, or in this time
                 return "none", None
         return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
@@ -81,8 +88,8 @@ def explain_infeasibility(problem: EdrpProblem, methods: Sequence[Method], time_
     methods
         Exact methods, by preference; the first that takes a problem decides whether it is feasible.
     time_limit
-        Seconds, after a first question that may take as long; demands that are not examined by then stay in the list,
-        which is then not minimal.
+        Seconds, after a first question that may take as long, but not beyond the time limit of `edrp.solve`; demands that
+        are not examined by then stay in the list, which is then not minimal, and a last sentence says so.
 
     Returns
     -------
@@ -105,12 +112,13 @@ def explain_infeasibility(problem: EdrpProblem, methods: Sequence[Method], time_
     alone = [*_overloaded(problem), *_homeless(problem)]
     if alone:
         return tuple(alone)
-    if Prover(methods, perf_counter() + time_limit).decide(_cheapest(problem))[0] == "feasible":
+    if Prover(methods, now() + time_limit).decide(_cheapest(problem))[0] == "feasible":
         return ()
     # The first question may have had to wait for kernels to be compiled, which must not shorten the explanation.
-    prover = Prover(methods, perf_counter() + time_limit)
+    prover = Prover(methods, now() + time_limit)
     kept, relaxed = clashing_demands(problem, prover)
-    return tuple(_with_remedy(demand, relaxed, prover) for demand in kept)
+    sentences = tuple(_with_remedy(demand, relaxed, prover) for demand in kept)
+    return sentences if prover.seconds > 0 else (*sentences, UNEXAMINED)
 
 
 def clashing_demands(problem: EdrpProblem, prover: Prover) -> tuple[list[Demand], EdrpProblem]:

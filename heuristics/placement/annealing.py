@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
@@ -36,7 +37,7 @@ from edrp.heuristics.placement.replica_state import (
     refresh_all,
     total_overload,
 )
-from edrp.heuristics.placement.start import Placement, first_fit, overloaded, random_fit, to_placement, zone_fits
+from edrp.heuristics.placement.start import Placement, best_start, first_fit, overloaded, random_fit, to_placement, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
@@ -228,12 +229,15 @@ class Annealing(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        arrays = placement_arrays(compiled)
         starts = [first_fit(compiled)]
         for deployment in (options.start, problem.current):
             if deployment is not None:
                 known = to_placement(compiled, deployment)
                 starts += [known] if known is not None else []
+        try:
+            arrays = placement_arrays(compiled)
+        except OutOfTimeError:
+            return best_start(compiled, starts)
         if problem.network.classes:
             starts += zone_fits(compiled)
         if suits_counts(compiled):

@@ -64,11 +64,11 @@ def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
     for i in np.argsort(-latency, kind="stable"):
         if not able[i]:
             continue
-        home = np.flatnonzero(counts[i])[0]
+        home = np.flatnonzero(counts[i])[:1]
         nodes = compiled.candidates(int(i))
         nodes = nodes[(free[nodes] >= compiled.demand[i] * (1 - 1e-9)).all(axis=1)]
         if nodes.size:
-            counts[i, nodes[np.argmin(compiled.delay[home, nodes])]] += 1
+            counts[i, nodes[np.argmin(compiled.links.delay_from(home)[0, nodes])]] += 1
             return True
     return False
 

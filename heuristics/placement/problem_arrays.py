@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.clock import look
+from edrp.core.memory import refuse_beyond_memory
 from edrp.placement.compiled import Compiled
+from edrp.placement.link_arrays import BLOCK
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import TIE_COST, cost_scale, max_objective
 
 NEAR = 6
 """Number of neighbours of a node that count as near."""
+
+SQUARES = 5
+"""Tables over pairs of nodes that are held at once: three of the links, and two for the kernels."""
 
 
 class PlacementArrays(NamedTuple):
@@ -72,7 +79,8 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     adjacent, adjacent_start = grouped(both, np.tile(np.arange(streams), 2), n)
     allowed, places = np.nonzero(compiled.candidate)
     candidate_list, candidate_start = grouped(allowed, places, n)
-    finite = np.where(np.isfinite(compiled.delay), compiled.delay, 1e9)
+    refuse_beyond_memory(SQUARES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", "narrow the operators' candidates")
+    finite = in_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     scale = max(1.0, round(max_objective(compiled), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
@@ -89,7 +97,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         candidate=compiled.candidate,
         candidate_list=candidate_list,
         candidate_start=candidate_start,
-        near=_nearest(finite),
+        near=in_blocks(finite, _nearest),
         speedup=compiled.speedup,
         replica_cost=compiled.replica_cost,
         demand=compiled.demand,
@@ -97,8 +105,8 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         delay=finite,
         link_cost=compiled.link_cost,
         node_loss=compiled.node_loss,
-        link_loss=-np.log(compiled.link_availability),
-        has_loss=bool(compiled.node_loss.any() or (compiled.link_availability < 1).any()),
+        link_loss=in_blocks(compiled.link_availability, lambda availability: -np.log(availability)),
+        has_loss=bool(compiled.node_loss.any() or compiled.links.lossy),
         has_current=compiled.current is not None,
         current=current,
         synchronisation=compiled.synchronisation_time,
@@ -114,11 +122,23 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     )
 
 
+def in_blocks(table: Floats, change: Callable[[Floats], Any]) -> Any:
+    """Change a large table by blocks of rows, between which the clock is looked at."""
+    step = max(1, BLOCK // max(1, table.shape[1]))
+    first = change(table[:step])
+    whole = np.empty((len(table), *first.shape[1:]), first.dtype)
+    whole[:step] = first
+    for start in range(step, len(table), step):
+        look(f"the tables over the pairs of {len(table)} nodes")
+        whole[start : start + step] = change(table[start : start + step])
+    return whole
+
+
 def _nearest(delay: Floats) -> Ints:
-    """The nearest nodes of each node, shape (nodes, at most 1 + NEAR); of equally near ones the first."""
+    """The nearest nodes of each node, the first of equally near ones, shape (nodes, at most 1 + NEAR)."""
     left, rows = delay.copy(), np.arange(len(delay))
     columns = []
-    for _ in range(min(1 + NEAR, len(delay))):
+    for _ in range(min(1 + NEAR, delay.shape[1])):
         columns.append(left.argmin(axis=1))
         left[rows, columns[-1]] = np.inf
     return np.column_stack(columns).astype(np.int64)

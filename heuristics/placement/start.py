@@ -47,6 +47,12 @@ class Placement:
         return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(evaluation.broken)}",))
 
 
+def best_start(compiled: Compiled, starts: list[Placement]) -> Answer:
+    """The answer of a search whose time was over before it began: first fit, or a better one of its starts."""
+    answers = [start.answer(compiled, "time_limit") for start in (first_fit(compiled), *starts)]
+    return min(answers, key=lambda answer: np.inf if answer.objective is None else answer.objective)
+
+
 def stable_degrees(compiled: Compiled) -> Bools:
     """Which numbers of replicas keep each operator stable, shape (operators, 1 + maximum replicas)."""
     return np.isfinite(compiled.latency)
@@ -87,7 +93,7 @@ def first_fit(compiled: Compiled) -> Placement:
         nodes = compiled.candidates(i)
         if not sources.size:
             return nodes
-        delay = compiled.delay[np.ix_(np.unique([u for s in sources for u in chosen[s]]), nodes)].max(axis=0)
+        delay = compiled.links.delay_from(np.unique([u for s in sources for u in chosen[s]]))[:, nodes].max(axis=0)
         return nodes[np.argsort(delay, kind="stable")]
 
     return _fill(compiled, order)

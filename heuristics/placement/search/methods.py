@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from edrp.core.clock import now
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.search.count_engine import CountEngine, prefers_counts
@@ -16,7 +17,7 @@ from edrp.heuristics.placement.search.engine import SearchEngine, Value
 from edrp.heuristics.placement.search.instance_engine import InstanceEngine, scan_size
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
 from edrp.heuristics.placement.search.replica_engine import ReplicaEngine, too_many_pairs
-from edrp.heuristics.placement.start import Placement, overloaded, to_placement
+from edrp.heuristics.placement.start import Placement, best_start, overloaded, to_placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 
@@ -34,10 +35,10 @@ class SearchRun:
 
     def drive(self, steps: Iterator[Value], seconds: float) -> StoppedBecause:
         """Take the steps of a search until it ends or its seconds do; an interrupt ends the whole run."""
-        until = perf_counter() + seconds
+        until = now() + seconds
         for value in steps:
             self.report(value)
-            if perf_counter() >= until:
+            if now() >= until:
                 return "time_limit"
         return "finished"
 
@@ -72,12 +73,18 @@ class SearchMethod(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        engine = make_engine(compiled)
-        begin(engine, starts(compiled, options), np.random.default_rng(options.seed))
+        known = starts(compiled, options)
+        try:
+            engine = make_engine(compiled)
+            begin(engine, known, np.random.default_rng(options.seed))
+        except OutOfTimeError:
+            return best_start(compiled, known)
         try:
             stopped = self.search(SearchRun(engine, options), parameters)
         except KeyboardInterrupt:
             stopped = "interrupted"
+        except OutOfTimeError:
+            stopped = "time_limit"
         return Placement.of_counts(compiled, engine.counts()).answer(compiled, stopped)
 
     @abstractmethod

@@ -1,0 +1,53 @@
+"""The clock of a solve: phases that only prepare look at it, and are given up when the time limit has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
+from time import perf_counter
+
+from edrp.core.errors import OutOfTimeError
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=inf)
+
+
+def now() -> float:
+    """Seconds on the clock by which time limits are kept."""
+    return perf_counter()
+
+
+@contextmanager
+def deadline(moment: float) -> Iterator[None]:
+    """Let `look` give up what is done inside the block after this moment, or after that of a block outside.
+
+    Examples
+    --------
+    >>> with deadline(now() - 1):
+    ...     look("the arrays")
+    Traceback (most recent call last):
+    edrp.core.errors.OutOfTimeError: the time limit passed during the preparation of the arrays
+    """
+    token = _deadline.set(min(moment, _deadline.get()))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def seconds_left() -> float:
+    """Seconds until the deadline, infinite without one; negative once it has passed."""
+    return _deadline.get() - now()
+
+
+def look(subject: str) -> None:
+    """Look at the clock between two steps of preparing something that holds no answer yet.
+
+    Raises
+    ------
+    OutOfTimeError
+        When the deadline has passed; `edrp.solve` answers that nothing was found in time.
+    """
+    if seconds_left() <= 0:
+        raise OutOfTimeError(f"the time limit passed during the preparation of {subject}")
