@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.clock import look
 from edrp.core.kernels import inner_loop
 from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.tasks import Boundaries
@@ -164,6 +165,7 @@ def enumerate_partitions(
     what = f"{shown:.6g} partitions of {tasks} tasks into {nodes} intervals"
     remedy = "lower the tolerance, or use a method that does not list them"
     refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, remedy)
+    look("the partitions")
     rows = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
         row, end = np.zeros((2, nodes + 1), np.int64)

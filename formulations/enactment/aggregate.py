@@ -8,6 +8,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Ints
+from edrp.core.clock import seconds_left
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective
@@ -23,6 +24,10 @@ PATIENCE = 0.5
 ways take minutes to be proven best, and the bound found until then is as good."""
 
 
+SHARE = 0.5
+"""Of the time that is left, what the solver keeps."""
+
+
 def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: float = 0.0) -> Compositions:
     """Sharpen the bounds of compositions and perhaps find a better packing; compositions that cannot be optimal are left out.
 
@@ -32,8 +37,9 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         return compositions
     bounds, objective = compositions.bounds.copy(), compositions.objective
     types, contents = compositions.types, compositions.contents
+    until = SHARE * seconds_left()
     for index in range(min(SHARPENED, len(bounds))):
-        if bounds[index] >= objective + allowance:
+        if bounds[index] >= objective + allowance or seconds_left() < until:
             break
         hosts = compositions.counts[index]
         bound, counts = best_counts(arrays, hosts)

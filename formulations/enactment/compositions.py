@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.memory import refuse_beyond_memory
 from edrp.enactment.containers import AMOUNT_SLACK
@@ -89,7 +90,10 @@ def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Composition
     """Compositions whose bound exceeds the best packing found by no more than an allowance, and that packing."""
     types, contents, objective = _first_packing(arrays)
     counts = _within_reach(arrays, allowance + (objective if contents is not None else _worst_case(arrays)))
-    bounds = np.array([composition_bound(arrays, hosts) for hosts in counts])
+    bounds = np.empty(len(counts))
+    for index, hosts in enumerate(counts):
+        look("the combinations of hosts")
+        bounds[index] = composition_bound(arrays, hosts)
     order = np.argsort(bounds, kind="stable")
     counts, bounds = counts[order], bounds[order]
     for hosts, bound in zip(counts[:MAX_PACKED], bounds, strict=False):

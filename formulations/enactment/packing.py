@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
@@ -23,6 +24,7 @@ def pack(sizes: Sizes, counts: Sequence[int], types: Sequence[int]) -> Contents 
     contents, free = _empty(sizes, types)
     for operator in packing_order(sizes):
         for _ in range(counts[operator]):
+            look("a first packing")
             host = _tightest(sizes, types, free, operator)
             if host is None:
                 return None
@@ -43,6 +45,7 @@ def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> t
     contents, free = _empty(sizes, types)
     for operator in packing_order(sizes):
         for _ in range(counts[operator]):
+            look("a first packing")
             host = _tightest(sizes, types, free, operator)
             if host is None:
                 kind = next((k for k in ranked if left[k] >= 1 and sizes.room[k, operator]), None)
@@ -66,6 +69,7 @@ def fill(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> C
     counts = contents.sum(axis=0)
     possible = np.ones(len(counts), bool)
     while True:
+        look("a first packing")
         gain = reward + arrays.late * (arrays.violations(counts) - arrays.violations(counts + 1))
         gain[~possible | (counts >= arrays.max_counts)] = 0.0
         operator = int(gain.argmax())

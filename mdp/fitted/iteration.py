@@ -12,6 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from edrp.core.arrays import Floats
+from edrp.core.clock import look
 from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
@@ -72,10 +73,12 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
         partitions = tuple(rows.astype(np.int64) for rows in model.partitions)
     else:
         partitions = tuple(distinct(rows) for rows in visit(policy, model, kept, RESTRICTED_NOISE, generator))
+    look("the restricted process")
     costs = [[_costs(model, a, b) for b in partitions] for a in partitions]
     values = [np.zeros(len(rows)) for rows in partitions]
     error = np.inf
     while error > 1e-9 * model.total_state:
+        look("the restricted process")
         new = [_backup(model, costs[source], values, source) for source in range(len(values))]
         least = min(float((b - a).min()) for a, b in zip(values, new, strict=True))
         most = max(float((b - a).max()) for a, b in zip(values, new, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import sample_partitions
@@ -28,6 +29,7 @@ def follow(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, class
     visited, costs = [], np.empty(len(classes))
     before, state = start, model.tasks.state_before
     for step, target in enumerate(classes):
+        look("the simulation of policies")
         after = policy.action(before, int(target))
         costs[step] = state[-1] - gain_between(state, before, after)
         visited.append(after)
@@ -49,6 +51,7 @@ def visit(
     assert before is not None, "a node count without partitions has no policy"
     now = 0
     while min(map(len, visited)) < per_count:
+        look("the samples of partitions")
         short = [target for target in model.successors(now) if len(visited[target]) < per_count]
         weights = model.transitions[now, short] if short else np.zeros(0)
         if weights.sum() <= 0:  # all that may follow are full: go on from a node count that is not

@@ -19,6 +19,9 @@ from edrp.mdp.policy.process import PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
+STATES_PER_SECOND = 400_000
+"""States that are enumerated and ordered in a second, about; neither can be interrupted."""
+
 
 @dataclass(frozen=True, slots=True)
 class PmcParameters:
@@ -48,6 +51,9 @@ class Pmc(Method):
         size = {"states": sum(model.size.states), "pairs": model.size.pairs}
         if 0 in model.size.states:
             return Answer("infeasible", "finished", size=size)
+        seconds = sum(model.size.states) / STATES_PER_SECOND
+        if seconds > options.remaining:
+            return Answer("none", "time_limit", size=size, notes=(_too_long(model, seconds),))
         began = perf_counter()
         iteration = iterate(
             model,
@@ -96,6 +102,12 @@ def too_many_states(model: PolicyModel) -> str:
         f"{states:.6g} partitions of {model.tasks.work.size} tasks would take {memory / 2**30:.3g} GiB, more than the "
         f"{memory_limit() / 2**30:.3g} GiB set aside; method 'fitted' approximates without enumerating, or lower the tolerance"
     )
+
+
+def _too_long(model: PolicyModel, seconds: float) -> str:
+    """Why nothing was begun that could not end within the time limit."""
+    states = sum(model.size.states)
+    return f"to enumerate {states:,} partitions takes about {seconds:.2g} s; method 'fitted' approximates without enumerating"
 
 
 @dataclass(frozen=True, slots=True)

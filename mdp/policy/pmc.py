@@ -16,6 +16,7 @@ Searching is the same code wherever it runs (`sweep_rows`); engines differ in wh
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,7 +25,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from edrp.core import clock
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look, seconds_left
+from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inner_loop
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.policy.process import PolicyModel
@@ -41,6 +45,9 @@ ACCURACY = 1e-11
 
 CHUNK = 4096
 """States per call of the kernel."""
+
+TIMED_CHUNK = 1024
+"""The same under a time limit."""
 
 log = logging.getLogger("edrp.pmc")
 
@@ -82,13 +89,17 @@ class Threads:
         """Hand out chunks of states; the kernels release the interpreter lock."""
         discounted = discounted_values(model, values)
         result = allocate_sweep(model)
+        left = seconds_left()
+        chunk, until = (CHUNK, math.inf) if left == math.inf else (TIMED_CHUNK, clock.now() + left)
         jobs = [
-            (source, order[first : first + CHUNK])
+            (source, order[first : first + chunk])
             for source, order in enumerate(model.orders)
-            for first in range(0, order.size, CHUNK)
+            for first in range(0, order.size, chunk)
         ]
 
         def run(job: tuple[int, Ints]) -> None:
+            if clock.now() > until:  # threads of a pool do not know the deadline
+                return
             source, rows = job
             before = None if actions is None else actions[source]
             sweep_rows(model, discounted, source, rows, before, result.costs[source], result.actions[source])
@@ -96,6 +107,7 @@ class Threads:
         with ThreadPoolExecutor(self.count) as pool:
             for _ in pool.map(run, jobs):
                 pass
+        look("the first sweep")
         return result
 
 
@@ -107,7 +119,11 @@ def allocate_sweep(model: PolicyModel) -> Sweep:
 
 def discounted_values(model: PolicyModel, values: ByNodeCount) -> list[PreparedValues]:
     """γ·C of the partitions with each node count, prepared for searching."""
-    return [prepare_values(trie, model.discount * costs) for trie, costs in zip(model.tries, values, strict=True)]
+    prepared = []
+    for trie, costs in zip(model.tries, values, strict=True):
+        look("projected costs")
+        prepared.append(prepare_values(trie, model.discount * costs))
+    return prepared
 
 
 def sweep_rows(
@@ -247,7 +263,12 @@ def iterate(
     target = accuracy * model.total_state
     while now.error_bound > target and now.sweeps < max_sweeps:
         began = perf_counter()
-        sweep = engine.sweep(model, now.values, now.actions)
+        try:
+            sweep = engine.sweep(model, now.values, now.actions)
+        except OutOfTimeError:
+            if now.sweeps == 0:
+                raise
+            break
         swept = apply_sweep(model, sweep, now.values)
         values, error = _centred(model, now.values, swept)
         if error > target:
@@ -275,7 +296,7 @@ def _evaluated(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: flo
     goal = max(error * 1e-4, 1e-13 * model.total_state)
     for _ in range(EVALUATIONS):
         values, left = _centred(model, values, apply_sweep(model, sweep, values))
-        if left <= goal:
+        if left <= goal or seconds_left() <= 0:
             break
     return values
 

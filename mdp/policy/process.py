@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions, partition_bytes
 from edrp.mdp.tasks import Tasks
@@ -113,7 +114,11 @@ class PolicyModel:
     @cached_property
     def orders(self) -> tuple[Ints, ...]:
         """By node count, the rows of `partitions` in the order in which searching from them is fastest."""
-        return tuple(colexicographic(partitions) for partitions in self.partitions)
+        orders = []
+        for partitions in self.partitions:
+            look("the order of the partitions")
+            orders.append(colexicographic(partitions))
+        return tuple(orders)
 
     @cached_property
     def tries(self) -> tuple[Trie, ...]:

@@ -20,19 +20,23 @@ VERDICTS = {
     "none": "nothing found",
 }
 STOPS = {
-    "finished": "",
-    "time_limit": ", stopped by the time limit",
-    "iteration_limit": ", stopped by the iteration limit",
-    "interrupted": ", interrupted",
-    "error": ", stopped by an error",
+    "time_limit": "the time limit",
+    "iteration_limit": "the limit on iterations",
+    "interrupted": "an interrupt",
+    "error": "an error of the solver",
 }
+STOPPED = {
+    "feasible": "stopped by {}: the best found until then, better ones may exist",
+    "none": "stopped by {} before anything was found; there may be something all the same",
+}
+"""Verdicts on what was stopped; what is proven stays so."""
 STYLES = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "none": "red", "unbounded": "red"}
 
 
 def print_solution(console: Console, name: str, problem: Problem, solution: Solution) -> None:
     """Print an answer: verdict, decision, metrics, what changes, notes."""
     say(console, name, "bold")
-    say(console, VERDICTS[solution.status] + STOPS[solution.stopped_because], STYLES[solution.status])
+    say(console, verdict(solution), STYLES[solution.status])
     say(console, _figures(solution))
     kind = find_kind(problem.kind)
     display = metric_parts if kind is None or kind.display is None else kind.display
@@ -45,16 +49,31 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
         say(console, note)
 
 
+def verdict(solution: Solution) -> str:
+    """What the answer is, in a sentence; one that was stopped says so first, so that it does not read like success."""
+    if solution.stopped_because == "finished" or solution.status not in STOPPED:
+        return VERDICTS[solution.status]
+    return STOPPED[solution.status].format(STOPS[solution.stopped_because])
+
+
 def _figures(solution: Solution) -> str:
     parts = []
     if solution.objective is not None:
         parts.append(f"objective {solution.objective:.9g}")
-    if solution.gap is not None and solution.bound is not None and solution.status != "optimal":
-        parts.append(f"bound {solution.bound:.9g} (gap {100 * solution.gap:.3g} %)")
+    if solution.status in ("feasible", "none"):
+        parts.append(_bound(solution))
     parts.append(f"method {solution.method}")
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
     size = ", ".join(f"{value:,} {name}" for name, value in solution.size.items())
     return "; ".join([*parts, size] if size else parts)
+
+
+def _bound(solution: Solution) -> str:
+    """What is known of the distance to the optimum."""
+    if solution.bound is None:
+        return "no bound is known"
+    gap = "" if solution.gap is None else f" (gap {100 * solution.gap:.3g} %)"
+    return f"bound {solution.bound:.9g}{gap}"
 
 
 def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:

@@ -166,7 +166,27 @@ def test_an_interrupted_method_with_an_incumbent_exits_0(run, examples, fake_met
     fake_method(half)
     result = run("solve", examples / "word_count.json", "-m", "fake")
     assert result.code == 0
-    assert "feasible: nothing better was found, interrupted" in result.out
+    assert "stopped by an interrupt: the best found until then, better ones may exist" in result.out
+
+
+@pytest.mark.parametrize(
+    ("bound", "shown"), [(None, "no bound is known"), (0.1, "bound 0.1 (gap "), (0.0, "bound 0 (gap 100 %)")]
+)
+def test_an_answer_that_the_time_limit_stopped_does_not_read_like_success(run, examples, fake_method, bound, shown):
+    fake_method(lambda problem, options: Answer("feasible", "time_limit", solve(problem, "greedy").deployment, bound=bound))
+    out = " ".join(run("solve", examples / "word_count.json", "-m", "fake").out.split())
+    assert "stopped by the time limit: the best found until then, better ones may exist objective " in out
+    assert shown in out
+    assert "nothing better" not in out
+    assert "optimal" not in out
+
+
+def test_a_time_limit_that_left_nothing_says_so(run, examples, fake_method):
+    fake_method(lambda problem, options: Answer("none", "time_limit"))
+    result = run("solve", examples / "word_count.json", "-m", "fake")
+    assert result.code == 4
+    out = " ".join(result.out.split())
+    assert "stopped by the time limit before anything was found; there may be something all the same no bound is known" in out
 
 
 def test_an_interrupt_leaves_the_remaining_files_unsolved(run, examples, fake_method):
