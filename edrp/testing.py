@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from itertools import count
 from time import perf_counter
 from typing import Any
 
+from edrp.core.clock import clock_replaced
 from edrp.core.kinds import get_kind, kinds
-from edrp.core.methods import Method, Options
+from edrp.core.methods import Method, Options, ResolvedMethod
 from edrp.core.solution import Answer
 from edrp.core.solve import checked
 from edrp.validation.oracles.check_problems import CheckProblems
@@ -20,6 +22,12 @@ TOLERANCE = 1e-9
 TIME_LIMIT = 0.5
 GRACE = 5.0
 """Seconds beyond the limit for starting a solver and for what cannot be interrupted."""
+
+LOOKS = (2, 10, 100)
+"""After how many looks at the clock time is over."""
+
+JUMP = 1e6
+"""Seconds by which it is over then."""
 
 CHANGING = 2
 """Problems of each kind on which the checks that need no optimum are made."""
@@ -90,6 +98,26 @@ def check_time_limit(method: Method) -> None:
             assert seconds <= TIME_LIMIT + GRACE, f"{method.name} took {seconds:.1f} s with a limit of {TIME_LIMIT} s"
 
 
+def check_time_runs_out(method: Method) -> None:
+    """Whatever it is doing when time is over, building included, it notices soon: the clock jumps after so many looks."""
+    for problems in _check_problems(method):
+        problem = problems.large()
+        if method.refusal(problem) is None:
+            _run(method, next(iter(problems.feasible().values())))  # compiles kernels, imports solvers
+            for looks in LOOKS:
+                start = perf_counter()
+                with clock_replaced(_jumping_clock(looks)):
+                    _run(method, problem, time_limit=JUMP / 2)
+                seconds = perf_counter() - start
+                assert seconds <= GRACE, f"{method.name} went on for {seconds:.1f} s after its time was over at look {looks}"
+
+
+def _jumping_clock(looks: int) -> Callable[[], float]:
+    """A clock that jumps ahead after so many looks at it."""
+    looked = count()
+    return lambda: perf_counter() + (JUMP if next(looked) >= looks else 0.0)
+
+
 def check_repeatable(method: Method) -> None:
     """The same seed gives the same answer."""
     for _, problem in _some(method):
@@ -125,6 +153,7 @@ CHECKS: dict[str, Callable[[Method], None]] = {
         check_infeasible_problems,
         check_degenerate_problems,
         check_time_limit,
+        check_time_runs_out,
         check_repeatable,
         check_leaves_input_alone,
         check_pickles,
@@ -167,7 +196,7 @@ def _check_against_brute_force(method: Method, problems: CheckProblems, problem:
 
 
 def _run(method: Method, problem: Any, *, time_limit: float | None = None, seed: int = 0, start: Any = None) -> Answer:
-    answer = method.run(problem, Options(time_limit=time_limit, seed=seed, start=start))
+    answer = ResolvedMethod(method.name, method).run(problem, Options(time_limit=time_limit, seed=seed, start=start))
     _, disagreement = checked(problem, answer)
     assert not disagreement, f"{method.name}: {disagreement}"
     if answer.status in ("optimal", "feasible"):

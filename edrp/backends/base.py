@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import threading
@@ -188,8 +189,12 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
 
 
 def _leave(thread: threading.Thread, cancel: Callable[[], None] | None) -> None:
-    """Have a thread end as soon as it can: compiled code by `cancel`, Python code by an exception."""
+    """Have a thread end as soon as it can: compiled code by `cancel`, Python code by an exception.
+
+    When the interpreter ends first it would end a solver in the midst of C++, which aborts the process: it is awaited then.
+    """
     if cancel is not None:
         cancel()
+    atexit.register(thread.join)
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     raise_in(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(OutOfTimeError))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import inf
-from time import perf_counter
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp.core import clock
 from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.parameters import read_parameters
@@ -226,7 +226,7 @@ class Flood:
         arrays, described = FloodNetwork.of(network), FloodTask.of(task)
         memory = begun(self._memory, arrays, described, rules)
         counts = memory.counts
-        while counts[HANDLED] < counts[SENT] and perf_counter() <= until:
+        while counts[HANDLED] < counts[SENT] and clock.now() <= until:
             memory = roomy(memory, hops)
             advance(arrays, described, rules, memory, CHUNK)
         self._memory = memory

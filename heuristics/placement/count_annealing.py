@@ -7,11 +7,11 @@ or two nodes exchange all that they run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from edrp.core import clock
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
@@ -324,4 +324,4 @@ def annealed_counts(
 
 def _report(options: Options, objective: float) -> None:
     if options.progress is not None and objective < INFEASIBLE:
-        options.progress(perf_counter() - options.started, float(objective), None)
+        options.progress(clock.now() - options.started, float(objective), None)

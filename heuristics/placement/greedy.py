@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from time import perf_counter
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
+from edrp.core import clock
 from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
@@ -123,7 +123,7 @@ class _Best:
         if rank < self.rank:
             self.rank, self.deployment, self.evaluation = rank, deployment, evaluation
             if evaluation.feasible and self.options.progress is not None:
-                self.options.progress(perf_counter() - self.options.started, evaluation.objective, None)
+                self.options.progress(clock.now() - self.options.started, evaluation.objective, None)
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:

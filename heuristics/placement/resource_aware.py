@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
+from edrp.core import clock
 from edrp.core.arrays import Ints
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
@@ -106,9 +106,9 @@ class ResourceAware(PlacementRule):
 
 
 def _search(turns: ExecutorQueue, parameters: ResourceAwareParameters) -> int:
-    until = perf_counter() + parameters.max_seconds
+    until = clock.now() + parameters.max_seconds
     ended, states = UNFINISHED, 0
-    while ended == UNFINISHED and states < parameters.max_states and perf_counter() < until:
+    while ended == UNFINISHED and states < parameters.max_states and clock.now() < until:
         states = min(states + STATES_AT_ONCE, parameters.max_states)
         ended = place_on(turns, states)
     return ended

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from itertools import pairwise
-from time import perf_counter
 from typing import Literal
 
+from edrp.core import clock
 from edrp.core.memory import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
@@ -118,7 +118,7 @@ def _quick(course: Course) -> tuple[float, Path]:
 
 def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
     limit = options.remaining * (1.0 if parameters.way == "heuristic" else HEURISTIC_SHARE)
-    end = perf_counter() + limit
+    end = clock.now() + limit
     pools = Pools(course)
     ended: Ended = "finished"
     try:
@@ -128,7 +128,7 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
             starts=parameters.starts,
             patience=parameters.patience,
             seed=options.seed,
-            out_of_time=lambda: perf_counter() >= end,
+            out_of_time=lambda: clock.now() >= end,
         )
     except KeyboardInterrupt:
         (cost, path), ended = _quick(course), "interrupted"

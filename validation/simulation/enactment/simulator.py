@@ -11,9 +11,9 @@ then items move.
 from __future__ import annotations
 
 from math import inf
-from time import perf_counter
 from typing import overload
 
+from edrp.core import clock
 from edrp.core.arrays import Floats
 from edrp.enactment import Action, EnactmentState, Policy
 from edrp.enactment.run_metrics import emitted
@@ -85,7 +85,7 @@ def simulate(
     for current in rounds(scenario):
         run.act(tuple(policy.observe(run.observe())))
         run.advance(current)
-        if perf_counter() > until:
+        if clock.now() > until:
             return None
     return run.document()
 

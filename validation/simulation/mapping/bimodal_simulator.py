@@ -9,11 +9,11 @@ allocation changes nothing, and is left out.
 from __future__ import annotations
 
 from math import ceil, inf
-from time import perf_counter
 from typing import overload
 
 import numpy as np
 
+from edrp.core import clock
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.mapping.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
 from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -126,7 +126,7 @@ class _SimulatedRun:
 
     def advance(self, until: float, deadline: float) -> bool:
         """Let tasks flow, end and change links until some time, or until none is left; False when the deadline comes first."""
-        while perf_counter() <= deadline:
+        while clock.now() <= deadline:
             if not self._running.count:
                 self._now = until
                 return True
