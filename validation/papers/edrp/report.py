@@ -35,6 +35,7 @@ from edrp.validation.papers.edrp.figures import draw_hours
 from edrp.validation.papers.edrp.objectives import in_all_objectives
 from edrp.validation.papers.edrp.statements import hour_statements, storm_statements
 from edrp.validation.report.console import draw
+from edrp.validation.report.progress import working
 from edrp.validation.report.statements import print_statements
 from edrp.validation.report.tables import Table, print_tables
 from edrp.validation.simulation.placement.replay import Replay, StepProgress, solver
@@ -178,7 +179,8 @@ def _on_ansnet(
     console: Console, name: str, rates: Sequence[float], network: Network, method: str, jobs: int | None
 ) -> dict[str, Replay]:
     # Placed here, before the objectives part ways: all start alike, and compiled kernels are there for all.
-    start = first_deployment(rates[0], network, method)
+    with working(console, f"{name}: first deployment"):
+        start = first_deployment(rates[0], network, method)
     first = debs2015(rates[0], network).evaluate(start).metrics
     values = f"response time {1e3 * first['response_time']:.1f} ms, cost {first['cost']:.2f} $/h"
     console.print(f"first deployment, at {rates[0]:.0f} tuples/s: {values}", highlight=False)
