@@ -28,8 +28,8 @@ def read_instances(source: Any) -> list[Instance]:
     Parameters
     ----------
     source
-        Path of a folder of instance files (their stems are the ids), of a Parquet file or of JSON lines with
-        `id` and `instance`; any Arrow table or pandas frame with these columns; a mapping of ids to problems; an
+        Path of an instance file, of a folder of them (their stems are the ids), of a Parquet file or of JSON lines
+        with `id` and `instance`; any Arrow table or pandas frame with these columns; a mapping of ids to problems; an
         iterable of problems, or of pairs (id, problem). A problem may also be its JSON text.
 
     Raises
@@ -74,8 +74,9 @@ def _short_hash(instance: Instance) -> int:
 def _from_path(path: Path) -> list[Instance]:
     refuse_missing(path)
     if path.is_dir():
-        files = sorted(path.glob("*.json"))
-        return [Instance(file.stem, file.read_text(encoding="utf-8", errors="backslashreplace")) for file in files]
+        return [_from_file(file) for file in sorted(path.glob("*.json"))]
+    if path.suffix == ".json":
+        return [_from_file(path)]
     if path.suffix in (".jsonl", ".ndjson"):
         return _from_lines(path)
     if path.suffix == ".parquet":
@@ -84,8 +85,12 @@ def _from_path(path: Path) -> list[Instance]:
         except (OSError, pa.ArrowInvalid) as error:
             reason = str(error).splitlines()[0]
             raise InvalidInstanceError([Fault("source", str(path), f"cannot be read as Parquet: {reason}")]) from None
-    why = "must be a folder of instance files, or a file that ends with .parquet or .jsonl"
+    why = "must be a folder of instance files, or a file that ends with .json, .parquet or .jsonl"
     raise InvalidInstanceError([Fault("source", str(path), why)])
+
+
+def _from_file(file: Path) -> Instance:
+    return Instance(file.stem, file.read_text(encoding="utf-8", errors="backslashreplace"))
 
 
 def _from_lines(path: Path) -> list[Instance]:

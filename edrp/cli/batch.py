@@ -33,7 +33,8 @@ Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processes at the
 
 def solve_many(
     source: Annotated[
-        Path, typer.Argument(help="Folder of instance files, or Parquet or JSON lines (.jsonl) with the columns id and instance.")
+        Path,
+        typer.Argument(help="Instance file, folder of them, or Parquet or JSON lines (.jsonl) with the columns id and instance."),
     ],
     out: Out,
     method: Annotated[

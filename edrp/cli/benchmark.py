@@ -14,8 +14,9 @@ from edrp.cli.solve import TimeLimit
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
+from edrp.validation.benchmark.own_instances import own_suite
 from edrp.validation.benchmark.suite_run import require_report_packages, run_benchmark
-from edrp.validation.benchmark.suites import SUITES, get_suite
+from edrp.validation.benchmark.suites import SUITES, Suite, get_suite
 
 if TYPE_CHECKING:
     from edrp.validation.benchmark.suite_run import Benchmark
@@ -25,11 +26,26 @@ NAMES = ", ".join(suite.name for suite in SUITES)
 
 
 def compare_methods(
-    suite: Annotated[str, typer.Option("--suite", help=f"One of {NAMES}, or of another package.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, tables and report; the same command again goes on.")],
+    more: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE|FOLDER]…", help="More of the same as --instances.", show_default=False),
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option("--suite", help=f"One of {NAMES}, or of another package.", show_default=False)
+    ] = None,
+    instances: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--instances",
+            metavar="FILE|FOLDER …",
+            help="Instead of a suite: instance files, folders of them, Parquet or JSON lines with the columns id and instance.",
+            show_default=False,
+        ),
+    ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help="Instead of the suite's; name or name:key=value,…; may be repeated."),
+        typer.Option("--method", "-m", help="Instead of those for the instances; name or name:key=value,…; may be repeated."),
     ] = None,
     spark: Master = None,
     jobs: Jobs = None,
@@ -37,20 +53,28 @@ def compare_methods(
     time_limit: TimeLimit = None,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds for each method and instance.")] = None,
 ) -> None:
-    """Compare methods with the proven optimum on a suite of instances: tables and one HTML report.
+    """Compare methods with the proven optimum, on a suite or on your own instances: tables and one HTML report.
 
     Exit code 1 if an answer beats what another method proved, or does not hold when evaluated once more.
     """
     check_place(spark, jobs)
     require_report_packages()
-    chosen = get_suite(suite)
+    paths = [*(instances or ()), *(more or ())]
+    chosen = _suite(suite, paths)
     if data is not None:
         refuse_missing(data)
     if out.exists() and not out.is_dir():
         raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
-    options: dict[str, Any] = {"--suite": [suite], "--method": method, "--spark": [spark], "--jobs": [jobs], "--data": [data]}
+    options: dict[str, Any] = {
+        "--suite": [suite],
+        "--instances": paths,
+        "--method": method,
+        "--spark": [spark],
+        "--jobs": [jobs],
+        "--data": [data],
+    }
     options |= {"--time-limit": [time_limit], "--seeds": [seeds], "--out": [out]}
-    with session_on(spark) as session, batch_progress(f"benchmark {suite}") as report:
+    with session_on(spark) as session, batch_progress(f"benchmark {chosen.name}") as report:
         arguments: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
         try:
             found = run_benchmark(
@@ -71,6 +95,15 @@ def compare_methods(
     raise typer.Exit(exit_code(found))
 
 
+def _suite(name: str | None, paths: list[Path]) -> Suite:
+    """The suite of that name, or the instances at these paths as one; exactly one of both must be given."""
+    if name is None and not paths:
+        raise InvalidInstanceError([Fault("--suite", "", "is missing; name a suite, or give your own files with --instances")])
+    if name is not None and paths:
+        raise InvalidInstanceError([Fault("--suite", name, "goes without --instances and files: a suite has instances already")])
+    return own_suite(paths) if name is None else get_suite(name)
+
+
 def exit_code(found: Benchmark) -> ExitCode:
     """A defect counts most, then rows that failed; that a method finds nothing or refuses is a result, not a failure."""
     if found.alarms:
@@ -87,20 +120,26 @@ def _command(options: dict[str, Any]) -> str:
 
 def _print(found: Benchmark) -> None:
     from edrp.validation.benchmark.formatting import counted, duration, percent
+    from edrp.validation.benchmark.sentences import common_sentence
+    from edrp.validation.benchmark.tables import method_labels
 
     console = output()
+    gaps = ("common_median_gap", "common_mean_gap", "common_worst_gap")
     columns = ("method", "feasible", "proven", "median gap", "mean gap", "worst gap", "median time", "failed")
     for kind, summary in found.summaries.items():
+        labels = method_labels(summary)
         rows = [
             (
-                str(method),
-                *(percent(own[name]) for name in ("solved", "proven", "median_gap", "mean_gap", "worst_gap")),
+                labels[str(method)],
+                *(percent(own[name]) for name in ("solved", "proven", *gaps)),
                 duration(own["median_seconds"]),
                 str(int(own["failed"])),
             )
             for method, own in summary.iterrows()
         ]
         console.print(table(columns, rows, f"kind {kind}", right=columns[1:]))
+        if note := common_sentence(summary).replace("`", ""):
+            say(console, note)
     failed = int((found.runs["outcome"] == "failed").sum())
     if failed:
         say(errors(), f"{counted(failed, 'run')} failed; the report says why", "red")

@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "benchmark": Command(
         "edrp.cli.benchmark:compare_methods",
-        "Compare methods with the proven optimum on a suite of instances: tables and one HTML report.",
+        "Compare methods with the proven optimum, on a suite or on your own instances: tables and one HTML report.",
     ),
     "plan": Command(
         "edrp.cli.plan:plan_file",

@@ -129,26 +129,63 @@ def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def common_instances(runs: pd.DataFrame) -> frozenset[str]:
+    """Ids that every method has answered which has answered any: on these the gaps of all methods can be compared."""
+    gaps = by_instance(runs)["gap"].dropna()
+    answered = [frozenset(gaps.loc[method].index) for method in gaps.index.unique("method")]
+    return frozenset[str].intersection(*answered) if answered else frozenset()
+
+
+def common_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs on the instances that all methods answered; all runs where there is no such instance."""
+    common = common_instances(runs)
+    return runs[runs["id"].isin(common)] if common else runs
+
+
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """One line per method of one kind of problem, the closest to the reference first.
+    """One line per method of one kind of problem: those that answered most first, of these the closest to the reference.
 
     Returns
     -------
     pandas.DataFrame
-        Indexed by method. Shares and gaps are fractions, times in seconds.
+        Indexed by method. Shares and gaps are fractions, times in seconds. Gaps are over the instances that the method
+        answered; those called `common_…` are over the instances that all methods answered, of which there are `common`.
     """
     instances = by_instance(runs)
+    common = common_instances(runs)
+    possible = runs.loc[~runs["infeasible"].astype(bool), "id"].nunique()
     lines = {}
     for method, own in runs.groupby("method"):
         answers = instances.loc[method] if method in instances.index.get_level_values("method") else instances.iloc[:0]
-        lines[method] = _line(own, answers)
+        lines[method] = {**_line(own, answers), "possible": possible, "common": len(common), **_common_gaps(own, answers, common)}
     summary = pd.DataFrame.from_dict(lines, orient="index").rename_axis("method")
-    return summary.sort_values(["solved", "mean_gap", "median_seconds"], ascending=[False, True, True], kind="stable")
+    order = ["answered", "solved", "mean_gap", "median_seconds"]
+    return summary.sort_values(order, ascending=[False, False, True, True], kind="stable")
+
+
+def answered_fewer(summary: pd.DataFrame) -> pd.Series:
+    """Whether a method answered fewer instances than another one, by method."""
+    return summary["answered"] < summary["answered"].max()
+
+
+def _common_gaps(own: pd.DataFrame, answers: pd.DataFrame, common: frozenset[str]) -> dict[str, float]:
+    gaps = _gaps(answers.loc[[name for name in answers.index if name in common], "gap"].dropna())
+    return {f"common_{name}": value for name, value in {**gaps, "worst_gap": own[own["id"].isin(common)]["gap"].max()}.items()}
+
+
+def _gaps(gaps: pd.Series) -> dict[str, float]:
+    interval = bootstrap_mean(gaps)
+    return {
+        "median_gap": gaps.median(),
+        "mean_gap": gaps.mean(),
+        "mean_gap_low": np.nan if interval.low is None else interval.low,
+        "mean_gap_high": np.nan if interval.high is None else interval.high,
+        "p90_gap": gaps.quantile(0.9),
+    }
 
 
 def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
     gaps = answers["gap"].dropna()
-    interval = bootstrap_mean(gaps)
     worst = compared_runs(own)["gap"].max()
     infeasible = own[own["infeasible"].astype(bool)]
     return {
@@ -159,11 +196,7 @@ def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
         "proven": answers["proven"].mean(),
         "optimal": answers["optimal"].mean(),
         "near": answers["near"].mean(),
-        "median_gap": gaps.median(),
-        "mean_gap": gaps.mean(),
-        "mean_gap_low": np.nan if interval.low is None else interval.low,
-        "mean_gap_high": np.nan if interval.high is None else interval.high,
-        "p90_gap": gaps.quantile(0.9),
+        **_gaps(gaps),
         "worst_gap": worst,
         "median_seconds": answers["seconds"].median(),
         "p90_seconds": answers["seconds"].quantile(0.9),

@@ -38,6 +38,10 @@ TERMS = {
         "Share of the instances for which the method has an answer within all limits. Instances proven infeasible, "
         "and those that the method refuses, are left out."
     ),
+    "Common instances": (
+        "Those that every method answered which answered any. Where some methods answered fewer instances than others, their "
+        "names are marked with how many, and gaps are compared on the common instances only."
+    ),
     "Proven optimal": ("Share of the instances for which the method itself proved its answer optimal."),
     "At known optimum": (
         "Share of the instances with a known optimum where the answer is within 10⁻⁶ of it, proven by this method or not."

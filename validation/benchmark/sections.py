@@ -14,9 +14,9 @@ from edrp.core.methods import methods
 from edrp.validation.benchmark import charts, sentences
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.formatting import counted, listed
-from edrp.validation.benchmark.measures import by_instance, gaps_by_family, summarise
+from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by_family, summarise
 from edrp.validation.benchmark.statistics import PairedTest, paired_tests
-from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table
+from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table, whole_table
 from edrp.validation.report.page import Figure, Section
 from edrp.validation.report.tables import Table
 
@@ -60,7 +60,7 @@ def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
         _times(runs, summary, order, styles),
         *_profiles(runs, order, styles),
         _over_time(runs, order, styles),
-        _part("Paired comparison", (sentences.test_sentence(tests), TEST_NOTE), None, test_table(tests) if tests else None),
+        _part("Paired comparison", (sentences.test_sentence(tests), TEST_NOTE), None, [test_table(tests)] if tests else ()),
     ]
     verdicts = sentences.verdicts(kind, summary, exact)
     return KindComparison(
@@ -68,14 +68,14 @@ def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
     )
 
 
-def _part(heading: str, text: Sequence[str], chart: go.Figure | None = None, table: Table | None = None) -> Section:
-    """A heading, a sentence with notes, a chart (or none) and a table (or none)."""
+def _part(heading: str, text: Sequence[str], chart: go.Figure | None = None, tables: Sequence[Table] = ()) -> Section:
+    """A heading, a sentence with notes, a chart (or none) and tables."""
     figure = None
     if chart is not None:
         name = f"chart-{crc32(chart.to_json().encode())}"  # the same page for the same runs
         html = plotly.io.to_html(chart, full_html=False, include_plotlyjs=False, config=CHART, div_id=name, default_height="100%")
         figure = Figure(f"{heading}: {text[0]}", html=html)
-    return Section(heading, text[:1], notes=text[1:], figure=figure, tables=() if table is None else (table,))
+    return Section(heading, text[:1], notes=text[1:], figure=figure, tables=tuple(tables))
 
 
 TEST_NOTE = (
@@ -99,9 +99,11 @@ def _gaps(runs: pd.DataFrame, order: Sequence[str]) -> dict[str, dict[str, float
 
 
 def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
-    figure = charts.gap_boxes(runs, order, styles) if runs["gap"].notna().any() else None
-    text = (sentences.gap_sentence(summary, runs), sentences.reference_sentence(runs))
-    return _part(f"Gap to {sentences.reference_name(runs)}", text, figure, quality_table(summary))
+    figure = charts.gap_boxes(common_runs(runs), order, styles) if runs["gap"].notna().any() else None
+    note = sentences.common_sentence(summary)
+    text = (sentences.gap_sentence(summary, runs), sentences.reference_sentence(runs), *([note] if note else []))
+    tables = [quality_table(summary), *([whole] if (whole := whole_table(summary)) else [])]
+    return _part(f"Gap to {sentences.reference_name(runs)}", text, figure, tables)
 
 
 def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Section]:
@@ -113,12 +115,12 @@ def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Section]:
     names = [name for name in order if wins[name] == highest]
     has, ties = ("has", "") if len(names) == 1 else ("have", ", ties counted for each")
     sentence = f"{listed(names)} {has} the least mean gap in {highest} of {len(families)} families{ties}."
-    return [_part("Which method wins where", (sentence,), None, family_table(families, order))]
+    return [_part("Which method wins where", (sentence,), None, [family_table(families, order)])]
 
 
 def _times(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
     figure = charts.time_boxes(runs, order, styles) if by_instance(runs)["seconds"].notna().any() else None
-    return _part("Time", (sentences.time_sentence(summary),), figure, time_table(summary))
+    return _part("Time", (sentences.time_sentence(summary),), figure, [time_table(summary)])
 
 
 def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> list[Section]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from edrp.validation.benchmark.curves import Curve
 from edrp.validation.benchmark.formatting import GLUE, counted, duration, listed, number, percent
-from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM
+from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, answered_fewer
 from edrp.validation.benchmark.statistics import TIE, PairedTest
 
 SIGNIFICANT = 0.05
@@ -50,16 +50,44 @@ def gap_sentence(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
     if answered.empty:
         return "No method found an answer."
     own = answered.iloc[0]
-    equal = answered[(answered["solved"] == own["solved"]) & (answered["mean_gap"] <= own["mean_gap"] + TIE)]
+    equal = answered[(answered["answered"] == own["answered"]) & (answered["mean_gap"] <= own["mean_gap"] + TIE)]
     names = [str(name) for name in equal.index]
     sentence = (
         f"{listed(names)} {_is(names)} within 1{GLUE}% of {reference_name(runs)} on {percent(own['near'])} of "
         f"{counted(int(own['instances']), 'instance')} (mean gap {percent(own['mean_gap'])})"
     )
-    farthest = answered["mean_gap"].idxmax()
+    if not own["common"]:
+        return f"{sentence}."
+    farthest = answered["common_mean_gap"].idxmax()
     if farthest in names:
         return f"{sentence}."
-    return f"{sentence}; where it answers, `{farthest}` is farthest, {percent(answered.loc[farthest, 'mean_gap'])} on average."
+    gap = percent(answered.loc[farthest, "common_mean_gap"])
+    return f"{sentence}; {_on_common(summary)}`{farthest}` is farthest, {gap} on average."
+
+
+def _on_common(summary: pd.DataFrame) -> str:
+    """Begins a clause that compares methods of which some answered fewer instances than others."""
+    common = int(summary["common"].iloc[0])
+    return f"on the {counted(common, 'instance')} that all answered, " if answered_fewer(summary).any() else ""
+
+
+def common_sentence(summary: pd.DataFrame) -> str:
+    """The note on methods that answered fewer instances than others; empty where there are none."""
+    fewer = summary[answered_fewer(summary)]
+    some, none = fewer[fewer["answered"] > 0], [str(name) for name in fewer.index[fewer["answered"] == 0]]
+    sentences = []
+    if len(some):
+        named = [f"`{name}` ({int(own['answered'])} of {int(own['possible'])})" for name, own in some.iterrows()]
+        common = int(summary["common"].iloc[0])
+        how = (
+            f"gaps of all methods are compared on the {counted(common, 'instance')} that all answered"
+            if common
+            else "no instance was answered by all, so gaps are compared in pairs only"
+        )
+        sentences.append(f"{', '.join(named)} answered fewer instances than others: {how}.")
+    if none:
+        sentences.append(f"{listed(none)} answered no instance and {_is(none)} not compared.")
+    return " ".join(sentences)
 
 
 def time_sentence(summary: pd.DataFrame) -> str:
@@ -168,9 +196,10 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
         if not others.empty:
             quick = others["median_seconds"].idxmin()
             if others.loc[quick, "median_seconds"] < own["median_seconds"]:
+                rate = others.loc[quick]
+                off = f" {_on_common(summary)}it is off by {percent(rate['common_mean_gap'])} on average," * bool(rate["common"])
                 sentences.append(
-                    f"Speed: `{quick}` takes {duration(others.loc[quick, 'median_seconds'])} and is off by "
-                    f"{percent(others.loc[quick, 'mean_gap'])} on average, answering {percent(others.loc[quick, 'solved'])}."
+                    f"Speed: `{quick}` takes {duration(rate['median_seconds'])};{off} answering {percent(rate['solved'])}."
                 )
     return sentences
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.datasets.families.registry import generate, own_families
+from edrp.validation.benchmark.own_instances import kind_of
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
 from edrp.validation.report.page import require_packages
@@ -69,7 +69,7 @@ def run_benchmark(
     Parameters
     ----------
     suite
-        From `all_suites()`, or your own.
+        From `all_suites()`, `own_suite` of files and folders, or your own.
     out
         Folder for everything: `rows/` (resumable), the tables `runs`, `summary` and `pairs` as Parquet and CSV, and
         `report.html`. The same call again solves only what is missing or failed.
@@ -167,11 +167,7 @@ def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
 
 
 def _kind(instance: Problem | str) -> str:
-    """Kind of a problem; of JSON text only as much is read as is needed."""
-    if not isinstance(instance, str):
-        return instance.kind
-    found = re.search(r'"kind"\s*:\s*"([^"]+)"', instance)
-    return found[1] if found else ""
+    return kind_of(instance) if isinstance(instance, str) else instance.kind
 
 
 def require_report_packages() -> None:

@@ -34,10 +34,11 @@ from edrp.validation.simulation.mapping.methods import METHODS as CHOICE_METHODS
 Instances = Iterable[tuple[str, Problem | str]]
 """Pairs of an id and a problem, or its JSON text. Ids that differ only in numbers are of one family: "diamond-000017"."""
 
-PLACEMENT = ("eliminate", "highs", "annealing", "greedy", "random", "first-fit", "largest-node", "even", "ds2")
+PLACEMENT = ("auto", "eliminate", "highs", "annealing", "greedy", "random", "first-fit", "largest-node", "even", "ds2")
 """Methods for deployments: proofs, searches, and what a user would pick instead."""
 
 SEARCHES = (
+    "auto",
     "hill-climbing",
     "ant-system:iterations=1e6,stagnation=1e6",
     "hybrid:iterations=1e6,stagnation=1e6",
@@ -55,25 +56,25 @@ SEARCHES = (
 """Searches until their time is over, the proof (or bound) that they are measured against, restricted EDRP, and the baselines."""
 
 SCORED = (
-    "column-generation", "highs", "iterated-local-search", "hybrid", "ant-system", "hill-climbing", "annealing",
+    "auto", "column-generation", "highs", "iterated-local-search", "hybrid", "ant-system", "hill-climbing", "annealing",
     "resource-aware", "greedy", "first-fit", "largest-node", "even", "random",
 )  # fmt: skip
 """Methods for latency-aware placement."""
 
-MIGRATION = ("ssm", "oms", "highs", "balanced", "even-split", "consistent-hashing")
+MIGRATION = ("auto", "ssm", "oms", "highs", "balanced", "even-split", "consistent-hashing")
 """Methods for single migrations and sequences of them."""
 
-ENACTMENT = ("highs", "first-fit-decreasing", "host-selection")
+ENACTMENT = ("auto", "highs", "first-fit-decreasing", "host-selection")
 """Methods for snapshots of enactment."""
 
-POLICIES = tuple(method.name for method in POLICY_METHODS)
-"""Methods for runs of enactment: all policies of ours, each simulated."""
+POLICIES = ("auto", *(method.name for method in POLICY_METHODS))
+"""Methods for runs of enactment: the automatic choice and all policies of ours, each simulated."""
 
-MAPPING = ("label-setting", "highs", "process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor")
+MAPPING = ("auto", "label-setting", "highs", "process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor")
 """Methods for tasks to be mapped: proofs, and the decentralised algorithms of the paper, of which process-map enumerates."""
 
-MAP_CHOICES = tuple(method.name for method in CHOICE_METHODS)
-"""Methods for runs on bi-modal networks: ways to choose among maps, each simulated."""
+MAP_CHOICES = ("auto", *(method.name for method in CHOICE_METHODS))
+"""Methods for runs on bi-modal networks: the automatic choice and all ways to choose among maps, each simulated."""
 
 PAPER_SERVERS, PAPER_TASKS = (30, 60, 90, 120), 10
 """Sizes of the paper's networks (Fig. 7), and tasks on each."""

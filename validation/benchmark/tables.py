@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from edrp.validation.benchmark.formatting import GLUE, duration, number, p_value, percent
-from edrp.validation.benchmark.measures import FamilyCell
+from edrp.validation.benchmark.measures import FamilyCell, answered_fewer
 from edrp.validation.benchmark.statistics import PairedTest
 from edrp.validation.report.formatting import NONE
 from edrp.validation.report.tables import Table
@@ -22,35 +22,67 @@ SHOWN_IDS = 6
 """Ids that are named for one reason; the rest are counted."""
 
 
+GAPS = ("Median gap", f"Mean gap (95{GLUE}% interval)", f"90{GLUE}% quantile", "Worst gap")
+
+
+def method_labels(summary: pd.DataFrame) -> dict[str, str]:
+    """Names of methods as tables show them: marked with how many instances it answered, if that is fewer than others did."""
+    fewer = answered_fewer(summary)
+    return {
+        str(method): f"{method} ({int(own['answered'])} of {int(own['possible'])})" if fewer[method] else str(method)
+        for method, own in summary.iterrows()
+    }
+
+
 def quality_table(summary: pd.DataFrame) -> Table:
-    """Shares and gaps by method."""
+    """Shares by method, and gaps on the instances that all methods answered."""
+    labels = method_labels(summary)
     rows = tuple(
         (
-            str(method),
+            labels[str(method)],
             f"{int(own['instances'])}",
             percent(own["solved"]),
             percent(own["proven"]),
             percent(own["optimal"]),
             percent(own["near"]),
-            percent(own["median_gap"]),
-            percent(own["mean_gap"]) + _interval(own["mean_gap_low"], own["mean_gap_high"]),
-            percent(own["p90_gap"]),
-            percent(own["worst_gap"]),
+            *_gap_cells(own, "common_"),
         )
         for method, own in summary.iterrows()
     )
-    columns = (
-        "Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", f"Within 1{GLUE}%",
-        "Median gap", f"Mean gap (95{GLUE}% interval)", f"90{GLUE}% quantile", "Worst gap",
-    )  # fmt: skip
-    return _table("Answers and their gaps, closest method first", columns, rows)
+    columns = ("Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", f"Within 1{GLUE}%", *GAPS)
+    caption = "Answers and their gaps, closest method first"
+    if answered_fewer(summary).any():
+        caption += (
+            f"; in brackets how many were answered, if fewer than others; gaps on the {int(summary['common'].iloc[0])} "
+            "that all methods answered"
+        )
+    return _table(caption, columns, rows)
+
+
+def whole_table(summary: pd.DataFrame) -> Table | None:
+    """Gaps on all instances, of the methods that answered most; None where that says nothing that is not said elsewhere."""
+    fewer = answered_fewer(summary)
+    whole = summary[~fewer & (summary["answered"] > 0)]
+    if not fewer.any() or len(whole) < 2:
+        return None
+    rows = tuple((str(method), f"{int(own['answered'])}", *_gap_cells(own)) for method, own in whole.iterrows())
+    return _table(
+        "Gaps of the methods that answered most, on all instances that each answered", ("Method", "Answered", *GAPS), rows
+    )
+
+
+def _gap_cells(own: pd.Series, prefix: str = "") -> tuple[str, ...]:
+    interval = _interval(own[f"{prefix}mean_gap_low"], own[f"{prefix}mean_gap_high"])
+    cells = {name: percent(own[f"{prefix}{name}_gap"]) for name in ("median", "mean", "p90", "worst")}
+    return cells["median"], cells["mean"] + interval, cells["p90"], cells["worst"]
 
 
 def time_table(summary: pd.DataFrame) -> Table:
     """Times by method."""
+    labels = method_labels(summary)
     rows = tuple(
         (
-            str(method),
+            labels[str(method)],
             duration(own["median_seconds"]),
             duration(own["p90_seconds"]),
             duration(own["median_build_seconds"]),

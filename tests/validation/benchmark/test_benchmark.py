@@ -469,7 +469,7 @@ class Liar(Greedy):
 
 
 def test_command_ends_with_1_when_a_proven_optimum_is_beaten(monkeypatch, run, tmp_path):
-    monkeypatch.setitem(edrp.methods.__globals__["_registry()"], "liar", Liar())
+    monkeypatch.setitem(edrp.methods.__globals__["_registry"](), "liar", Liar())
     problems = {f"layered-{seed}": application(seed) for seed in (1, 2)}
     suite = Suite("lies", "two applications", lambda data: problems.items(), ("liar", "highs"))
     monkeypatch.setattr(registry, "SUITES", (suite,))

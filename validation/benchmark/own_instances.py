@@ -1,0 +1,76 @@
+"""A benchmark on a user's own instances: files and folders as a suite, with methods that fit their kinds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from edrp.batch.source import read_instances
+from edrp.batch.tasks import Instance
+from edrp.core.methods import methods
+from edrp.validation.benchmark import suites
+from edrp.validation.benchmark.suites import Suite
+
+KIND_METHODS: dict[str, tuple[str, ...]] = {
+    "edrp": suites.PLACEMENT,
+    "latency-aware": suites.SCORED,
+    "migration": suites.MIGRATION,
+    "migration-sequence": suites.MIGRATION,
+    "migration-policy": ("auto", "pmc", "fitted"),
+    "enactment": suites.ENACTMENT,
+    "leasing": ("auto", "highs"),
+    "enactment-scenario": suites.POLICIES,
+    "mapping": suites.MAPPING,
+    "link-allocation": ("auto", "highs", "greedy-reallocation"),
+    "bimodal-scenario": suites.MAP_CHOICES,
+}
+"""Methods that are compared on instances of each kind; of a kind that is not named, all that take it."""
+
+
+def own_suite(paths: Sequence[str | Path]) -> Suite:
+    """A suite of the instances in files and folders, of any kinds.
+
+    Parameters
+    ----------
+    paths
+        Instance files, folders of them, and tables of instances (Parquet or JSON lines), as `read_instances` takes them.
+        Instances of the same name in several places are told apart by the name of the place.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When a path does not exist, cannot be read or holds no instance, or when names are repeated.
+    """
+    instances = read_instances(_named_apart([(Path(path), read_instances(path)) for path in paths]))
+    chosen = dict.fromkeys(name for kind in _kinds(instances) for name in KIND_METHODS.get(kind) or methods(kind))
+    places = ", ".join(str(path) for path in paths)
+    pairs = [(instance.id, instance.text) for instance in instances]
+    return Suite("own instances", f"instances from {places}", lambda data: pairs, tuple(chosen) or ("auto",))
+
+
+def _named_apart(sources: Iterable[tuple[Path, list[Instance]]]) -> list[Instance]:
+    sources = list(sources)
+    counts = Counter(instance.id for _, instances in sources for instance in instances)
+    return [
+        Instance(f"{_place(path)}/{instance.id}", instance.text) if counts[instance.id] > 1 else instance
+        for path, instances in sources
+        for instance in instances
+    ]
+
+
+def _place(path: Path) -> str:
+    """The name of a folder or of a table; of an instance file that of its folder."""
+    return path.resolve().parent.name if path.suffix == ".json" and not path.is_dir() else path.resolve().stem
+
+
+def _kinds(instances: Iterable[Instance]) -> list[str]:
+    """Kinds in the order in which they come first; unreadable instances have none."""
+    return [kind for kind in dict.fromkeys(kind_of(instance.text) for instance in instances) if kind]
+
+
+def kind_of(text: str) -> str:
+    """Kind of a problem that is given as JSON text, of which only as much is read as is needed."""
+    found = re.search(r'"kind"\s*:\s*"([^"]+)"', text)
+    return found[1] if found else ""
