@@ -240,5 +240,5 @@ def _node_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Ma
         if described is not None:
             free = named_resources(described).get(resource, 0.0) * problem.usable_share(resource)
             share = amount / free if free else float("inf") if amount else 0.0
-            parts.append(Margin(f"{resource} of node {node}", amount, free, "", share))
+            parts.append(Margin(f"{resource} of node {node}", amount, free, "as given", share))
     return tuple(parts)

@@ -81,7 +81,7 @@ def _counted(
 
 def _print_families(families: dict[str, dict[str, Family]]) -> None:
     rows = [
-        (kind, name, f"{family.default_size} {family.size}", f"{family.least_size}", family.summary)
+        (kind, name, f"{family.default_size} {family.size}", f"{family.least_size} {family.size}", family.summary)
         for kind, families_by_name in families.items()
         for name, family in families_by_name.items()
     ]

@@ -77,7 +77,7 @@ def _print(name: str, plan: MigrationPlan) -> None:
             )
             for phase in schedule.phases[:SHOWN_PHASES]
         ]
-        console.print(table(("start s", "lasts s", "bytes from → to"), phases, right=("start s", "lasts s")))
+        console.print(table(("start (s)", "lasts (s)", "from → to (B)"), phases, right=("start (s)", "lasts (s)")))
         if len(schedule.phases) > SHOWN_PHASES:
             say(console, f"… and {len(schedule.phases) - SHOWN_PHASES} more phases")
     say(console, f"{plan.total_seconds:.6g} s in all; no schedule with one transfer at a time per link is shorter")

@@ -123,7 +123,7 @@ def _print(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSoluti
     console = output()
     say(console, _title(chosen, policy), "bold")
     hosts = (
-        f"{host_type.name}: {host_type.price:g} per billing time unit of {host_type.billing_time:g} s"
+        f"{host_type.name}: {host_type.price:g} money per billing time unit of {host_type.billing_time:g} s"
         for host_type in chosen.scenario.host_types
     )
     say(console, f"{'; '.join(hosts)}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s")

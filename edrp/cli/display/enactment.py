@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.table import Table
 
+from edrp.cli.display.metrics import metric_table
 from edrp.cli.terminal import table
 from edrp.enactment.containers import Host, used_resources
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution
@@ -31,9 +32,9 @@ def snapshot_parts(problem: EnactmentProblem, solution: EnactmentSolution) -> It
         for name in fewest
         for late in [problem.expected_violations(name, counts[name])]
     ]
-    columns = ("operator", "needed", "instances", "queued", "late")
+    columns = ("operator", "needed", "instances", "queued (items)", "late (items)")
     yield table(columns, lines, right=columns[1:])
-    yield _metrics(solution.metrics)
+    yield metric_table(solution.metrics, {"host_cost": "money", "violations": "items"})
 
 
 def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterator[Table | str]:
@@ -46,12 +47,11 @@ def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterato
         used = sum(any(counts.values()) for counts in host.instances)
         spans = ", ".join(f"{problem.period * a:g}–{problem.period * (b + 1):g}" for a, b in _runs(paid))
         rows.append((host.name, host.type, spans, str(host.units), f"{problem.price(host):.6g}", f"{used} of {len(paid)}"))
-    yield table(
-        ("host", "type", "paid (s)", "units", "price", "periods in use"), rows, right=("units", "price", "periods in use")
-    )
+    columns = ("host", "type", "paid (s)", "units (BTU)", "price (money)", "periods in use")
+    yield table(columns, rows, right=columns[3:])
     if len(solution.hosts) > SHOWN_HOSTS:
         yield f"… and {len(solution.hosts) - SHOWN_HOSTS} more hosts"
-    yield _metrics(solution.metrics)
+    yield metric_table(solution.metrics, {"lease_cost": "money", "violations": "items", "units": "BTU"})
 
 
 def run_parts(problem: EnactmentScenario, solution: EnactmentScenarioSolution) -> Iterator[Table | str]:
@@ -68,10 +68,13 @@ def run_parts(problem: EnactmentScenario, solution: EnactmentScenarioSolution) -
         )
         for level, bound in zip(LEVELS, problem.compliance_levels, strict=True)
     ]
-    yield table(("level", "duration up to", "items in time", "total cost"), levels, right=("items in time", "total cost"))
+    yield table(
+        ("level", "duration up to", "items in time", "total cost (money)"), levels, right=("items in time", "total cost (money)")
+    )
     rows = [_items(record.model_dump()) for record in solution.run.operators]
-    yield table(("operator", *_COUNTS, "in time"), rows, right=_COUNTS)
-    yield _metrics({name: value for name, value in metrics.items() if not name.endswith(("_compliance", "_total"))})
+    yield table(("operator", *_COUNTS, "in time"), rows, "Items by operator", right=_COUNTS)
+    others = {name: value for name, value in metrics.items() if not name.endswith(("_compliance", "_total"))}
+    yield metric_table(others, {"paid_units": "BTU", "resource_cost": "money", "time_to_adapt": "s"})
 
 
 _COUNTS = ("arrived", "completed", "queued", "in service")
@@ -107,7 +110,3 @@ def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
         first = last = number
     if first is not None and last is not None:
         yield first, last
-
-
-def _metrics(metrics: Mapping[str, float]) -> Table:
-    return table(("metric", "value"), [(name, f"{value:.6g}") for name, value in metrics.items()], right=("value",))

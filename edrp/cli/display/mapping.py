@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from edrp.cli.display.metrics import metric_table
 from edrp.cli.terminal import table
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem, LinkAllocationSolution, Route
@@ -14,6 +15,13 @@ from edrp.mapping.path_mapping import MappingProblem, MappingSolution
 
 SHOWN_FLOWS = 60
 """Flows after which the rest are only counted; the solution document has them all."""
+
+RUN_UNITS = {
+    "throughput": "tasks/h",
+    "delivered_rate": "bytes/s",
+    "messages": "messages/task",
+    "lost_revenue": "money",
+}
 
 PUBLIC = "public network"
 
@@ -29,16 +37,15 @@ def map_parts(problem: MappingProblem, solution: MappingSolution) -> Iterator[Ta
         (str(hop), _way(route, found.is_public(hop)), f"{rate:.6g}", f"{name} on {node}")
         for hop, (route, rate, name, node) in enumerate(zip(found.routes, problem.task.hop_bandwidths, names, ends, strict=True))
     ]
-    yield table(("hop", "way", "bytes/s", "leads to"), rows, right=("hop", "bytes/s"))
-    yield ", ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in solution.metrics.items())
+    yield table(("hop", "way", "rate (bytes/s)", "leads to"), rows, right=("hop", "rate (bytes/s)"))
+    yield metric_table(solution.metrics, {"cost": "money"}, titles=True)
 
 
 def bimodal_parts(problem: BimodalScenario, solution: BimodalScenarioSolution) -> Iterator[Table | str]:
     """The metrics, then what refused tasks lacked."""
     if solution.run is None:
         return
-    rows = [(name.replace("_", " "), f"{value:.6g}") for name, value in solution.metrics.items()]
-    yield table(("metric", "value"), rows, right=("value",))
+    yield metric_table(solution.metrics, RUN_UNITS, titles=True)
     lacked = Counter((record.short or "").split(":")[0] for record in solution.run.tasks if not record.accepted)
     if lacked:
         reasons = "; ".join(f"{count} × {what}" for what, count in lacked.most_common())
@@ -60,8 +67,7 @@ def allocation_parts(problem: LinkAllocationProblem, solution: LinkAllocationSol
     yield table(("flow", "given", "before", "rate (bytes/s)", "gets through"), rows, right=("rate (bytes/s)", "gets through"))
     if len(allocations) > SHOWN_FLOWS:
         yield f"… and {len(allocations) - SHOWN_FLOWS} more flows"
-    metrics = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
-    yield table(("metric", "value"), metrics, right=("value",))
+    yield metric_table(solution.metrics, {"lost_revenue": "money/s", "forwarding": "money/s"})
 
 
 def _allocation_row(problem: LinkAllocationProblem, flow: Flow, new: FlowAllocation) -> tuple[str, ...]:

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
+from edrp.cli.display.metrics import metric_table
 from edrp.cli.terminal import table
 from edrp.migration.intervals import Interval, Move, load_limit
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
+
+METRIC_UNITS = {"moved_state": "B", "projected_cost": "B"}
 
 SHOWN_MOVES = 40
 """Moves after which the rest are only counted; the solution document has them all."""
@@ -24,10 +27,9 @@ def migration_parts(
         return
     average = sum(problem.work) / problem.nodes
     limit = load_limit(sum(problem.work), problem.nodes, problem.tolerance)
-    yield f"average load {average:.6g}, limit {limit:.6g}"
+    yield f"work per node: average {average:.6g}, limit {limit:.6g}"
     yield node_table(problem.intervals, solution.intervals, solution.moves, problem.work)
-    rows = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
-    yield table(("metric", "value"), rows, right=("value",))
+    yield metric_table(solution.metrics, METRIC_UNITS)
     yield from move_lines(solution.moves)
 
 
@@ -40,14 +42,14 @@ def sequence_parts(problem: MigrationSequence, solution: MigrationSequenceSoluti
         held = ", ".join(_text(interval) for interval in step.intervals if interval is not None)
         rows.append((str(number), str(step.nodes), f"{step.moved_state:.6g}", share, str(len(step.moves)), held))
     if rows:
-        columns = ("step", "nodes", "moved B", "of all state", "moves", "intervals")
+        columns = ("step", "nodes", "moved (B)", "of all state", "moves", "intervals")
         yield table(columns, rows, right=columns[:5])
 
 
 def node_table(
     before: Sequence[Interval | None], after: Sequence[Interval | None], moves: Sequence[Move], work: Sequence[float]
 ) -> Table:
-    """Each node with its tasks before and after, its load, and the bytes that it sends and receives."""
+    """Each node with its tasks before and after, its work, and the bytes that it sends and receives."""
     rows = []
     for node in range(max(len(before), len(after))):
         old = before[node] if node < len(before) else None
@@ -57,8 +59,8 @@ def node_table(
         load = "" if new is None else f"{sum(work[new[0] : new[1]]):.6g}"
         name = f"{node} (new)" if node >= len(before) else str(node)
         rows.append((name, _text(old), "removed" if new is None else _text(new), load, f"{sent:.6g}", f"{received:.6g}"))
-    columns = ("node", "tasks before", "tasks after", "load", "sends B", "receives B")
-    return table(columns, rows, right=("load", "sends B", "receives B"))
+    columns = ("node", "tasks before", "tasks after", "work", "sends (B)", "receives (B)")
+    return table(columns, rows, right=("work", "sends (B)", "receives (B)"))
 
 
 def move_lines(moves: Sequence[Move]) -> Iterator[str]:

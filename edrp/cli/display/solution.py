@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
+from edrp.cli.display.metrics import DIMENSIONLESS
 from edrp.cli.terminal import say, show, table
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
@@ -57,23 +58,30 @@ def verdict(solution: Solution) -> str:
 
 
 def _figures(solution: Solution) -> str:
-    parts = []
+    parts, unit = [], _objective_unit(solution)
     if solution.objective is not None:
-        parts.append(f"objective {solution.objective:.9g}")
+        parts.append(f"objective {solution.objective:.9g}{unit}")
     if solution.status in ("feasible", "none"):
-        parts.append(_bound(solution))
+        parts.append(_bound(solution, unit))
     parts.append(f"method {solution.method}")
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
     size = ", ".join(f"{value:,} {name}" for name, value in solution.size.items())
     return "; ".join([*parts, size] if size else parts)
 
 
-def _bound(solution: Solution) -> str:
+def _bound(solution: Solution, unit: str) -> str:
     """What is known of the distance to the optimum."""
     if solution.bound is None:
         return "no bound is known"
     gap = "" if solution.gap is None else f" (gap {100 * solution.gap:.3g} %)"
-    return f"bound {solution.bound:.9g}{gap}"
+    return f"bound {solution.bound:.9g}{unit}{gap}"
+
+
+def _objective_unit(solution: Solution) -> str:
+    """Unit of the objective after a space, as the document's schema has it; empty for a plain number."""
+    described = type(solution).model_fields["objective"].json_schema_extra
+    unit = described.get("unit") if isinstance(described, dict) else None
+    return f" {unit}" if isinstance(unit, str) and unit != DIMENSIONLESS else ""
 
 
 def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:

@@ -42,7 +42,7 @@ def test_a_run_is_printed_with_compliance_money_and_items(run):
     solution = edrp.solve(manufacturing_scenario("stepwise", billing_time=1800.0, duration=1200.0), "threshold-policy", seed=2)
     metrics = solution.metrics
     assert "stepwise, 1200 s, under policy threshold" in result.out
-    assert "3 per billing time unit of 1800 s; seed 2" in result.out
+    assert "3 money per billing time unit of 1800 s; seed 2" in result.out
     shown = [f"{metrics['near_real_time_total']:.2f}", f"{100 * metrics['relaxed_compliance']:.2f} %", "upscalings", "paid_units"]
     shown += [f"{record.arrived:,}" for record in solution.run.operators]
     for text in (*shown, "parse-and-distribute-data", "generate-report"):
