@@ -3,6 +3,7 @@
 Names are imported when they are first used: `import edrp` costs next to nothing, and a command loads what it needs.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 
     __version__: str
+
+# A library configures no logging of its own: who wants to see it adds a handler.
+logging.getLogger("edrp").addHandler(logging.NullHandler())
 
 offer("edrp.kinds", "edrp.kinds:KINDS")
 offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
