@@ -13,6 +13,7 @@ READERS = [
     ["batch", "nothere.jsonl", "--out", "out"],
     ["batch", "nothere", "--out", "out"],
     ["benchmark", "--suite", "smoke", "--data", "nothere", "--out", "out"],
+    ["benchmark", "--instances", "nothere.parquet", "--out", "out"],
     ["policy", "precompute", "nothere.json", "--out", "out"],
     ["policy", "decide", "nothere", "--from", "[[0,8]]", "--nodes", "1"],
     ["simulate", "enactment", "--scenario", "nothere.json"],
