@@ -313,7 +313,7 @@ def test_two_batches_do_not_write_to_one_folder_at_once(tmp_path):
         ('{"id": "a", "instance": {}}\n{"id": "a", "instance": {}}\n', "x.jsonl", "ids must be unique"),
         ("\n", "x.jsonl", "is empty"),
         ("no parquet", "x.parquet", "cannot be read as Parquet"),
-        ("a,b", "x.csv", "ends with .parquet or .jsonl"),
+        ("a,b", "x.csv", "ends with .json, .parquet or .jsonl"),
     ],
 )
 def test_an_unreadable_source_is_refused_before_any_work(run, write, tmp_path, content, name, named):
