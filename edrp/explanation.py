@@ -18,6 +18,10 @@ from edrp.placement.metrics.response_time import PathPart
 from edrp.placement.problem import PlacementProblem
 
 
+LOADING = 3.0
+"""Seconds below which nothing is asked whose kernels may have to be loaded first, which cannot be interrupted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """One metric's part of the objective: `weight × value / limit` on the metric's scale."""
@@ -162,8 +166,9 @@ def explain(
 
 
 def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str, ...]:
-    """Why a problem of kind `edrp` is infeasible, as `eliminate` proves it, or `highs` where that refuses; in seconds."""
-    provers = [get_method(name, problem.kind) for name in ("eliminate", "highs")]
+    """Why a problem of kind `edrp` is infeasible, as `eliminate` proves it, or `highs` where that refuses or time is short."""
+    names = ("highs",) if time_limit < LOADING else ("eliminate", "highs")
+    provers = [get_method(name, problem.kind) for name in names]
     return infeasibility.explain_infeasibility(problem, provers, time_limit)
 
 

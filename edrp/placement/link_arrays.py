@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -120,3 +121,15 @@ class LinkArrays:
         listed = [(index[u], index[v], link) for (u, v), link in self.network._links.items() if u in index and v in index]
         sources, targets = np.array([u for u, _, _ in listed], np.int64), np.array([v for _, v, _ in listed], np.int64)
         return sources, targets, [link for _, _, link in listed]
+
+
+def change_by_blocks(table: Floats, change: Callable[[Floats], Any]) -> Any:
+    """Change a large table by blocks of rows, between which the clock is looked at."""
+    step = max(1, BLOCK // max(1, table.shape[1]))
+    first = change(table[:step])
+    whole = np.empty((len(table), *first.shape[1:]), first.dtype)
+    whole[:step] = first
+    for start in range(step, len(table), step):
+        look(f"the tables over the pairs of {len(table)} nodes")
+        whole[start : start + step] = change(table[start : start + step])
+    return whole

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.clock import look
 from edrp.core.memory import refuse_beyond_memory
 from edrp.placement.compiled import Compiled
-from edrp.placement.link_arrays import BLOCK
+from edrp.placement.link_arrays import change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import TIE_COST, cost_scale, max_objective
 
@@ -80,7 +78,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     allowed, places = np.nonzero(compiled.candidate)
     candidate_list, candidate_start = grouped(allowed, places, n)
     refuse_beyond_memory(SQUARES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", "narrow the operators' candidates")
-    finite = in_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
+    finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     scale = max(1.0, round(max_objective(compiled), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
@@ -97,7 +95,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         candidate=compiled.candidate,
         candidate_list=candidate_list,
         candidate_start=candidate_start,
-        near=in_blocks(finite, _nearest),
+        near=change_by_blocks(finite, _nearest),
         speedup=compiled.speedup,
         replica_cost=compiled.replica_cost,
         demand=compiled.demand,
@@ -105,7 +103,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         delay=finite,
         link_cost=compiled.link_cost,
         node_loss=compiled.node_loss,
-        link_loss=in_blocks(compiled.link_availability, lambda availability: -np.log(availability)),
+        link_loss=change_by_blocks(compiled.link_availability, lambda availability: -np.log(availability)),
         has_loss=bool(compiled.node_loss.any() or compiled.links.lossy),
         has_current=compiled.current is not None,
         current=current,
@@ -120,18 +118,6 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         tie_cost=TIE_COST / cost_scale(compiled),
         scale=scale,
     )
-
-
-def in_blocks(table: Floats, change: Callable[[Floats], Any]) -> Any:
-    """Change a large table by blocks of rows, between which the clock is looked at."""
-    step = max(1, BLOCK // max(1, table.shape[1]))
-    first = change(table[:step])
-    whole = np.empty((len(table), *first.shape[1:]), first.dtype)
-    whole[:step] = first
-    for start in range(step, len(table), step):
-        look(f"the tables over the pairs of {len(table)} nodes")
-        whole[start : start + step] = change(table[start : start + step])
-    return whole
 
 
 def _nearest(delay: Floats) -> Ints:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inlined, inner_loop
 from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.model import Model
@@ -133,10 +134,6 @@ class Tables:
     unary: list[Floats]
     pair: list[Floats]
     bound: float
-
-
-class OutOfTimeError(Exception):
-    """Raised between two steps of long work when the time limit has passed."""
 
 
 def backward(model: Model, plan: MemoryPlan, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Tables:

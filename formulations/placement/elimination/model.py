@@ -19,6 +19,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.placement.compiled import Compiled
+from edrp.placement.link_arrays import change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import TIE_COST, TIE_NODE, cost_scale
 
@@ -143,7 +144,7 @@ def build_model(compiled: Compiled) -> Model:
         replica_cost=compiled.replica_cost,
         demand=compiled.demand / scale,
         capacity=compiled.capacity / scale,
-        delay=np.where(np.isfinite(compiled.delay), compiled.delay, 0.0),
+        delay=change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 0.0)),
         price=compiled.link_cost,
         response=compiled.weight["response_time"],
         cost=compiled.weight["cost"] + TIE_COST / cost_scale(compiled),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look
+from edrp.core.memory import refuse_beyond_memory
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, stream_delays
@@ -128,7 +132,12 @@ def _chain(
     seats = np.arange(unary.shape[2])
     candidates = [seat_candidates(box, i, seats) for i in on_path]
     own = [grouped_unary(unary[i], c, seats) for i, c in zip(on_path, candidates, strict=True)]
-    hops = [_hop(model, relaxation, e, *candidates[k : k + 2]) for k, e in enumerate(path)]
+    cells = sum(len(tail.node) * len(head.node) for tail, head in pairwise(candidates))
+    refuse_beyond_memory(2 * 8 * cells, f"{cells:,} pairs of seats along a path", "use annealing, which proves nothing")
+    hops = []
+    for k, e in enumerate(path):
+        look("a proof")
+        hops.append(_hop(model, relaxation, e, *candidates[k : k + 2]))
     forward, backward = _both_ways(own, hops)
     bound = off + (float(forward[-1].min()) if on_path else 0.0)
     marginal = bound + unary - least[:, None, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.clock import look
 from edrp.formulations.placement.elimination.box import Box
 from edrp.formulations.placement.elimination.model import Model
 
@@ -25,6 +26,7 @@ def tails(model: Model, box: Box) -> Floats:
     tail = np.zeros(anchors.shape)
     for i in range(model.operators - 1, -1, -1):
         for e in model.outgoing[i]:
+            look("a proof")
             j = model.target[e]
             nodes = np.flatnonzero(anchors[j])
             onward = (model.delay[:, nodes] + (latency[j] + tail[j])[None, nodes]).min(axis=1)
@@ -42,6 +44,7 @@ def eliminate_by_response(model: Model, box: Box) -> None:
     finish = np.zeros(anchors.shape)
     for j in range(model.operators):
         for e in model.incoming[j]:
+            look("a proof")
             nodes = np.flatnonzero(anchors[model.source[e]])
             arrival = (finish[model.source[e], nodes, None] + model.delay[nodes]).min(axis=0)
             finish[j] = np.maximum(finish[j], arrival)

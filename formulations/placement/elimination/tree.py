@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
+from edrp.core.errors import OutOfTimeError
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.choices import surviving_choices, too_many
 from edrp.formulations.placement.elimination.frontier import (
     MemoryPlan,
-    OutOfTimeError,
     Tables,
     backward,
     memory_plan,
