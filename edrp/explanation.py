@@ -17,7 +17,6 @@ from edrp.placement.metrics import Cost, Downtime, ResponseTime
 from edrp.placement.metrics.response_time import PathPart
 from edrp.placement.problem import PlacementProblem
 
-
 LOADING = 3.0
 """Seconds below which nothing is asked whose kernels may have to be loaded first, which cannot be interrupted."""
 
