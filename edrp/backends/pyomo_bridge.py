@@ -60,6 +60,7 @@ class PyomoBackend:
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program."""
         import pyomo.environ  # registers the solvers
+        from pyomo.common.log import LoggingIntercept
         from pyomo.contrib.solver.common.factory import SolverFactory
 
         assert pyomo.environ
@@ -74,7 +75,8 @@ class PyomoBackend:
         started = now()
 
         def work() -> tuple[Any, Any]:
-            model = _model(arrays)
+            with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
+                model = _model(arrays)
             return model, solver.solve(model, time_limit=seconds_for_solver(options), **settings)
 
         model, answer = in_fresh_thread(work, seconds=seconds_for_solver(options))
