@@ -15,10 +15,11 @@ from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.problem import PlacementProblem
+from edrp.portfolio import Portfolio, Stage
 
 MAX_PROOF_SIZE = 100_000
 """Operators × nodes above which no proof is attempted."""
-
 
 MAX_PROVEN_INSTANCES = 80
 """Instances above which no proof of a latency-aware placement is attempted."""
@@ -26,27 +27,80 @@ MAX_PROVEN_INSTANCES = 80
 MAX_COLUMNS = 1_000_000
 """Columns of the compact program above which no proof is attempted either."""
 
+SMALL_PROGRAM = 400
+"""Columns up to which HiGHS is through with the compact program sooner than kernels are loaded."""
+
+COLUMNS_PER_SEAT = 5
+"""Columns of the compact program per operator and node up to which HiGHS proves more than other methods.
+
+There are so few where hardly any operator has several replicas or streams; measured on the suite `placement`.
+"""
+
+FIRST_PROOF = 30.0
+"""Seconds after which a proof of a placement counts as stalled where there is no time limit."""
+
+
+def proofs(problem: EdrpProblem) -> list[Method]:
+    """Exact methods that take a deployment problem, the one that will probably be through first in front.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        When the arrays of the problem would not fit in memory.
+    """
+    columns = estimated_columns(compile_problem(problem))
+    eliminate, highs = get_method("eliminate", problem.kind), get_method("highs", problem.kind)
+    if eliminate.refusal(problem) is not None:
+        return [highs] if columns <= MAX_COLUMNS else []
+    if columns > MAX_COLUMNS:
+        return [eliminate]
+    seats = len(problem.application.operators) * len(problem.network.nodes)
+    return [highs, eliminate] if columns <= max(SMALL_PROGRAM, COLUMNS_PER_SEAT * seats) else [eliminate, highs]
+
 
 def choose_for_edrp(problem: EdrpProblem) -> Method:
-    """`eliminate` where it can express the problem, else `highs`; a search beyond what either can hold."""
+    """`highs` for small and for plain programs, else `eliminate`; each helps the other out. A search beyond what they hold."""
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
-        return _search(problem)
-    eliminate = get_method("eliminate", problem.kind)
-    if eliminate.refusal(problem) is None:
-        return eliminate
-    proof = estimated_columns(compile_problem(problem)) <= MAX_COLUMNS
-    return get_method("highs", problem.kind).resolve(problem) if proof else _search(problem)
+        return _searches(problem)
+    if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
+        return get_method("highs", problem.kind)
+    return _portfolio(problem, *proofs(problem))
+
+
+def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
+    """Proof where one may come to an end, else the search that is best without."""
+    instances = sum(operator.instances for operator in problem.application.operators)
+    if instances > MAX_PROVEN_INSTANCES:
+        return _searches(problem)
+    highs = get_method("highs", problem.kind)
+    if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
+        return highs
+    generation = get_method("column-generation", problem.kind)
+    return _portfolio(problem, *((generation,) if generation.refusal(problem) is None else ()))
 
 
 _search = FirstOf(("iterated-local-search", "annealing"))
 """The best search, or the one that does not look at replicas one by one where there are too many of them."""
 
 
-def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
-    """Proof where the column generation may come to an end, else the search that is best without."""
-    instances = sum(operator.instances for operator in problem.application.operators)
-    proof = ("column-generation",) if instances <= MAX_PROVEN_INSTANCES else ()
-    return FirstOf((*proof, "iterated-local-search"))(problem)
+def _searches(problem: PlacementProblem) -> Method:
+    """The best search, and while its kernels are being compiled, simple rules."""
+    return Portfolio([Stage(_search(problem), 1.0)], _plain_rules(problem))
+
+
+def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
+    """Proofs by preference, between them a search: it finds at once what a proof that stalls may never look at."""
+    if not proofs:
+        return _searches(problem)
+    first, *others = proofs
+    search = Stage(_search(problem), 0.4, FIRST_PROOF)
+    stages = [Stage(first, 0.4, FIRST_PROOF), search, *(Stage(proof, 0.6, FIRST_PROOF) for proof in others), Stage(first, 1.0)]
+    highs = [proof for proof in proofs if proof.name == "highs"]
+    return Portfolio(stages, [*_plain_rules(problem), *highs])
+
+
+def _plain_rules(problem: PlacementProblem) -> list[Method]:
+    return [get_method(name, problem.kind) for name in ("greedy", "first-fit") if problem.kind in get_method(name).kinds]
 
 
 MAX_PROVEN_CONTAINERS = 2_000
@@ -114,7 +168,8 @@ class Auto(Method):
 
     def run(self, problem: Any, options: Options) -> Answer:
         """Run the chosen method; the answer's method says which it was."""
-        return ResolvedMethod(self.name, self.resolve(problem)).run(problem, options)
+        resolved = ResolvedMethod(self.name, self.resolve(problem))
+        return resolved.named(resolved.method.run(problem, options))
 
 
 METHODS = (Auto(),)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from edrp.auto import proofs
 from edrp.core.document import named_resources
-from edrp.core.methods import get_method
 from edrp.core.problem import Evaluation
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.placement.second_best import SecondBest, second_best
@@ -165,10 +165,11 @@ def explain(
 
 
 def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str, ...]:
-    """Why a problem of kind `edrp` is infeasible, as `eliminate` proves it, or `highs` where that refuses or time is short."""
-    names = ("highs",) if time_limit < LOADING else ("eliminate", "highs")
-    provers = [get_method(name, problem.kind) for name in names]
-    return infeasibility.explain_infeasibility(problem, provers, time_limit)
+    """Why a problem of kind `edrp` is infeasible, by the proof that fits it best; by `highs` where time is short."""
+    short = time_limit < LOADING
+    return infeasibility.explain_infeasibility(
+        problem, lambda part: [method for method in proofs(part) if not short or method.name == "highs"], time_limit
+    )
 
 
 def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[PathPart, ...]:

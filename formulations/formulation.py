@@ -13,7 +13,7 @@ from edrp.backends.base import ProgramResult
 from edrp.core.arrays import Floats
 from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
-from edrp.core.solve import MAX_EXPLANATION, checked_solution
+from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
 from edrp.formulations.clashes import explain_infeasible_program
 
 
@@ -122,7 +122,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
         limit = options.get("time_limit")
         left = MAX_EXPLANATION if limit is None else min(MAX_EXPLANATION, max(0.0, limit - (perf_counter() - started)))
         clashes = explain_infeasible_program(formulation, backend, left)
-    return checked_solution(formulation.problem, method, answer, seconds, options.get("seed", 0), clashes)
+    return checked_solution(formulation.problem, method, answer, Seconds(seconds), options.get("seed", 0), clashes)
 
 
 def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:

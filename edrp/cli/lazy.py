@@ -49,6 +49,9 @@ COMMANDS = {
         "edrp.cli.validate:validate_files",
         "Check instances and solutions, and list every fault with its place.",
     ),
+    "warm-up": Command(
+        "edrp.cli.warm_up:compile_kernels", "Compile the kernels of all methods, once, so that no later run waits for them."
+    ),
     "version": Command("edrp.cli.reference:print_version", "Print the versions of edrp and of what its answers depend on."),
     "reproduce": Command("edrp.cli.reproduce:reproduce", "Reproduce tables and figures of the papers."),
     "simulate": Command("edrp.cli.simulate:simulate", "Simulate a whole run and what became of it."),

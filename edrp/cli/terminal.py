@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError
+from edrp.core.kernels import compilation
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""
@@ -90,7 +91,7 @@ def progress(text: str) -> Iterator[Callable[[float, float | None, float | None]
     if not console.is_terminal:
         yield None
         return
-    with console.status(escape(text)) as status:
+    with console.status(escape(text)) as status, compilation.told(lambda: status.update(escape(f"{text}: compiling (once)"))):
 
         def update(seconds: float, objective: float | None, bound: float | None) -> None:
             found = "nothing found yet" if objective is None else f"best {objective:.6g}"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property, partial, update_wrapper
-from hashlib import sha256
-from importlib.util import find_spec
-from pathlib import Path
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
+
+from edrp.core.interpretation import current_interpreter
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-ROOMS = ("edrp", "edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
-"""Where kernels are."""
-
 KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of every kernel; nobody calls one through a pointer of C."""
+
+_may_compile: ContextVar[bool] = ContextVar("may_compile", default=True)
+
+
+class KernelNotCompiledError(Exception):
+    """A kernel would have to be compiled where there is no time for that."""
 
 
 class Kernel:
@@ -27,24 +31,16 @@ class Kernel:
         self.options = options
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run it, compiled."""
-        return self.dispatcher(*arguments)
+        """Run it, compiled unless it is to be interpreted."""
+        interpreter = current_interpreter()
+        return self.dispatcher(*arguments) if interpreter is None else interpreter.run(self.function, arguments)
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What Numba makes of the function, cached on disk where a cache can be written.
+        """What Numba makes of the function; its machine code is kept between processes."""
+        from edrp.core.kernel_cache import cached_dispatcher
 
-        Numba refuses when no cache directory is writable (a zip on a cluster, a read-only installation); the kernel is then
-        compiled again in each process.
-        """
-        from numba import njit
-
-        try:
-            compiled = njit(cache=True, **self.options)(self.function)
-        except RuntimeError:
-            return njit(**self.options)(self.function)
-        _tie_to_all_sources(compiled)
-        return compiled
+        return cached_dispatcher(self.function, self.options)
 
     @property
     def _numba_type_(self) -> Any:
@@ -56,13 +52,15 @@ class InlinedKernel(Kernel):
     """A part of other kernels; nothing is compiled for calls from Python."""
 
     def __call__(self, *arguments: Any) -> Any:
-        """Refuse: without a wrapper for Python, a call would end the process."""
+        """Run it as part of an interpreted kernel; else refuse, since without a wrapper a call would end the process."""
+        if interpreter := current_interpreter():
+            return interpreter.run(self.function, arguments)
         name = self.function.__qualname__
         raise TypeError(f"{name} is compiled into the kernels that call it, and cannot be called from Python")
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What Numba makes of the function; it is cached as part of its callers."""
+        """What Numba makes of the function; its machine code is kept as a part of its callers'."""
         from numba import njit
 
         return njit(**self.options)(self.function)
@@ -87,39 +85,51 @@ def inlined(function: Function) -> Function:
     return cast("Function", InlinedKernel(function, **KERNEL, no_cpython_wrapper=True, forceinline=True, _nrt=False))
 
 
-def _tie_to_all_sources(compiled: Any) -> None:
-    """Have a cached kernel compiled again when any file with kernels has changed.
+@contextmanager
+def compiled_kernels_only() -> Iterator[None]:
+    """Have a kernel whose machine code is not there yet raise `KernelNotCompiledError` instead of compiling it.
 
-    Numba looks at the kernel's own file only, but what is inlined comes from other files too: after an upgrade an old
-    kernel would go on computing what it did.
+    >>> with compiled_kernels_only():
+    ...     may_compile()
+    False
     """
-    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if index is not None:
-        index._source_stamp = (index._source_stamp, _fingerprint())
-        index._load_index = partial(_load_index, index._load_index)
-
-
-def _load_index(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
-    """Read the index of a kernel's cache; one whose types have been moved or renamed since counts as empty."""
+    token = _may_compile.set(False)
     try:
-        return load()
-    except (ImportError, AttributeError):
-        return {}
+        yield
+    finally:
+        _may_compile.reset(token)
 
 
-@cache
-def _fingerprint() -> str:
-    """Hash of all sources that have to do with kernels."""
-    digest = sha256()
-    for path in sorted(_sources()):
-        text = path.read_bytes()
-        if b"edrp.core.kernels" in text:
-            digest.update(text)
-    return digest.hexdigest()
+def may_compile() -> bool:
+    """Whether kernels are compiled here when they are called."""
+    return _may_compile.get()
 
 
-def _sources() -> Iterator[Path]:
-    for room in ROOMS:
-        found = find_spec(room)
-        for folder in (found.submodule_search_locations or ()) if found else ():
-            yield from Path(folder).rglob("*.py")
+class CompilationClock:
+    """Seconds that this process has waited for the compiler, and who is told when it begins."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._listeners: list[Callable[[], None]] = []
+
+    def begin(self) -> None:
+        """Tell the listeners that a kernel is being compiled."""
+        for listener in self._listeners:
+            listener()
+
+    @contextmanager
+    def told(self, listener: Callable[[], None]) -> Iterator[None]:
+        """Call a function whenever compiling begins, as long as the block lasts.
+
+        >>> with CompilationClock().told(print):
+        ...     pass
+        """
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+
+compilation = CompilationClock()
+"""That of this process."""

@@ -86,12 +86,15 @@ class Method(ABC):
     summary : one line for `edrp methods`.
     exact : whether it proves what it returns when given time.
     parameters : dataclass of its parameters (see `edrp.core.parameters`); a batch refuses wrong ones before it begins.
+    interpreted_first : whether on small problems its kernels are sooner interpreted than compiled (`edrp.core.interpretation`);
+        not for searches, whose work does not depend on the size of the problem.
     """
 
     name: str
     summary: str
     exact: bool = False
     parameters: type[Any] = NoParameters
+    interpreted_first: bool = False
 
     @property
     @abstractmethod
@@ -128,6 +131,10 @@ class Method(ABC):
     def run(self, problem: Any, options: Options) -> Answer:
         """Solve. Infeasible is an answer."""
 
+    def run_without_kernels(self, problem: Any, options: Options) -> Answer:
+        """The answer while kernels are still being compiled; by default there is none."""
+        return Answer("none", "time_limit")
+
 
 class ResolvedMethod(NamedTuple):
     """A method that takes a problem, and the name under which it was asked for."""
@@ -135,16 +142,8 @@ class ResolvedMethod(NamedTuple):
     name: str
     method: Method
 
-    def run(self, problem: Any, options: Options) -> Answer:
-        """Run it; the answer's method says both names where they differ ("auto: eliminate").
-
-        A method that was still preparing when its time was over has nothing: that is an answer too.
-        """
-        try:
-            with clock.deadline(clock.now() + options.remaining):
-                answer = self.method.run(problem, options)
-        except OutOfTimeError as error:
-            answer = Answer("none", "time_limit", notes=(str(error),))
+    def named(self, answer: Answer) -> Answer:
+        """Its answer; the method of the answer says both names where they differ ("auto: eliminate")."""
         name = answer.method or self.method.name
         return replace(answer, method=name if self.name == self.method.name else f"{self.name}: {name}")
 

@@ -70,7 +70,9 @@ class Solution(Document):
     broken: tuple[str, ...] = Field(description="limits that the decision breaks, in words")
     clashes: tuple[str, ...] = Field(description="why nothing is feasible: limits that clash, in words")
     method: Name = Field(description="what found it")
-    seconds: dict[Name, NonNegative] = Field(description="time to build and to solve", json_schema_extra={"unit": "s"})
+    seconds: dict[Name, NonNegative] = Field(
+        description="time to build, to compile kernels and to solve", json_schema_extra={"unit": "s"}
+    )
     size: dict[Name, Annotated[int, Field(ge=0)]] = Field(
         description="columns, rows and nonzeros of the program, or other counts", json_schema_extra={"unit": "1"}
     )

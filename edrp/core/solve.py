@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from edrp.core.clock import deadline, now
+from edrp.core.compiling import run_method
 from edrp.core.derived import derived_once
-from edrp.core.errors import VerificationError
+from edrp.core.errors import OutOfTimeError, VerificationError
+from edrp.core.kernels import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable
@@ -14,6 +16,23 @@ from edrp.core.solution import Answer, installed_versions, relative_gap
 
 MAX_EXPLANATION = 20.0
 """Seconds at most for finding out why a problem is infeasible."""
+
+
+class Seconds(NamedTuple):
+    """Time that an answer took, and how much of it went into compiling kernels, which happens once."""
+
+    total: float
+    compiling: float = 0.0
+
+    def shares(self, build: float) -> dict[str, float]:
+        """Seconds by phase, of which building took so many.
+
+        >>> Seconds(5.0, 3.0).shares(1.0)
+        {'build': 1.0, 'compile': 3.0, 'solve': 1.0}
+        """
+        compiling = min(self.compiling, self.total)
+        build = min(build, self.total - compiling)
+        return {"build": build, "compile": compiling, "solve": self.total - compiling - build}
 
 
 def solve(
@@ -74,16 +93,32 @@ def solve(
         parameters=parameters,
     )
     with derived_once(problem):
-        answer = resolve_method(method, problem).run(problem, options)
-        seconds = options.elapsed
+        compiled = compilation.seconds
+        answer = _answer(problem, method, options)
+        seconds = Seconds(options.elapsed, compilation.seconds - compiled)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         return checked_solution(problem, method, answer, seconds, seed, clashes)
 
 
+def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Answer:
+    """The answer of the method of that name; one that was still preparing when its time was over has nothing to say."""
+    try:
+        with deadline(now() + options.remaining):
+            resolved = resolve_method(name, problem)
+            return resolved.named(run_method(resolved.method, problem, options))
+    except OutOfTimeError as error:
+        return Answer("none", "time_limit", method=name, notes=(str(error),))
+
+
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:
     """Why the problem is infeasible; where that has to be worked out, in what remains of the time limit, within reason."""
-    with deadline(now() + options.remaining):
-        return find_clashes(problem, min(MAX_EXPLANATION, options.remaining))
+    if options.time_limit is None:
+        return find_clashes(problem, MAX_EXPLANATION)
+    try:
+        with deadline(now() + options.remaining), compiled_kernels_only():
+            return find_clashes(problem, min(MAX_EXPLANATION, options.remaining))
+    except KernelNotCompiledError:
+        return problem.clashes()
 
 
 def find_clashes(problem: Solvable[SolutionType], seconds: float) -> tuple[str, ...]:
@@ -94,7 +129,7 @@ def find_clashes(problem: Solvable[SolutionType], seconds: float) -> tuple[str, 
 
 
 def checked_solution(
-    problem: Solvable[SolutionType], method: str, answer: Answer, seconds: float, seed: int = 0, clashes: tuple[str, ...] = ()
+    problem: Solvable[SolutionType], method: str, answer: Answer, seconds: Seconds, seed: int = 0, clashes: tuple[str, ...] = ()
 ) -> SolutionType:
     """The solution that an answer makes once the independent evaluator agrees with it.
 
@@ -120,7 +155,7 @@ def checked_solution(
         "broken": evaluation.broken if evaluation else (),
         "clashes": clashes,
         "method": answer.method or method,
-        "seconds": {"build": answer.build_seconds, "solve": max(0.0, seconds - answer.build_seconds)},
+        "seconds": seconds.shares(answer.build_seconds),
         "size": answer.size,
         "seed": seed,
         "versions": installed_versions("highspy", "numba", "numpy"),

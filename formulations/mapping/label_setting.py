@@ -225,6 +225,7 @@ class LabelSetting(Method):
 
     name = "label-setting"
     kinds = ("mapping",)
+    interpreted_first = True
     exact = True
     summary = "exact: labels by A*, remembering only resources that matter; rounds of rising bounds; additive cost"
 

@@ -45,12 +45,15 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Prover:
-    """Exact methods that decide whether problems are feasible, by preference, and the time by which they must have done so.
+    """Exact methods that decide whether problems are feasible, and the time by which they must have done so.
 
-    `deadline` is on the clock of `edrp.core.clock`; a time limit for all that is done counts too.
+    Attributes
+    ----------
+    methods : those that take a problem, by preference.
+    deadline : on the clock of `edrp.core.clock`; a time limit for all that is done counts too.
     """
 
-    methods: Sequence[Method]
+    methods: Callable[[EdrpProblem], Sequence[Method]]
     deadline: float = math.inf
 
     @property
@@ -65,7 +68,7 @@ class Prover:
         single = limited.replace(weights=Weights(**{metric: 1.0}))
         with derived_once(single):
             try:
-                method = next((method for method in self.methods if method.refusal(single) is None), None)
+                method = next(iter(self.methods(single)), None)
                 if method is None or self.seconds <= 0:
                     return "none", None
                 answer = method.run(single, Options(time_limit=min(self.seconds, TIME_LIMIT), gap=gap))
@@ -74,7 +77,9 @@ class Prover:
         return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
 
-def explain_infeasibility(problem: EdrpProblem, methods: Sequence[Method], time_limit: float = TIME_LIMIT) -> tuple[str, ...]:
+def explain_infeasibility(
+    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], time_limit: float = TIME_LIMIT
+) -> tuple[str, ...]:
     """Name demands that cannot be met together, such that leaving any one of them out helps.
 
     Operators that are overloaded or fit on no node are reported alone. Otherwise candidate sets, resources,
@@ -86,7 +91,7 @@ def explain_infeasibility(problem: EdrpProblem, methods: Sequence[Method], time_
     problem
         An infeasible problem.
     methods
-        Exact methods, by preference; the first that takes a problem decides whether it is feasible.
+        Finds exact methods that take a problem; the first of them decides whether it is feasible.
     time_limit
         Seconds, after a first question that may take as long, but not beyond the time limit of `edrp.solve`; demands that
         are not examined by then stay in the list, which is then not minimal, and a last sentence says so.
@@ -106,7 +111,7 @@ def explain_infeasibility(problem: EdrpProblem, methods: Sequence[Method], time_
     ...     weights={"cost": 1.0},
     ...     limits={"cost": 9.0},
     ... )
-    >>> explain_infeasibility(problem, ())
+    >>> explain_infeasibility(problem, lambda problem: ())
     ('parser: with 2 replicas at most it cannot serve its load of 25 tuples/s',)
     """
     alone = [*_overloaded(problem), *_homeless(problem)]

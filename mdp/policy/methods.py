@@ -35,6 +35,7 @@ class Pmc(Method):
 
     name = "pmc"
     kinds = ("migration-policy",)
+    interpreted_first = True
     exact = True
     summary = "value iteration over all partitions for the migration that prepares for those to come"
     parameters = PmcParameters
@@ -130,6 +131,7 @@ class StoredPolicy(Method):
 
     name = "stored-policy"
     kinds = ("migration-policy",)
+    interpreted_first = True
     exact = True
     summary = "the best decision with projected costs read from the folder `policy` that `edrp policy precompute` wrote"
     parameters = StoredPolicyParameters

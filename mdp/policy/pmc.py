@@ -29,6 +29,7 @@ from edrp.core import clock
 from edrp.core.arrays import Floats, Ints
 from edrp.core.clock import look, seconds_left
 from edrp.core.errors import OutOfTimeError
+from edrp.core.interpretation import carried
 from edrp.core.kernels import inner_loop
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.policy.process import PolicyModel
@@ -105,7 +106,7 @@ class Threads:
             sweep_rows(model, discounted, source, rows, before, result.costs[source], result.actions[source])
 
         with ThreadPoolExecutor(self.count) as pool:
-            for _ in pool.map(run, jobs):
+            for _ in pool.map(carried(run), jobs):
                 pass
         look("the first sweep")
         return result

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.interpretation import carried
 from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.fitted.priced import PricedClass
@@ -139,7 +140,7 @@ def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_t
             raise PathSearchTimeoutError
         return last.costs(stage.partitions[first : first + CHUNK])
 
-    return np.concatenate(list(pool.map(answer, range(0, stage.trie.count, CHUNK))))
+    return np.concatenate(list(pool.map(carried(answer), range(0, stage.trie.count, CHUNK))))
 
 
 def _backwards(
@@ -162,7 +163,7 @@ def _backwards(
         rows = here.order[first : first + CHUNK]
         best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, costs, responses)
 
-    for _ in pool.map(answer, range(0, here.trie.count, CHUNK)):
+    for _ in pool.map(carried(answer), range(0, here.trie.count, CHUNK)):
         pass
     return costs, responses.astype(np.int32)
 

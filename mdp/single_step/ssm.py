@@ -55,6 +55,7 @@ class Ssm(Method):
 
     name = "ssm"
     kinds = ("migration",)
+    interpreted_first = True
     exact = True
     summary = "dynamic program for the migration that moves the least state"
 

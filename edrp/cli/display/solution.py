@@ -65,6 +65,8 @@ def _figures(solution: Solution) -> str:
         parts.append(_bound(solution, unit))
     parts.append(f"method {solution.method}")
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
+    if compiling := solution.seconds.get("compile", 0.0):
+        parts.append(f"{compiling:.2f} s to compile kernels (once)")
     size = ", ".join(f"{value:,} {name}" for name, value in solution.size.items())
     return "; ".join([*parts, size] if size else parts)
 

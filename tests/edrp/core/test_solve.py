@@ -10,6 +10,7 @@ import edrp
 from edrp import auto
 from edrp.core.kinds import get_kind
 from edrp.core.methods import methods
+from edrp.datasets.families.placement.layered import layered
 
 
 @pytest.fixture
@@ -34,8 +35,8 @@ def counts(monkeypatch):
 @pytest.mark.parametrize(
     ("example", "expected"),
     [
-        ("word_count", {"choose": 1, "eliminate": 1}),
-        ("edge_to_cloud", {"choose": 1, "column-generation": 1}),
+        ("word_count", {"choose": 1}),
+        ("edge_to_cloud", {"choose": 1}),
         ("migration", {"choose": 1, "ssm": 1}),
         ("mapping", {"choose": 1, "label-setting": 1}),
     ],
@@ -43,6 +44,11 @@ def counts(monkeypatch):
 def test_auto_chooses_once_and_each_method_is_asked_once(examples, counts, example, expected):
     edrp.solve(edrp.load(examples / f"{example}.json"))
     assert counts == expected
+
+
+def test_every_method_of_a_portfolio_is_asked_once(counts):
+    edrp.solve(layered(6, 0))
+    assert counts == {"choose": 1, "eliminate": 1, "iterated-local-search": 1}
 
 
 @pytest.mark.parametrize("method", ["highs", "annealing", "iterated-local-search"])

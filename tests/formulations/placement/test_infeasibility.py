@@ -3,13 +3,13 @@
 import pytest
 
 import edrp
+from edrp.auto import proofs
 from edrp.core.clock import deadline, now
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
 from edrp.placement.edrp import EdrpProblem
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
-PROVERS = [edrp.methods("edrp")[name] for name in ("eliminate", "highs")]
 CLASHING = [seed for seed in range(60) if brute_force(random_problem(seed, combinations_limit=5e3))[0] is None][:8]
 
 
@@ -37,7 +37,7 @@ def two_operators(**changes: object) -> EdrpProblem:
 def test_every_demand_named_is_needed(seed):
     """Together infeasible, feasible without any one of them: checked by brute force."""
     problem = random_problem(seed, combinations_limit=5e3)
-    kept, relaxed = clashing_demands(problem, Prover(PROVERS))
+    kept, relaxed = clashing_demands(problem, Prover(proofs))
     assert kept
     assert brute_force(relaxed)[0] is None
     for demand in kept:
@@ -46,7 +46,7 @@ def test_every_demand_named_is_needed(seed):
 
 def test_a_single_limit_says_how_far_it_is_out_of_reach():
     problem = two_operators(limits={"cost": 5.5})
-    assert explain_infeasibility(problem, PROVERS) == (
+    assert explain_infeasibility(problem, proofs) == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
         "limits.cost: 5.5 money/h; it is at least 6 money/h",
     )
@@ -55,7 +55,7 @@ def test_a_single_limit_says_how_far_it_is_out_of_reach():
 def test_clashing_limits_are_named_together():
     """Two replicas do not fit next to the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work."""
     problem = two_operators(limits={"cost": 10.0, "response_time": 0.03})
-    found = explain_infeasibility(problem, PROVERS)
+    found = explain_infeasibility(problem, proofs)
     assert found == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
         "resources of the nodes: the nodes offer 4 in all, the operators need at least 3",
@@ -67,13 +67,13 @@ def test_an_overloaded_operator_is_reported_alone():
     problem = two_operators()
     operators = tuple(operator.replace(max_replicas=1) for operator in problem.application.operators)
     single = problem.replace(application=problem.application.replace(operators=operators))
-    assert explain_infeasibility(single, PROVERS) == ("parser: with a single replica it cannot serve its load of 900 tuples/s",)
+    assert explain_infeasibility(single, proofs) == ("parser: with a single replica it cannot serve its load of 900 tuples/s",)
 
 
 def test_an_operator_that_fits_nowhere_is_reported_alone():
     nodes = [{"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9}]
     problem = two_operators(network={"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]})
-    assert explain_infeasibility(problem, PROVERS) == ("reader: a replica (resources 1) does not fit on any of its candidates",)
+    assert explain_infeasibility(problem, proofs) == ("reader: a replica (resources 1) does not fit on any of its candidates",)
 
 
 def test_least_availability_is_a_limit_from_below():
@@ -84,7 +84,7 @@ def test_least_availability_is_a_limit_from_below():
         },
         limits={"cost": 10.0, "availability": 0.95},
     )
-    clashes = explain_infeasibility(problem, PROVERS)
+    clashes = explain_infeasibility(problem, proofs)
     assert clashes == ("candidates of reader: edge", "limits.availability: 0.95; it is at most 0.9")
 
 
@@ -103,11 +103,11 @@ def test_candidates_that_cannot_be_widened_are_not_blamed():
             "streams": [{"source": "reader", "target": "parser"}],
         },
     )
-    assert explain_infeasibility(problem, PROVERS) == ("limits.cost: 10 money/h; it is at least 11 money/h",)
+    assert explain_infeasibility(problem, proofs) == ("limits.cost: 10 money/h; it is at least 11 money/h",)
 
 
 def test_a_feasible_problem_has_nothing_to_explain():
-    assert explain_infeasibility(two_operators(), PROVERS) == ()
+    assert explain_infeasibility(two_operators(), proofs) == ()
 
 
 def test_a_solution_carries_the_explanation():
@@ -118,7 +118,7 @@ def test_a_solution_carries_the_explanation():
 def test_out_of_time_nothing_is_left_out():
     """Demands that were not examined stay, and a last sentence says so."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
-    *demands, last = explain_infeasibility(problem, PROVERS, time_limit=0.0)
+    *demands, last = explain_infeasibility(problem, proofs, time_limit=0.0)
     assert len(demands) == 5
     assert last.startswith("there was no time to find out")
 
@@ -127,4 +127,4 @@ def test_the_explanation_ends_with_the_time_limit_of_all_that_is_done():
     """Twenty seconds would be its own, but the time limit of `edrp.solve` has passed."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
     with deadline(now()):
-        assert explain_infeasibility(problem, PROVERS, time_limit=20.0)[-1].startswith("there was no time to find out")
+        assert explain_infeasibility(problem, proofs, time_limit=20.0)[-1].startswith("there was no time to find out")

@@ -28,6 +28,7 @@ class PolicyMethod(Method):
     """
 
     kinds = ("enactment-scenario",)
+    interpreted_first = True
 
     def __init__(self, policy: str) -> None:
         made: tuple[Any, type[Any]] = POLICIES[policy]

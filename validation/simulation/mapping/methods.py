@@ -58,6 +58,7 @@ class MappingChoice(Method):
     """
 
     kinds = ("bimodal-scenario",)
+    interpreted_first = True
     parameters = SimulationParameters
 
     def __init__(self, cost: CostName) -> None:

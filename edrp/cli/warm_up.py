@@ -1,0 +1,32 @@
+"""`edrp warm-up`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from edrp.cli.terminal import errors, output, say
+from edrp.warm_up import kernels_for_wheel, warm_up, warm_up_tasks
+
+
+def compile_kernels(
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes at the same time; -1 is one per core.")] = -1,
+    for_wheel: Annotated[
+        Path | None,
+        typer.Option(help="Write the kernels to this folder instead, for a wheel (edrp/compiled).", show_default=False),
+    ] = None,
+) -> None:
+    """Compile the kernels of all methods, once, so that no later run waits for them."""
+    from rich.progress import track
+
+    began, compiling = perf_counter(), 0.0
+    with kernels_for_wheel(for_wheel) if for_wheel else nullcontext():
+        console = errors()
+        total = len(warm_up_tasks())
+        for warmed in track(warm_up(jobs), "compiling kernels", total, console=console, disable=not console.is_terminal):
+            compiling += warmed.compiling
+    say(output(), f"{total} methods are ready: {compiling:.0f} s of compiling in {perf_counter() - began:.0f} s")

@@ -1,0 +1,139 @@
+"""Methods under a time limit whose kernels may not be compiled yet: a child process compiles, this one keeps the limit."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from edrp.core.derived import derived_once
+from edrp.core.interpretation import interpreted_first
+from edrp.core.kernels import KernelNotCompiledError, compilation, compiled_kernels_only
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+
+STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
+
+INTERPRETED_SHARE = 0.3
+"""Most of a time limit that goes into interpreting kernels before compiled ones are asked for."""
+
+
+def run_method(method: Method, problem: Any, options: Options) -> Answer:
+    """Run a method with kernels that are interpreted, compiled before, or compiled now; a time limit holds all the same.
+
+    Parameters
+    ----------
+    method
+        A method that takes the problem.
+    """
+
+    def run() -> Answer:
+        return method.run(problem, options)
+
+    if options.time_limit is None:
+        return interpreted_first(run) if method.interpreted_first else run()
+    try:
+        with compiled_kernels_only():
+            seconds = INTERPRETED_SHARE * options.remaining
+            return interpreted_first(run, seconds=seconds) if method.interpreted_first else run()
+    except KernelNotCompiledError:
+        return _run_while_compiling(method, problem, options)
+
+
+def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answer:
+    """The answer of a child process if it comes in time, else what the method has to say without kernels."""
+    compilation.begin()
+    with _child(method, problem, options) as child:
+        with compiled_kernels_only():
+            held = method.run_without_kernels(problem, options)
+        if held.status in ("optimal", "infeasible", "unbounded") or held.stopped_because == "interrupted":
+            return held
+        try:
+            found = _received(child, options.remaining)
+        except KeyboardInterrupt:
+            return replace(held, stopped_because="interrupted")
+    if found is None:
+        return replace(held, stopped_because="time_limit", notes=(*held.notes, STILL_COMPILING))
+    return better_answer(found, held)
+
+
+def better_answer(first: Answer, second: Answer) -> Answer:
+    """The answer that decides more: a proof, then the lower objective; it gets the better bound of the two.
+
+    >>> one = Answer("feasible", "time_limit", objective=3.0, bound=1.0)
+    >>> better_answer(one, Answer("feasible", "finished", objective=4.0, bound=2.0))
+    Answer(status='feasible', stopped_because='time_limit', decision=None, objective=3.0, bound=2.0, size={}, \
+build_seconds=0.0, method='', notes=())
+    """
+    for answer in (first, second):
+        if answer.status in ("optimal", "infeasible", "unbounded"):
+            return answer
+    best = min((first, second), key=lambda answer: float("inf") if answer.objective is None else answer.objective)
+    bounds = [answer.bound for answer in (first, second) if answer.bound is not None]
+    return replace(best, bound=max(bounds, default=None))
+
+
+@contextmanager
+def _child(method: Method, problem: Any, options: Options) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that runs the method and may compile; it does not outlive the block."""
+    import cloudpickle
+
+    deadline = time.time() + options.remaining
+    task = cloudpickle.dumps((method, problem, replace(options, progress=None), deadline))
+    words = [sys.executable, "-m", "edrp.core.compiling", str(os.getpid())]
+    child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        assert child.stdin is not None
+        child.stdin.write(task)
+        child.stdin.close()
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+        assert child.stdout is not None
+        child.stdout.close()
+
+
+def _received(child: subprocess.Popen[bytes], seconds: float) -> Answer | None:
+    """What the child has answered within some seconds, or None."""
+    answers: list[bytes] = []
+    assert child.stdout is not None
+    reader = threading.Thread(target=lambda: answers.append(child.stdout.read()), daemon=True)  # type: ignore[union-attr]
+    reader.start()
+    reader.join(max(0.0, seconds))
+    if not answers or not answers[0]:
+        return None
+    answer, spent = pickle.loads(answers[0])
+    compilation.seconds += spent
+    return answer  # type: ignore[no-any-return]
+
+
+def _end_with(parent: int) -> None:
+    """End at once when the parent has: nobody is left to give the answer to."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
+
+
+def main() -> None:
+    """Read a task from standard input, run it, and write the answer and the seconds of compiling to standard output."""
+    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
+    task = sys.stdin.buffer.read()
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what a method prints is no part of the answer
+    method, problem, options, deadline = pickle.loads(task)
+    options = replace(options, time_limit=max(0.0, deadline - time.time()), started=time.perf_counter())
+    with derived_once(problem):
+        answer = method.run(problem, options)
+    answers.write(pickle.dumps((answer, compilation.seconds)))
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

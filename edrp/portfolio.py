@@ -1,0 +1,114 @@
+"""Several methods on one problem, one after the other: each goes on from the best decision and the best bound before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from edrp.core.compiling import better_answer
+from edrp.core.errors import EdrpError
+from edrp.core.kernels import KernelNotCompiledError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+
+PROVEN = ("optimal", "infeasible", "unbounded")
+
+
+class Stage(NamedTuple):
+    """A method's turn.
+
+    Attributes
+    ----------
+    method : takes the problem.
+    share : of the time left that it gets, where there is a limit.
+    seconds : that it gets where there is none; infinite for as long as it takes.
+    """
+
+    method: Method
+    share: float
+    seconds: float = float("inf")
+
+
+class Portfolio(Method):
+    """Runs methods in turn until one of them proves its answer or time is up.
+
+    Parameters
+    ----------
+    stages
+        In their order. The last one has all the time that is left.
+    without_kernels
+        Methods that answer while the kernels of the others are still being compiled, by preference.
+    """
+
+    name = "portfolio"
+    exact = True
+    summary = "several methods in turn"
+
+    def __init__(self, stages: Sequence[Stage], without_kernels: Sequence[Method] = ()) -> None:
+        self.stages = tuple(stages)
+        self.without_kernels = tuple(without_kernels)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds that its methods take."""
+        return self.stages[0].method.kinds
+
+    def run(self, problem: Any, options: Options) -> Answer:
+        """The best of all answers, with the best of all bounds."""
+        held: Answer | None = None
+        for number, stage in enumerate(self.stages):
+            last = number == len(self.stages) - 1
+            seconds = options.remaining if last else _turn(stage, options)
+            answer = _named(stage.method.run(problem, _continued(options, seconds, held)), stage.method)
+            held = answer if held is None else _together(held, answer, options.gap)
+            if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
+                break
+        assert held is not None
+        return held
+
+    def run_without_kernels(self, problem: Any, options: Options) -> Answer:
+        """The best that methods without kernels have to say; one that needs a kernel after all, or refuses, is left out."""
+        held = Answer("none", "time_limit")
+        for method in self.without_kernels:
+            if options.remaining <= 0 or held.status in PROVEN:
+                break
+            try:
+                if method.refusal(problem) is None:
+                    answer = method.run(problem, _continued(options, options.remaining, held))
+                    held = better_answer(_named(answer, method), held)
+            except (KernelNotCompiledError, EdrpError):
+                continue
+        return held
+
+
+def _turn(stage: Stage, options: Options) -> float:
+    return stage.seconds if options.time_limit is None else stage.share * options.remaining
+
+
+def _continued(options: Options, seconds: float, held: Answer | None) -> Options:
+    """Options for a method that goes on from what is held; progress is told in the time of the whole."""
+    before = options.elapsed
+    report = options.progress
+    start = options.start if held is None or held.decision is None else held.decision
+
+    def progress(elapsed: float, incumbent: float | None, bound: float | None) -> None:
+        if report is not None:
+            report(before + elapsed, incumbent, bound)
+
+    return replace(options.within(seconds), start=start, progress=None if report is None else progress)
+
+
+def _named(answer: Answer, method: Method) -> Answer:
+    return replace(answer, method=answer.method or method.name)
+
+
+def _together(held: Answer, answer: Answer, gap: float) -> Answer:
+    """One answer of two methods; optimal where the bound of one meets the objective of the other."""
+    best = better_answer(answer, held)
+    best = replace(best, stopped_because="interrupted" if answer.stopped_because == "interrupted" else best.stopped_because)
+    if best.objective is None or best.bound is None or best.status in PROVEN:
+        return best
+    if best.objective - best.bound > gap * abs(best.objective):
+        return best
+    return replace(best, status="optimal", stopped_because="finished", bound=min(best.bound, best.objective))

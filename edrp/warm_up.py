@@ -1,0 +1,101 @@
+"""Kernels compiled ahead of use, so that nobody waits for them later."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from edrp.core.errors import EdrpError
+from edrp.core.interpretation import compiling_at_once
+from edrp.core.kernels import compilation
+from edrp.core.kinds import get_kind, kinds
+from edrp.core.methods import Options, get_method, methods
+
+WARM_UP_LIMIT = 2.0
+"""Seconds that a method may go on with a problem once its kernels are compiled."""
+
+
+class Warmed(NamedTuple):
+    """A method that was run on problems of a kind.
+
+    Attributes
+    ----------
+    kind, method : their names.
+    seconds : time for all of it.
+    compiling : seconds of these that the compiler took.
+    """
+
+    kind: str
+    method: str
+    seconds: float
+    compiling: float
+
+
+def warm_up(jobs: int = -1) -> Iterator[Warmed]:
+    """Compile the kernels of all methods for all kinds, by running each on small problems; they stay in the cache.
+
+    Parameters
+    ----------
+    jobs
+        Processes at the same time, as joblib counts them: -1 is one per core.
+
+    Yields
+    ------
+    Warmed
+        One for each kind and method, as they are done.
+    """
+    from joblib import Parallel, delayed
+
+    run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    yield from run(delayed(warm_up_method)(kind, method) for kind, method in warm_up_tasks())
+
+
+def warm_up_tasks() -> list[tuple[str, str]]:
+    """Names of kinds and of methods for them that are to be run.
+
+    >>> ("migration", "ssm") in warm_up_tasks()
+    True
+    """
+    known = [name for name, kind in kinds().items() if kind.has("check_problems")]
+    return [(kind, method) for kind in known for method in methods(kind) if method not in ("auto", "cvxpy", "pyomo", "scipy")]
+
+
+def warm_up_method(kind: str, method: str) -> Warmed:
+    """Run one method on small problems of a kind, in this process."""
+    make = get_kind(kind).check_problems
+    assert make is not None
+    before, began, chosen = compilation.seconds, perf_counter(), get_method(method, kind)
+    with compiling_at_once():
+        for problem in make().feasible().values():
+            try:
+                chosen.resolve(problem).run(problem, Options())
+            except EdrpError:  # the method does not take this one
+                continue
+    return Warmed(kind, method, perf_counter() - began, compilation.seconds - before)
+
+
+@contextmanager
+def kernels_for_wheel(folder: Path) -> Iterator[None]:
+    """Have what is compiled inside the block also written to a folder that a wheel can bring along (`edrp/compiled`).
+
+    It is made for every processor of the level x86-64-v3, whatever this one is. Numba must not be imported before.
+    """
+    from edrp.core.wheel_kernels import FOR_WHEEL, TARGET_ENVIRONMENT, describe_target
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ.update(TARGET_ENVIRONMENT | {FOR_WHEEL: str(folder), "NUMBA_CACHE_DIR": empty})
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+    describe_target(folder)

@@ -1,0 +1,103 @@
+"""Methods in turn: each goes on from the best decision and bound before it, and the answer is never worse than any of theirs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import edrp
+from edrp.core.kernels import KernelNotCompiledError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+from edrp.portfolio import Portfolio, Stage
+
+
+class Scripted(Method):
+    """Gives one answer and remembers how it was asked."""
+
+    kinds, summary = ("edrp",), "for tests"
+
+    def __init__(self, name, *fields, error=None, takes=0.0, **more):
+        self.name, self.answer, self.error, self.takes = name, Answer(*fields, **more) if fields else None, error, takes
+        self.asked = []
+
+    def run(self, problem, options):
+        self.asked.append(options)
+        if options.progress is not None:
+            options.progress(options.elapsed, None, None)
+        if self.error:
+            raise self.error
+        return self.answer
+
+
+def feasible(name, objective, bound=None):
+    return Scripted(name, "feasible", "time_limit", decision=name, objective=objective, bound=bound)
+
+
+def stages(*methods):
+    return [Stage(method, 0.5, 10.0) for method in methods]
+
+
+def test_the_best_decision_is_kept_and_handed_on():
+    first, second, third = feasible("first", 5.0), feasible("second", 3.0), feasible("third", 4.0)
+    answer = Portfolio(stages(first, second, third)).run(None, Options(start="begin"))
+    assert (answer.decision, answer.objective, answer.method) == ("second", 3.0, "second")
+    assert [method.asked[0].start for method in (first, second, third)] == ["begin", "first", "second"]
+
+
+def test_the_best_bound_is_kept_and_proves_what_another_method_found():
+    portfolio = Portfolio(stages(feasible("search", 2.0), feasible("proof", 3.0, bound=2.0)))
+    answer = portfolio.run(None, Options())
+    assert (answer.status, answer.decision, answer.objective, answer.bound) == ("optimal", "search", 2.0, 2.0)
+
+
+@pytest.mark.parametrize("status", ["optimal", "infeasible"])
+def test_a_proof_ends_it(status):
+    after = feasible("after", 1.0)
+    proof = Scripted("proof", status, "finished", objective=2.0 if status == "optimal" else None)
+    assert Portfolio(stages(proof, after)).run(None, Options()).status == status
+    assert after.asked == []
+
+
+def test_ctrl_c_ends_it_with_what_is_held():
+    stopped = Scripted("stopped", "none", "interrupted")
+    after = feasible("after", 1.0)
+    answer = Portfolio(stages(feasible("first", 5.0), stopped, after)).run(None, Options())
+    assert (answer.decision, answer.stopped_because) == ("first", "interrupted")
+    assert after.asked == []
+
+
+def test_stages_share_the_time_and_the_last_one_has_the_rest():
+    first, last = feasible("first", 5.0), feasible("last", 4.0)
+    Portfolio(stages(first, last)).run(None, Options(time_limit=1000.0))
+    assert first.asked[0].time_limit == pytest.approx(500.0, rel=0.01)
+    assert last.asked[0].time_limit == pytest.approx(1000.0, rel=0.01)
+    first, last = feasible("first", 5.0), feasible("last", 4.0)
+    Portfolio(stages(first, last)).run(None, Options())
+    assert (first.asked[0].time_limit, last.asked[0].time_limit) == (10.0, None)
+
+
+def test_progress_is_told_in_the_time_of_the_whole():
+    seconds = []
+    options = Options(progress=lambda elapsed, incumbent, bound: seconds.append(elapsed))
+    Portfolio(stages(feasible("first", 5.0), feasible("last", 4.0))).run(None, options)
+    assert seconds == sorted(seconds)
+    assert all(0 <= elapsed < math.inf for elapsed in seconds)
+
+
+def test_without_kernels_what_needs_none_answers():
+    cold = Scripted("cold", error=KernelNotCompiledError("cold"))
+    portfolio = Portfolio(stages(cold), [cold, feasible("rule", 5.0), feasible("better", 4.0)])
+    assert portfolio.run_without_kernels(Named(), Options(time_limit=100.0)).decision == "better"
+
+
+class Named:
+    kind = "edrp"
+
+
+def test_auto_is_a_portfolio_where_programs_are_not_small(word_count):
+    from edrp.datasets.families.placement.layered import layered
+
+    assert edrp.solve(word_count).method == "auto: highs (compact program)"
+    assert edrp.solve(layered(6, 0)).method == "auto: eliminate"
