@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from edrp.auto import proofs
+from edrp.auto.choices import proofs
 from edrp.core.document import named_resources
 from edrp.core.problem import Evaluation
 from edrp.formulations.placement import infeasibility

@@ -1,8 +1,8 @@
 """Where the methods of this package are: a module is imported when one of its methods is first needed."""
 
 METHOD_MODULES = {
-    "edrp.auto": ("auto",),
-    "edrp.proofs": ("eliminate", "column-generation"),
+    "edrp.auto.choices": ("auto",),
+    "edrp.auto.proofs": ("eliminate", "column-generation"),
     "edrp.formulations.methods": ("highs", "scipy", "cvxpy", "pyomo"),
     "edrp.formulations.mapping.label_setting": ("label-setting",),
     "edrp.heuristics.enactment.methods": ("first-fit-decreasing", "host-selection"),

@@ -11,9 +11,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+from edrp.core.compilation import compilation
 from edrp.core.errors import EdrpError
 from edrp.core.interpretation import compiling_at_once
-from edrp.core.kernels import compilation
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods
 

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from edrp.core.compilation import compilation
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError
-from edrp.core.kernels import compilation
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""

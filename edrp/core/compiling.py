@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from edrp.core.compilation import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.derived import derived_once
 from edrp.core.interpretation import interpreted_first
-from edrp.core.kernels import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 

@@ -15,8 +15,8 @@ from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
 
+from edrp.core.compilation import KernelNotCompiledError, compilation, may_compile
 from edrp.core.kernel_sources import tie_to_all_sources
-from edrp.core.kernels import KernelNotCompiledError, compilation, may_compile
 from edrp.core.wheel_kernels import FOR_WHEEL, load_from_wheel, save_for_wheel
 
 
@@ -35,15 +35,15 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self._own: Any = None
         try:
             self._own = FunctionCache(function)
-        except RuntimeError:
-            self._own = None
-        else:
-            tie_to_all_sources(self._own._cache_file, self._own._cache_file._source_stamp)
+        except RuntimeError:  # no folder can be written
+            return
+        tie_to_all_sources(self._own._cache_file, self._own._cache_file._source_stamp)
 
     @property
-    def cache_path(self) -> str | None:
+    def cache_path(self) -> Any:
         """Folder of the user's own cache."""
         return None if self._own is None else self._own.cache_path
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
 
@@ -14,12 +12,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of every kernel; nobody calls one through a pointer of C."""
-
-_may_compile: ContextVar[bool] = ContextVar("may_compile", default=True)
-
-
-class KernelNotCompiledError(Exception):
-    """A kernel would have to be compiled where there is no time for that."""
 
 
 class Kernel:
@@ -83,53 +75,3 @@ def inlined(function: Function) -> Function:
     counting references to each array at each access, costs ten times more than the helper's own work.
     """
     return cast("Function", InlinedKernel(function, **KERNEL, no_cpython_wrapper=True, forceinline=True, _nrt=False))
-
-
-@contextmanager
-def compiled_kernels_only() -> Iterator[None]:
-    """Have a kernel whose machine code is not there yet raise `KernelNotCompiledError` instead of compiling it.
-
-    >>> with compiled_kernels_only():
-    ...     may_compile()
-    False
-    """
-    token = _may_compile.set(False)
-    try:
-        yield
-    finally:
-        _may_compile.reset(token)
-
-
-def may_compile() -> bool:
-    """Whether kernels are compiled here when they are called."""
-    return _may_compile.get()
-
-
-class CompilationClock:
-    """Seconds that this process has waited for the compiler, and who is told when it begins."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._listeners: list[Callable[[], None]] = []
-
-    def begin(self) -> None:
-        """Tell the listeners that a kernel is being compiled."""
-        for listener in self._listeners:
-            listener()
-
-    @contextmanager
-    def told(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call a function whenever compiling begins, as long as the block lasts.
-
-        >>> with CompilationClock().told(print):
-        ...     pass
-        """
-        self._listeners.append(listener)
-        try:
-            yield
-        finally:
-            self._listeners.remove(listener)
-
-
-compilation = CompilationClock()
-"""That of this process."""

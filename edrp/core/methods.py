@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from edrp.core import clock
-from edrp.core.errors import EdrpError, OutOfTimeError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.parameters import NoParameters, read_parameters
 from edrp.core.plugins import added, own
 from edrp.core.solution import Answer

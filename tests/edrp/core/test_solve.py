@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import edrp
-from edrp import auto
+from edrp.auto import choices as auto
 from edrp.core.kinds import get_kind
 from edrp.core.methods import methods
 from edrp.datasets.families.placement.layered import layered

@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.auto import proofs
+from edrp.auto.choices import proofs
 from edrp.core.clock import deadline, now
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility

@@ -7,10 +7,10 @@ import math
 import pytest
 
 import edrp
-from edrp.core.kernels import KernelNotCompiledError
+from edrp.auto.portfolio import Portfolio, Stage
+from edrp.core.compilation import KernelNotCompiledError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.portfolio import Portfolio, Stage
 
 
 class Scripted(Method):

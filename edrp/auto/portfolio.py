@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from edrp.core.compilation import KernelNotCompiledError
 from edrp.core.compiling import better_answer
 from edrp.core.errors import EdrpError
-from edrp.core.kernels import KernelNotCompiledError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 
@@ -71,7 +71,7 @@ class Portfolio(Method):
         """The best that methods without kernels have to say; one that needs a kernel after all, or refuses, is left out."""
         held = Answer("none", "time_limit")
         for method in self.without_kernels:
-            if options.remaining <= 0 or held.status in PROVEN:
+            if held.status in PROVEN or (held.decision is not None and options.remaining <= 0):
                 break
             try:
                 if method.refusal(problem) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edrp.auto.portfolio import Portfolio, Stage
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
@@ -16,7 +17,6 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.problem import PlacementProblem
-from edrp.portfolio import Portfolio, Stage
 
 MAX_PROOF_SIZE = 100_000
 """Operators × nodes above which no proof is attempted."""

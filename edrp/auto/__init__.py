@@ -1,0 +1,1 @@
+"""`auto`: which methods are run on a problem, and how they help each other."""

@@ -1,0 +1,69 @@
+"""A time limit holds while kernels are still to be compiled, and the answer says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edrp.core.compiling import STILL_COMPILING, better_answer
+from edrp.core.solution import Answer
+
+COLD = """
+import json, os, sys, time
+import edrp
+from edrp.datasets.families.placement.layered import layered
+small = edrp.load(sys.argv[2])
+edrp.solve(small, "highs")  # imports
+problem = small if sys.argv[4] == "small" else layered(10, 0)
+began = time.perf_counter()
+solution = edrp.solve(problem, sys.argv[1], time_limit=float(sys.argv[3]))
+seconds = time.perf_counter() - began
+children = open(f"/proc/self/task/{os.getpid()}/children").read().split() if os.path.exists("/proc/self/task") else []
+print(json.dumps([solution.status, solution.stopped_because, solution.method, solution.notes, seconds, children]))
+"""
+
+
+def solve_cold(folder, examples, method: str, limit: float, size: str = "large"):
+    """Solve in a process of its own whose cache of kernels is empty."""
+    words = [sys.executable, "-c", COLD, method, str(examples / "edge_to_cloud.json"), str(limit), size]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=300, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are listed by Linux only")
+def test_a_search_that_is_still_being_compiled_holds_nothing_and_says_why(tmp_path, examples):
+    status, stopped, method, notes, _, children = solve_cold(tmp_path, examples, "annealing", 0.5)
+    assert (status, stopped, method) == ("none", "time_limit", "annealing")
+    assert notes == [STILL_COMPILING]
+    assert children == []
+
+
+def test_auto_answers_by_what_needs_no_kernel(tmp_path, examples):
+    status, stopped, method, notes, _, _ = solve_cold(tmp_path, examples, "auto", 2.0)
+    assert (status, stopped) == ("feasible", "time_limit")
+    assert method in ("auto: greedy", "auto: first-fit", "auto: highs (compact program)")
+    assert notes == [STILL_COMPILING]
+
+
+def test_an_answer_that_comes_after_compiling_in_time_is_the_methods_own(tmp_path, examples):
+    status, _, method, notes, _, _ = solve_cold(tmp_path, examples, "resource-aware", 300.0, "small")
+    assert (status, method) == ("feasible", "resource-aware")
+    assert notes == []
+
+
+@pytest.mark.parametrize("status", ["optimal", "infeasible"])
+def test_a_proof_is_better_than_anything(status):
+    proof, other = Answer(status, "finished", objective=5.0), Answer("feasible", "time_limit", objective=4.0)
+    assert better_answer(proof, other) is proof
+    assert better_answer(other, proof) is proof
+
+
+def test_of_two_answers_the_lower_objective_gets_the_higher_bound():
+    low, tight = Answer("feasible", "finished", objective=3.0, bound=1.0), Answer("none", "time_limit", bound=2.0)
+    assert better_answer(low, tight) == Answer("feasible", "finished", objective=3.0, bound=2.0)
