@@ -12,8 +12,9 @@ from time import perf_counter
 from typing import Any
 
 from edrp.core.clock import clock_replaced
+from edrp.core.compiling import run_method
 from edrp.core.kinds import get_kind, kinds
-from edrp.core.methods import Method, Options, ResolvedMethod
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.solve import checked
 from edrp.validation.oracles.check_problems import CheckProblems
@@ -196,7 +197,7 @@ def _check_against_brute_force(method: Method, problems: CheckProblems, problem:
 
 
 def _run(method: Method, problem: Any, *, time_limit: float | None = None, seed: int = 0, start: Any = None) -> Answer:
-    answer = ResolvedMethod(method.name, method).run(problem, Options(time_limit=time_limit, seed=seed, start=start))
+    answer = run_method(method, problem, Options(time_limit=time_limit, seed=seed, start=start))
     _, disagreement = checked(problem, answer)
     assert not disagreement, f"{method.name}: {disagreement}"
     if answer.status in ("optimal", "feasible"):

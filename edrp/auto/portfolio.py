@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from edrp.core.clock import deadline, now
 from edrp.core.compilation import KernelNotCompiledError
 from edrp.core.compiling import better_answer
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 
@@ -60,7 +61,7 @@ class Portfolio(Method):
         for number, stage in enumerate(self.stages):
             last = number == len(self.stages) - 1
             seconds = options.remaining if last else _turn(stage, options)
-            answer = _named(stage.method.run(problem, _continued(options, seconds, held)), stage.method)
+            answer = _turn_taken(stage.method, problem, _continued(options, seconds, held))
             held = answer if held is None else _together(held, answer, options.gap)
             if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
                 break
@@ -75,11 +76,20 @@ class Portfolio(Method):
                 break
             try:
                 if method.refusal(problem) is None:
-                    answer = method.run(problem, _continued(options, options.remaining, held))
-                    held = better_answer(_named(answer, method), held)
+                    held = better_answer(_turn_taken(method, problem, _continued(options, options.remaining, held)), held)
             except (KernelNotCompiledError, EdrpError):
                 continue
         return held
+
+
+def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
+    """The answer of one method; one that was still preparing when its turn was over has nothing to say."""
+    try:
+        with deadline(now() + options.remaining):
+            answer = method.run(problem, options)
+    except OutOfTimeError as error:
+        answer = Answer("none", "time_limit", notes=(str(error),))
+    return replace(answer, method=answer.method or method.name)
 
 
 def _turn(stage: Stage, options: Options) -> float:
@@ -97,10 +107,6 @@ def _continued(options: Options, seconds: float, held: Answer | None) -> Options
             report(before + elapsed, incumbent, bound)
 
     return replace(options.within(seconds), start=start, progress=None if report is None else progress)
-
-
-def _named(answer: Answer, method: Method) -> Answer:
-    return replace(answer, method=answer.method or method.name)
 
 
 def _together(held: Answer, answer: Answer, gap: float) -> Answer:

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from edrp.core import clock
 from edrp.core.compilation import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.derived import derived_once
+from edrp.core.errors import OutOfTimeError
 from edrp.core.interpretation import interpreted_first
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
@@ -40,18 +42,20 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
     if options.time_limit is None:
         return interpreted_first(run) if method.interpreted_first else run()
     try:
-        with compiled_kernels_only():
+        with clock.deadline(clock.now() + options.remaining), compiled_kernels_only():
             seconds = INTERPRETED_SHARE * options.remaining
             return interpreted_first(run, seconds=seconds) if method.interpreted_first else run()
     except KernelNotCompiledError:
         return _run_while_compiling(method, problem, options)
+    except OutOfTimeError as error:  # while it was still preparing
+        return Answer("none", "time_limit", notes=(str(error),))
 
 
 def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answer:
     """The answer of a child process if it comes in time, else what the method has to say without kernels."""
     compilation.begin()
     with _child(method, problem, options) as child:
-        with compiled_kernels_only():
+        with clock.deadline(clock.now() + options.remaining), compiled_kernels_only():
             held = method.run_without_kernels(problem, options)
         if held.status in ("optimal", "infeasible", "unbounded") or held.stopped_because == "interrupted":
             return held
@@ -128,7 +132,7 @@ def main() -> None:
     task = sys.stdin.buffer.read()
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what a method prints is no part of the answer
     method, problem, options, deadline = pickle.loads(task)
-    options = replace(options, time_limit=max(0.0, deadline - time.time()), started=time.perf_counter())
+    options = replace(options, time_limit=max(0.0, deadline - time.time()), started=clock.now())
     with derived_once(problem):
         answer = method.run(problem, options)
     answers.write(pickle.dumps((answer, compilation.seconds)))

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from edrp.core.clock import deadline, now
 from edrp.core.compilation import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.compiling import run_method
+from edrp.core.derived import derived_once
+from edrp.core.errors import OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable

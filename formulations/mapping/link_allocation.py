@@ -54,7 +54,7 @@ class LinkAllocationFormulation(Formulation):
     ...     public_share=0.5,
     ... )
     >>> formulation = formulate_link_allocation(problem)
-    >>> from edrp.formulations.formulation import solve_formulation
+    >>> from edrp.formulations.solving import solve_formulation
     >>> solve_formulation(formulation).objective
     2.0
     >>> formulation.program.add_row("not the valuable one", Linear.of(formulation.program["dedicated"][1]), upper=0)

@@ -13,10 +13,10 @@ from edrp.core.program import Linear
 from edrp.core.solution import Answer
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.mapping import METHODS, label_setting
 from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.formulations.mapping.path_mapping import formulate_mapping
+from edrp.formulations.solving import solve_formulation
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
 from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping

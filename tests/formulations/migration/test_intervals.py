@@ -5,8 +5,8 @@ import pytest
 
 import edrp
 from edrp.core.program import Linear
-from edrp.formulations.formulation import solve_formulation
 from edrp.formulations.migration.intervals import NOBODY, OPEN, formulate_matching, formulate_migration
+from edrp.formulations.solving import solve_formulation
 from edrp.mdp.matching import match
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
