@@ -13,7 +13,8 @@ from edrp.core.program import Linear
 from edrp.core.solution import Answer
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.formulations.mapping import METHODS, label_setting
+from edrp.formulations.mapping import label_setting
+from edrp.formulations.mapping.label_setting import METHODS
 from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.formulations.mapping.path_mapping import formulate_mapping
 from edrp.formulations.solving import solve_formulation
