@@ -4,13 +4,21 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo check test test-slow lint types pytest clean
+.PHONY: install demo wheel check test test-slow lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.installed
+	$(BIN)/edrp warm-up
 
 demo: $(VENV)/.installed-demo
+	$(BIN)/edrp warm-up
 	$(BIN)/edrp demo
+
+# A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
+wheel: $(VENV)/.installed-test
+	$(BIN)/edrp warm-up --for-wheel edrp/compiled
+	$(BIN)/python -m build --wheel --no-isolation
+	rm -rf edrp/compiled
 
 # While developing: lint, types, and the tests of what has changed since HEAD and of the core.
 check: lint types

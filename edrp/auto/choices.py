@@ -144,7 +144,7 @@ class Auto(Method):
     name = "auto"
     exact = True
     summary = (
-        "eliminate, highs or column-generation for deployments, a search where no proof is in reach; "
+        "for deployments highs on small programs, else eliminate or column-generation, a search and highs in turn; "
         "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs; "
         "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
     )

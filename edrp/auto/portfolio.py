@@ -66,7 +66,9 @@ class Portfolio(Method):
             if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
                 break
         assert held is not None
-        return held
+        if held.status in PROVEN or held.decision is not None or held.stopped_because == "interrupted":
+            return held
+        return better_answer(held, self.run_without_kernels(problem, options))
 
     def run_without_kernels(self, problem: Any, options: Options) -> Answer:
         """The best that methods without kernels have to say; one that needs a kernel after all, or refuses, is left out."""

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+COMPILING = 120.0
+"""Seconds for compiling kernels, which the first row of a worker waits for beyond its time limit."""
+
+
 class BatchOptions(TypedDict, total=False):
     """Options of `solve_batch` that do not depend on where the batch runs."""
 
@@ -100,7 +104,8 @@ def solve_batch(
         Seed of everything random, or several. Each instance gets a seed of its own from this and its id.
     kill_after
         Seconds after which a row that has not ended is killed and fails; by default twice the time limit (the
-        explanation of an infeasible instance may take as long again) and 30 s, or never without a time limit.
+        explanation of an infeasible instance may take as long again) and 120 s, in which kernels may be compiled;
+        never without a time limit.
     progress
         Called with a `BatchProgress` now and then.
 
@@ -156,7 +161,7 @@ def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
     """Seconds after which a row is killed: as given, or from the longest time limit if every method has one.
 
     >>> kill_limit(None, [Choice.read("greedy", time_limit=10.0)])
-    50.0
+    140.0
     """
     if given is not None:
         if not 0 < given < math.inf:
@@ -164,7 +169,7 @@ def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
         return given
     limits = [choice.arguments.get("time_limit") for choice in choices]
     known = [limit for limit in limits if limit is not None]
-    return 2 * max(known) + 30 if len(known) == len(limits) else None
+    return 2 * max(known) + COMPILING if len(known) == len(limits) else None
 
 
 def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:

@@ -50,7 +50,7 @@ def solve_many(
     ] = None,
     kill_after: Annotated[
         float | None,
-        typer.Option(min=0, callback=finite, help="Seconds until a row is killed; default twice the time limit and 30."),
+        typer.Option(min=0, callback=finite, help="Seconds until a row is killed; default twice the time limit and 120."),
     ] = None,
 ) -> None:
     """Solve many instances with one or several methods: a row of results for each, on this machine or on Spark.

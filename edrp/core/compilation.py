@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import perf_counter
+
+from edrp.core import clock
 
 _may_compile: ContextVar[bool] = ContextVar("may_compile", default=True)
 
@@ -34,10 +37,17 @@ def may_compile() -> bool:
 
 
 class CompilationClock:
-    """Seconds that this process has waited for the compiler, and who is told when it begins."""
+    """Seconds that this process has waited for the compiler, and who is told when it begins.
+
+    Attributes
+    ----------
+    seconds : waited for so far.
+    counts : whether time limits include them.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.counts = True
         self._listeners: list[Callable[[], None]] = []
 
     def begin(self) -> None:
@@ -61,3 +71,20 @@ class CompilationClock:
 
 compilation = CompilationClock()
 """That of this process."""
+
+
+@contextmanager
+def compiling_outside_limits() -> Iterator[None]:
+    """Stop the clock of time limits while kernels are compiled, in the whole process: where many problems share the kernels.
+
+    >>> with compiling_outside_limits():
+    ...     compilation.counts
+    False
+    """
+    before = compilation.counts
+    compilation.counts = False
+    try:
+        with clock.clock_replaced(lambda: perf_counter() - compilation.seconds):
+            yield
+    finally:
+        compilation.counts = before

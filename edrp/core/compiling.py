@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -37,14 +37,14 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
     """
 
     def run() -> Answer:
-        return method.run(problem, options)
+        if not method.interpreted_first:
+            return method.run(problem, options)
+        return interpreted_first(lambda: method.run(problem, options), seconds=INTERPRETED_SHARE * options.remaining)
 
-    if options.time_limit is None:
-        return interpreted_first(run) if method.interpreted_first else run()
+    in_time = options.time_limit is not None and compilation.counts
     try:
-        with clock.deadline(clock.now() + options.remaining), compiled_kernels_only():
-            seconds = INTERPRETED_SHARE * options.remaining
-            return interpreted_first(run, seconds=seconds) if method.interpreted_first else run()
+        with clock.deadline(clock.now() + options.remaining), compiled_kernels_only() if in_time else nullcontext():
+            return run()
     except KernelNotCompiledError:
         return _run_while_compiling(method, problem, options)
     except OutOfTimeError as error:  # while it was still preparing

@@ -95,7 +95,8 @@ def solve(
     with derived_once(problem):
         compiled = compilation.seconds
         answer = _answer(problem, method, options)
-        seconds = Seconds(options.elapsed, compilation.seconds - compiled)
+        spent = compilation.seconds - compiled
+        seconds = Seconds(options.elapsed + (0.0 if compilation.counts else spent), spent)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         return checked_solution(problem, method, answer, seconds, seed, clashes)
 

@@ -1,0 +1,77 @@
+"""Machine code that a wheel brings along runs where it fits, and is left alone where it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from edrp.core import wheel_kernels
+from edrp.core.kernels import kernel
+
+pytestmark = pytest.mark.xdist_group("wheel kernels")  # they are made once
+
+MAKE = """
+import sys
+from pathlib import Path
+from edrp.warm_up import kernels_for_wheel, warm_up_method
+with kernels_for_wheel(Path(sys.argv[1])):
+    warm_up_method("link-allocation", "greedy-reallocation")
+"""
+USE = """
+import json, sys
+from pathlib import Path
+from edrp.core import wheel_kernels
+wheel_kernels.WHEEL_FOLDER = Path(sys.argv[1])
+from edrp.warm_up import warm_up_method
+print(json.dumps(warm_up_method("link-allocation", "greedy-reallocation").compiling))
+"""
+
+
+def run(code, folder, home):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(home)}
+    words = [sys.executable, "-c", code, str(folder)]
+    return subprocess.run(words, capture_output=True, text=True, env=environment, check=True, timeout=600).stdout
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compiled")
+    run(MAKE, folder, tmp_path_factory.mktemp("home"))
+    return folder
+
+
+@pytest.fixture
+def fits(made):
+    """Whether this processor is of the level that the machine code is made for."""
+    from llvmlite import binding
+
+    here = binding.get_host_cpu_features()
+    if not all(here.get(feature) for feature in wheel_kernels.FEATURES):
+        pytest.skip("the processor is of a lower level")
+
+
+def test_with_an_empty_cache_nothing_is_compiled(made, fits, tmp_path):
+    assert json.loads(run(USE, made, tmp_path)) == 0.0
+
+
+def test_for_another_python_everything_is(made, tmp_path):
+    target = json.loads((made / "target.json").read_text(encoding="utf-8"))
+    other = tmp_path / "compiled"
+    other.mkdir()
+    for file in made.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    (other / "target.json").write_text(json.dumps({**target, "python": ["3", "99"]}), encoding="utf-8")
+    assert json.loads(run(USE, other, tmp_path / "home")) > 0.0
+
+
+def test_without_such_a_folder_there_is_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(wheel_kernels, "WHEEL_FOLDER", tmp_path)
+    wheel_kernels._wheel_target.cache_clear()
+    try:
+        assert wheel_kernels.load_from_wheel(kernel(abs).function, None, None) is None
+    finally:
+        wheel_kernels._wheel_target.cache_clear()
