@@ -12,7 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
-ALWAYS = ("tests/edrp/core", "tests/edrp/test_rooms.py")
+ALWAYS = ("tests/edrp/core/test_*.py", "tests/edrp/test_rooms.py")
+COMPILING = ("test_compiling.py", "test_interpretation.py", "test_kernels.py", "test_wheel_kernels.py")  # half a minute each
 
 
 def lines(*command: str) -> list[str]:
@@ -44,4 +45,6 @@ def own_tests(files: set[str]) -> set[str]:
 
 if __name__ == "__main__":
     chosen = own_tests(changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD"))
-    sys.stdout.write(" ".join(sorted({path for path in ALWAYS if (ROOT / path).exists()} | chosen)) + "\n")
+    always = {path for pattern in ALWAYS for path in ROOT.glob(pattern) if path.name not in COMPILING}
+    chosen |= {path.relative_to(ROOT).as_posix() for path in always}
+    sys.stdout.write(" ".join(sorted(chosen)) + "\n")
