@@ -36,6 +36,9 @@ COLUMNS_PER_SEAT = 5
 There are so few where hardly any operator has several replicas or streams; measured on the suite `placement`.
 """
 
+LARGE_PLACEMENT = 5_000
+"""Operators × nodes from which a simple rule goes first: others may be at their tables when time is up."""
+
 FIRST_PROOF = 30.0
 """Seconds after which a proof of a placement counts as stalled where there is no time limit."""
 
@@ -85,7 +88,7 @@ _search = FirstOf(("iterated-local-search", "annealing"))
 
 def _searches(problem: PlacementProblem) -> Method:
     """The best search, and while its kernels are being compiled, simple rules."""
-    return Portfolio([Stage(_search(problem), 1.0)], _plain_rules(problem))
+    return Portfolio([*_first_rule(problem), Stage(_search(problem), 1.0)], _plain_rules(problem))
 
 
 def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
@@ -94,9 +97,15 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
         return _searches(problem)
     first, *others = proofs
     search = Stage(_search(problem), 0.4, FIRST_PROOF)
-    stages = [Stage(first, 0.4, FIRST_PROOF), search, *(Stage(proof, 0.6, FIRST_PROOF) for proof in others), Stage(first, 1.0)]
+    rest = [search, *(Stage(proof, 0.6, FIRST_PROOF) for proof in others), Stage(first, 1.0)]
+    stages = [*_first_rule(problem), Stage(first, 0.4, FIRST_PROOF), *rest]
     highs = [proof for proof in proofs if proof.name == "highs"]
     return Portfolio(stages, [*_plain_rules(problem), *highs])
+
+
+def _first_rule(problem: PlacementProblem) -> list[Stage]:
+    large = len(problem.application.operators) * len(problem.network.nodes) >= LARGE_PLACEMENT
+    return [Stage(rule, 0.2, FIRST_PROOF) for rule in _plain_rules(problem)[:1]] if large else []
 
 
 def _plain_rules(problem: PlacementProblem) -> list[Method]:

@@ -113,7 +113,7 @@ def _continued(options: Options, seconds: float, held: Answer | None) -> Options
 
 def _together(held: Answer, answer: Answer, gap: float) -> Answer:
     """One answer of two methods; optimal where the bound of one meets the objective of the other."""
-    best = better_answer(answer, held)
+    best = better_answer(held, answer)
     best = replace(best, stopped_because="interrupted" if answer.stopped_because == "interrupted" else best.stopped_because)
     if best.objective is None or best.bound is None or best.status in PROVEN:
         return best

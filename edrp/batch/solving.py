@@ -9,7 +9,7 @@ from typing import Any
 
 from edrp.batch.rows import Trace, answered, died, failed
 from edrp.batch.tasks import Task
-from edrp.core.compilation import compiling_outside_limits
+from edrp.core.compilation import compiling_under_limits
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.instances import loads
 from edrp.core.methods import get_method
@@ -36,7 +36,7 @@ def solve_task(task: Task) -> Row:
     row = task.identity
     begin = perf_counter()
     try:
-        with compiling_outside_limits():  # kernels that the first row waits for serve all the others
+        with compiling_under_limits():  # kernels that the first row waits for serve all the others
             row |= _solved(task, row)
     except Exception as error:
         row |= failed(error)

@@ -14,11 +14,23 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
 _read: Callable[[], float] = perf_counter
+_skipped = 0.0
 
 
 def now() -> float:
     """Seconds on the clock by which time limits are kept."""
-    return _read()
+    return _read() - _skipped
+
+
+def skip(seconds: float) -> None:
+    """Have the clock of this process go back by what was no solving, such as compiling kernels once and for all."""
+    global _skipped
+    _skipped += seconds
+
+
+def skipped() -> float:
+    """Seconds that were skipped so far."""
+    return _skipped
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from time import perf_counter
 
 from edrp.core import clock
 
@@ -42,13 +41,21 @@ class CompilationClock:
     Attributes
     ----------
     seconds : waited for so far.
-    counts : whether time limits include them.
+    counts : whether the clock of time limits goes on meanwhile, as it does for somebody who waits for this process.
+    patient : whether kernels are compiled under a time limit, too, because many solves will share them.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.counts = True
+        self.counts = False
+        self.patient = False
         self._listeners: list[Callable[[], None]] = []
+
+    def spent(self, seconds: float) -> None:
+        """Add what one kernel took."""
+        self.seconds += seconds
+        if not self.counts:
+            clock.skip(seconds)
 
     def begin(self) -> None:
         """Tell the listeners that a kernel is being compiled."""
@@ -74,17 +81,15 @@ compilation = CompilationClock()
 
 
 @contextmanager
-def compiling_outside_limits() -> Iterator[None]:
-    """Stop the clock of time limits while kernels are compiled, in the whole process: where many problems share the kernels.
+def compiling_under_limits() -> Iterator[None]:
+    """Compile kernels inside the block also where there is a time limit, which does not count that.
 
-    >>> with compiling_outside_limits():
-    ...     compilation.counts
-    False
+    >>> with compiling_under_limits():
+    ...     compilation.patient
+    True
     """
-    before = compilation.counts
-    compilation.counts = False
+    before, compilation.patient = compilation.patient, True
     try:
-        with clock.clock_replaced(lambda: perf_counter() - compilation.seconds):
-            yield
+        yield
     finally:
-        compilation.counts = before
+        compilation.patient = before

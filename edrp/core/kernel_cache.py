@@ -86,7 +86,7 @@ class _CompilationListener(event.Listener):  # type: ignore[misc]
     def on_end(self, event: Any) -> None:
         self._depth -= 1
         if not self._depth:
-            compilation.seconds += perf_counter() - self._began
+            compilation.spent(perf_counter() - self._began)
 
 
 event.register("numba:compile", _CompilationListener())

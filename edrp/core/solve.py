@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from edrp.core import clock
 from edrp.core.clock import deadline, now
 from edrp.core.compilation import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.compiling import run_method
@@ -93,10 +94,9 @@ def solve(
         parameters=parameters,
     )
     with derived_once(problem):
-        compiled = compilation.seconds
+        compiled, skipped = compilation.seconds, clock.skipped()
         answer = _answer(problem, method, options)
-        spent = compilation.seconds - compiled
-        seconds = Seconds(options.elapsed + (0.0 if compilation.counts else spent), spent)
+        seconds = Seconds(options.elapsed + clock.skipped() - skipped, compilation.seconds - compiled)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         return checked_solution(problem, method, answer, seconds, seed, clashes)
 

@@ -101,3 +101,16 @@ def test_auto_is_a_portfolio_where_programs_are_not_small(word_count):
 
     assert edrp.solve(word_count).method == "auto: highs (compact program)"
     assert edrp.solve(layered(6, 0)).method == "auto: eliminate"
+
+
+def test_on_thousands_of_nodes_a_simple_rule_goes_first():
+    """Whatever others are at when time is up, something is held."""
+    nodes = [edrp.Node(name=f"n{number}", zone="z", resources=4) for number in range(2_500)]
+    network = edrp.Network(nodes=nodes, within_zone={"delay": 0.001})
+    operators = [edrp.Operator(name="source", external_rate=10.0), edrp.Operator(name="sink", max_replicas=3)]
+    application = edrp.Application(operators=operators, streams=[edrp.Stream(source="source", target="sink")])
+    limits, weights = edrp.Limits(response_time=1.0), edrp.Weights(response_time=1.0)
+    problem = edrp.EdrpProblem(application=application, network=network, limits=limits, weights=weights)
+    names = [stage.method.name for stage in edrp.methods()["auto"].resolve(problem).stages]
+    assert names[0] == "greedy"
+    assert len(names) > 1
