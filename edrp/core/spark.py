@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -62,6 +64,7 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bo
         yield active
         return
     require_spark(master)
+    mine, interrupt = threading.current_thread() is threading.main_thread(), signal.getsignal(signal.SIGINT)
     if master.startswith("sc://"):
         spark = _started(SparkSession.builder.remote(master), master)
     else:
@@ -76,6 +79,8 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bo
         yield spark
     finally:
         spark.stop()
+        if mine:  # Spark's own would go on asking the stopped session to cancel its jobs
+            signal.signal(signal.SIGINT, interrupt)
 
 
 def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dict[str, str]:

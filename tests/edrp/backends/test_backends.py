@@ -2,6 +2,7 @@
 
 import _thread
 import subprocess
+import signal
 import sys
 import threading
 import time
@@ -21,6 +22,15 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 ALL = sorted(BACKENDS)
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Ctrl-C is Python's own, whatever a Spark session of other tests has made of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
 
 
 def knapsack() -> Program:

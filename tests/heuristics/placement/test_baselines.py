@@ -299,8 +299,8 @@ class TestParameters:
     @pytest.mark.parametrize("method", ["greedy", "largest-node", "balanced", "consistent-hashing", "even-split"])
     def test_methods_without_parameters(self, method):
         problem = self.PROBLEM if "edrp" in methods()[method].kinds else self.MIGRATION
-        with pytest.raises(InvalidInstanceError, match="speed: is no parameter of this method, which has none"):
-            edrp.solve(problem, method, speed=3)
+        with pytest.raises(InvalidInstanceError, match="cooling: is no parameter of this method, which has none"):
+            edrp.solve(problem, method, cooling=3)
 
     def test_all_faults_are_reported_together(self):
         with pytest.raises(InvalidInstanceError) as caught:
