@@ -1,8 +1,8 @@
 """Backends: one program, the same answer everywhere; limits, interrupts and odd input are answered honestly."""
 
 import _thread
-import subprocess
 import signal
+import subprocess
 import sys
 import threading
 import time
