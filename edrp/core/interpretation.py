@@ -105,9 +105,8 @@ _interpreter: ContextVar[Interpreter | None] = ContextVar("interpreter", default
 _used = 0.0
 
 
-def current_interpreter() -> Interpreter | None:
-    """Who runs kernels here instead of the machine; None where they are compiled."""
-    return _interpreter.get()
+current_interpreter: Callable[[], Interpreter | None] = _interpreter.get
+"""Who runs kernels here instead of the machine; None where they are compiled."""
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from scipy.optimize import linear_sum_assignment
 from edrp.core.methods import Options
 from edrp.core.solve import checked
 from edrp.heuristics.migration import (
-    METHODS,
     BalancedPacking,
     Change,
     ConsistentHashing,
@@ -25,6 +24,7 @@ from edrp.heuristics.migration import (
 )
 from edrp.heuristics.migration.balanced_packing import least_largest_load
 from edrp.heuristics.migration.consistent_hashing import new_point, ring_assignment
+from edrp.heuristics.migration.methods import METHODS
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit
