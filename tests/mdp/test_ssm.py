@@ -137,9 +137,10 @@ def judge_all(tasks, before, nodes, tolerance, allow_empty, work, state, interva
     return wrong
 
 
-def test_ssm_is_brute_force_on_100_000_random_instances() -> None:
+@pytest.mark.parametrize("count", [30_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_ssm_is_brute_force_on_random_instances(count: int) -> None:
     """Gain, maximal load, moves, order and matching; both semantics of empty intervals."""
-    given_ = Instances(100_000, seed=3)
+    given_ = Instances(count, seed=3)
     after = np.full((given_.count, NODES, 2), -1, np.int64)
     sizes = zip(given_.tasks.tolist(), given_.before.tolist(), given_.nodes.tolist(), strict=True)
     for i, (m, n, nodes) in enumerate(sizes):
@@ -153,9 +154,9 @@ def test_ssm_is_brute_force_on_100_000_random_instances() -> None:
     wrong = judge_all(g.tasks, g.before, g.nodes, g.tolerance, g.allow_empty, g.work, g.state, g.intervals, after)
     assert not wrong.any(), [(int(wrong[i]), given_.problem(i), after[i]) for i in np.flatnonzero(wrong)[:3]]
     feasible = (after >= 0).any(axis=(1, 2))
-    assert 50_000 < feasible.sum() < 95_000
-    assert (feasible & (g.nodes > g.tasks)).sum() > 2_000
-    assert (feasible & ~g.allow_empty).sum() > 20_000
+    assert count / 2 < feasible.sum() < 0.95 * count
+    assert (feasible & (g.nodes > g.tasks)).sum() > count / 50
+    assert (feasible & ~g.allow_empty).sum() > count / 5
 
 
 def test_plain_and_compiled_brute_force_agree() -> None:
