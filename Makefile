@@ -7,11 +7,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 .PHONY: install demo wheel check test test-slow lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
-install: $(VENV)/.installed
-	$(BIN)/edrp warm-up
+install: $(VENV)/.warm
 
-demo: $(VENV)/.installed-demo
-	$(BIN)/edrp warm-up
+demo: $(VENV)/.installed-demo $(VENV)/.warm
 	$(BIN)/edrp demo
 
 # A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
@@ -52,6 +50,11 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: pyproject.toml setup.py | $(VENV)/bin/python
 	$(PIP) install --editable .
+	touch $@
+
+# Kernels are compiled ahead, all cores at it; what changes later is compiled when it is needed.
+$(VENV)/.warm: | $(VENV)/.installed
+	$(BIN)/edrp warm-up
 	touch $@
 
 $(VENV)/.installed-demo: pyproject.toml setup.py | $(VENV)/bin/python
