@@ -67,3 +67,23 @@ def test_every_method_is_where_the_table_says():
     assert sorted(ours) == sorted(by_module)
     for name, module in by_module.items():
         assert ours[name] in __import__(module, fromlist=["METHODS"]).METHODS
+
+
+INTERRUPTED = """
+import sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == "edrp.cli.app":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+from edrp.cli import main
+main(["--help"])
+"""
+
+
+def test_ctrl_c_while_the_command_line_is_imported_ends_it_quietly():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 130
+    assert done.stderr == ""
