@@ -29,7 +29,7 @@ test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 # Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says.
-pytest: $(VENV)/.installed-test
+pytest: $(VENV)/.installed-test $(VENV)/.warm
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 lint: $(VENV)/.installed-test

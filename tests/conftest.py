@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from edrp.core.compilation import compilation
 from edrp.core.instances import load
 from edrp.placement.edrp import EdrpProblem
 
@@ -20,6 +21,9 @@ from edrp.placement.edrp import EdrpProblem
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+# Kernels that are not compiled yet are compiled where they are needed, once, not in a child for each solve with a time limit.
+compilation.patient = True
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
