@@ -79,7 +79,8 @@ class PyomoBackend:
                 model = _model(arrays)
             return model, solver.solve(model, time_limit=seconds_for_solver(options), **settings)
 
-        model, answer = in_fresh_thread(work, seconds=seconds_for_solver(options))
+        # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
+        model, answer = in_fresh_thread(work)
         seconds = now() - started
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
         bound = finite_or_none(answer.objective_bound)

@@ -210,7 +210,7 @@ class Flood:
         seed
             Seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
         until
-            When to stop, on the clock `time.perf_counter`; what was found by then is returned.
+            When to stop, on the clock of time limits (`edrp.core.clock.now`); what was found by then is returned.
 
         Returns
         -------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 import numpy as np
 
@@ -81,7 +80,7 @@ class ColumnGeneration(Method):
             remaining=lambda: options.remaining,
             report=_reporter(options),
         )
-        build_seconds = perf_counter() - options.started
+        build_seconds = options.elapsed
         interrupted = False
         try:
             for counts in self._starts(problem, model, options, parameters):

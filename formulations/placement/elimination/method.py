@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,7 @@ class Eliminate(Method):
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
         model = build_model(compiled)
-        build_seconds = perf_counter() - options.started
+        build_seconds = options.elapsed
         start = self._incumbent(problem, model, options, parameters)
         search = Search(
             model=model,

@@ -50,7 +50,7 @@ def simulate(
     seed
         Seed of all random numbers, not negative. The same seed gives the same run.
     until
-        Value of `time.perf_counter` at which to give up. It is checked once per round.
+        When to give up, on the clock of time limits (`edrp.core.clock.now`). It is checked once per round.
     record
         Log for small runs, in which every item, instance and host is noted.
 

@@ -82,7 +82,7 @@ def simulate(
         Whether maps between servers take the delays of links and of the public network. Otherwise they are handled in the
         order in which they are sent; then more of them come over the public network before others, and are kept.
     until
-        As `time.perf_counter` counts: when to give up. It is looked at between events.
+        When to give up, on the clock of time limits (`edrp.core.clock.now`). It is looked at between events.
 
     Returns
     -------
