@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import os
+import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # Kernels that are not compiled yet are compiled where they are needed, once, not in a child for each solve with a time limit.
 compilation.patient = True
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and the processes that they start would, too.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
