@@ -33,6 +33,7 @@ Runs = Annotated[Path, typer.Argument(help="JSON lines, one for each run.")]
 
 
 def instances() -> Iterator[tuple[str, Any]]:
+    """Problems of the suites and examples, with their names."""
     for suite in SUITES:
         yield from ((f"{suite}/{name}", problem) for name, problem in get_suite(suite).instances(None))
     for file in sorted(EXAMPLES.glob("*.json")):
@@ -40,6 +41,7 @@ def instances() -> Iterator[tuple[str, Any]]:
 
 
 def single_methods(problem: Any) -> list[str]:
+    """Names of the methods that take a problem and are no choice among others."""
     known = edrp.methods(problem.kind)
     others = (name for name in known if name not in ("auto", "stored-policy", *SLOW_STARTS))
     return [name for name in others if known[name].refusal(problem) is None]
@@ -109,6 +111,7 @@ def excess(objective: float | None, best: float) -> float:
 
 
 def read(runs: Path) -> list[dict[str, Any]]:
+    """Runs made so far."""
     return [json.loads(line) for line in runs.read_text(encoding="utf-8").splitlines()] if runs.exists() else []
 
 

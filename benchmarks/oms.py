@@ -38,6 +38,7 @@ FRONTIER = ((0.3, 40), (0.5, 6), (0.5, 10), (0.5, 20), (0.5, 40), (0.5, 100), (0
 
 
 def skewed(skew: str, seed: int, tasks: int = 64) -> Tasks:
+    """Random tasks with uniform or log-normal work."""
     generator = np.random.default_rng(seed)
     work = generator.uniform(0.5, 1.5, tasks) if skew == "uniform" else generator.lognormal(0.0, 0.5, tasks)
     return Tasks.of(work, work * generator.uniform(0.5, 1.5, tasks))
@@ -46,6 +47,7 @@ def skewed(skew: str, seed: int, tasks: int = 64) -> Tasks:
 def sequence(
     skew: str, seed: int, steps: int, tolerance: float, tasks: int = 64, counts: tuple[int, int] = COUNTS
 ) -> MigrationSequence:
+    """A random sequence of node counts, from an assignment that the first of them allows."""
     generator, loads = np.random.default_rng(seed), skewed(skew, seed, tasks)
     nodes = [int(generator.integers(counts[0], counts[1] + 1))]
     while len(nodes) <= steps:
@@ -65,6 +67,7 @@ def sequence(
 
 
 def solved(problem: MigrationSequence, **options: object) -> tuple[edrp.Solution, float, float]:
+    """The solution, with wall and processor seconds."""
     begin, cpu = perf_counter(), process_time()
     solution = edrp.solve(problem, "oms", **options)
     return solution, perf_counter() - begin, process_time() - cpu

@@ -36,6 +36,7 @@ def process(skew: str, tolerance: float = 0.2, tasks: int = 64, counts=range(8, 
 
 
 def timed(model: PolicyModel, threads: int):
+    """Iterate and print the time, the error and the memory."""
     _ = model.tries, model.orders
     start = perf_counter()
     iteration = iterate(model, Threads(threads))
@@ -51,6 +52,7 @@ def timed(model: PolicyModel, threads: int):
 
 
 def sizes() -> None:
+    """Two skews, on one and two threads."""
     timed(process("uniform", counts=(8, 9)), 1)  # compiles
     for skew in ("log-normal", "uniform"):
         for threads in (1, 2):
@@ -58,11 +60,13 @@ def sizes() -> None:
 
 
 def million() -> None:
+    """More than a million states."""
     timed(process("uniform", counts=(8, 9)), 1)
     timed(process("log-normal", tolerance=0.238), 2)
 
 
 def general() -> None:
+    """Compare with a general solver of Markov decision processes."""
     from quantecon.markov import DiscreteDP
 
     model = process("log-normal", tolerance=0.5, tasks=24, counts=(4, 5, 6))
@@ -82,6 +86,7 @@ def general() -> None:
 
 
 def fitted() -> None:
+    """Share of the exact saving that fitted policies reach."""
     for skew in ("log-normal", "uniform"):
         model = process(skew)
         exact = MigrationPolicy(model, iterate(model, Threads(2)).to_costs(model))

@@ -26,6 +26,7 @@ console = Console()
 
 
 def timed(model: PolicyModel, engine: SweepEngine) -> tuple[Iteration, float]:
+    """Iterate; the result and wall seconds."""
     begin = perf_counter()
     iteration = iterate(model, engine)
     return iteration, perf_counter() - begin

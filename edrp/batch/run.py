@@ -145,7 +145,11 @@ def solve_batch(
     tasks = [Task(instance, choice, run_seed) for instance in read for choice in choices for run_seed in seeds]
     if out is None:
         return sorted_rows(result_table(list(_here(tasks, plan, n_jobs, progress))))
-    folder = ResultFolder(out, fingerprint(read))
+    return _into(ResultFolder(out, fingerprint(read)), tasks, plan, n_jobs, progress)
+
+
+def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, progress: Report | None) -> Any:
+    """Solve what a folder lacks, row by row, and return all its rows."""
     with folder.ours_alone():
         done = folder.recover()
         left = {task.identity["key"]: task for task in tasks}

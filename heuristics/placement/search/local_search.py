@@ -32,35 +32,29 @@ class LocalSearchRun(NamedTuple):
     work: int
 
 
-def climb(search: Search, run: LocalSearchRun) -> bool:
-    """Search on to a local optimum; whether it was reached before the work was used up."""
-    raise NotImplementedError
+climb: Callable[[Search, LocalSearchRun], bool]
+"""Search on to a local optimum; whether it was reached before the work was used up. Each engine has these four."""
 
+keep: Callable[[Search], None]
+"""Remember the local optimum if it is the best placement met."""
 
-def keep(search: Search) -> None:
-    """Remember the local optimum if it is the best placement met."""
-    raise NotImplementedError
+accept: Callable[[Search, LocalSearchRun], None]
+"""Make the local optimum the placement to go on from, or go back to the one before."""
 
-
-def accept(search: Search, run: LocalSearchRun) -> None:
-    """Make the local optimum the placement to go on from, or go back to the one before."""
-    raise NotImplementedError
-
-
-def kick(search: Search, run: LocalSearchRun) -> None:
-    """Disturb the placement."""
-    raise NotImplementedError
+kick: Callable[[Search, LocalSearchRun], None]
+"""Disturb the placement."""
 
 
 def _iterate(search: Search, run: LocalSearchRun) -> bool:
     """Go on with a search for a bounded amount of work; whether it has ended."""
+    # The verbs are declared above and defined by each engine, see `compile_loop`.
     search.progress[WORK] = 0
-    while climb(search, run):
-        keep(search)
+    while climb(search, run):  # noqa: F821
+        keep(search)  # noqa: F821
         if search.progress[KICKS] == run.kicks:
             return True
-        accept(search, run)
-        kick(search, run)
+        accept(search, run)  # noqa: F821
+        kick(search, run)  # noqa: F821
         search.progress[KICKS] += 1
     return False
 

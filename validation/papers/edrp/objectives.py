@@ -17,7 +17,7 @@ from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 Run = Callable[[Weights, StepProgress], Replay]
 
-LONGEST_FIRST = ("Cost", "Baseline")
+STARTED_FIRST = ("Cost", "Baseline")
 """Objectives whose optima take longest to prove; begun last, one of them would run on alone."""
 
 
@@ -42,7 +42,7 @@ def in_all_objectives(
         How many to run at once; None for one per processor.
     """
     jobs = min(len(names), cpu_count()) if jobs is None else jobs
-    order = sorted(names, key=lambda name: name not in LONGEST_FIRST)
+    order = sorted(names, key=lambda name: name not in STARTED_FIRST)
     with TemporaryDirectory(prefix="edrp-") as folder:
         # Processes cannot call back into this one: they count in a file that all of them map.
         counts = Path(folder) / "steps-done"
