@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 # A library configures no logging of its own: who wants to see it adds a handler.
 logging.getLogger("edrp").addHandler(logging.NullHandler())
 
+offer("edrp.certificates", "edrp.certificates.certify:certify")
 offer("edrp.kinds", "edrp.kinds:KINDS")
 offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
 

@@ -108,6 +108,7 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
         size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
         build_seconds=formulation.build_seconds,
         notes=notes,
+        proof="solver's word",
     )
 
 

@@ -9,13 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from edrp.core.document import Document, Name, NonNegative
 from edrp.core.files import write_whole
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
 StoppedBecause = Literal["finished", "time_limit", "iteration_limit", "interrupted", "error"]
+Proof = Literal["checked certificate", "solver's word", "own algorithm, not certified"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Answer:
         Full name of the method that ran, where it differs from the name in the call ("auto: eliminate").
     notes
         Sentences for the user.
+    proof
+        What the claim rests on, where there is one.
     """
 
     status: Status
@@ -51,6 +54,12 @@ class Answer:
     build_seconds: float = 0.0
     method: str = ""
     notes: tuple[str, ...] = ()
+    proof: Proof = "own algorithm, not certified"
+
+    @property
+    def claims(self) -> bool:
+        """Whether something is claimed that needs a proof: an optimum, that nothing is feasible, or a bound."""
+        return self.status in ("optimal", "infeasible") or self.bound is not None
 
 
 class Solution(Document):
@@ -79,6 +88,13 @@ class Solution(Document):
     seed: int = Field(description="seed of the random number generator", json_schema_extra={"unit": "1"})
     versions: dict[Name, str] = Field(description="versions of the packages that the answer depends on")
     notes: tuple[str, ...] = Field((), description="sentences for the user")
+    proof: Proof | None = Field(None, description="what optimum, infeasibility or bound rest on; null: nothing is claimed")
+    _certificate: str | None = PrivateAttr(None)
+
+    @property
+    def certificate(self) -> str | None:
+        """The text of the certificate, which the checker has accepted; None without one. It is no part of the document."""
+        return self._certificate
 
     @property
     def holds_decision(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from edrp.core import clock
+from edrp.core.certificates import MAX_SECONDS, with_certificate
 from edrp.core.clock import deadline, now
 from edrp.core.compilation import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.compiling import run_method
@@ -47,6 +48,7 @@ def solve(
     threads: int = 1,
     start: Any = None,
     progress: Progress | None = None,
+    certify: bool = False,
     **parameters: Any,
 ) -> SolutionType:
     """Solve a problem and return the answer, re-evaluated by code that shares nothing with the method.
@@ -71,6 +73,10 @@ def solve(
         Decision to start from, such as a deployment; plain dicts and lists will do.
     progress
         Called now and then with (seconds, incumbent objective, bound).
+    certify
+        Whether to write a certificate of an optimum, or of infeasibility, and have it checked, in what remains of the time
+        limit and at most 60 s. `solution.certificate` holds it, and `solution.proof` says "checked certificate"; where there
+        is none, a note says why.
     **parameters
         Parameters of the method, by name.
 
@@ -98,7 +104,8 @@ def solve(
         answer = _answer(problem, method, options)
         seconds = Seconds(options.elapsed + clock.skipped() - skipped, compilation.seconds - compiled)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
-        return checked_solution(problem, method, answer, seconds, seed, clashes)
+        solution = checked_solution(problem, method, answer, seconds, seed, clashes)
+        return with_certificate(problem, solution, min(MAX_SECONDS, options.remaining)) if certify else solution
 
 
 def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Answer:
@@ -161,6 +168,7 @@ def checked_solution(
         "seed": seed,
         "versions": installed_versions("highspy", "numba", "numpy"),
         "notes": answer.notes,
+        "proof": answer.proof if answer.claims else None,
     }
     return problem.solution(answer.decision, fields)
 

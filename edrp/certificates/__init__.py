@@ -1,0 +1,1 @@
+"""Certificates: how an answer is proven to somebody who trusts nobody."""

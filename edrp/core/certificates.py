@@ -1,0 +1,73 @@
+"""Certificates as the core knows them: a text that goes with a solution, drafts of it by writers, and why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from edrp.core.clock import deadline, now
+from edrp.core.errors import EdrpError, OutOfTimeError
+from edrp.core.plugins import own
+from edrp.core.solution import Solution
+
+MAX_SECONDS = 60.0
+"""Time at most that a certificate is worked on, writing and checking together."""
+
+
+class NotCertifiedError(EdrpError):
+    """A writer finds no certificate of an answer that may be right; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A certificate before the checker has seen it.
+
+    Attributes
+    ----------
+    format
+        Name of its format, a key of `FORMATS` of the checker.
+    lines
+        What follows the header, a JSON value each: texts, integers, lists and dicts. Fractions are texts "p/q".
+    header
+        What the header says beyond `format`, `version`, `instance`, `claim` and `bound`, or instead of those.
+    """
+
+    format: str
+    lines: Sequence[Any]
+    header: dict[str, Any] = field(default_factory=dict)
+
+
+class Certified(NamedTuple):
+    """A checked certificate, or None and why there is none."""
+
+    certificate: str | None
+    why: str = ""
+
+
+def with_certificate(problem: Any, solution: Any, seconds: float = MAX_SECONDS) -> Any:
+    """The solution with a checked certificate, or with a note why it has none; as it is where nothing is claimed.
+
+    Parameters
+    ----------
+    problem, solution
+        A problem and a checked solution of it.
+    seconds
+        Time that there is for it.
+    """
+    if solution.status not in ("optimal", "infeasible"):
+        return solution
+    try:
+        with deadline(now() + min(seconds, MAX_SECONDS)):
+            found: Certified = own("edrp.certificates")(problem, solution)
+    except OutOfTimeError as error:
+        found = Certified(None, str(error))
+    if found.certificate is None:
+        return _changed(solution, notes=(*solution.notes, f"not certified: {found.why}"))
+    certified = _changed(solution, proof="checked certificate")
+    certified._certificate = found.certificate
+    return certified
+
+
+def _changed(solution: Solution, **changes: Any) -> Any:
+    return solution.model_copy(update=changes)
