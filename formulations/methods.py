@@ -8,7 +8,6 @@ from typing import Any
 
 from edrp.backends import get_backend, solve_program
 from edrp.backends.base import ProgramResult
-from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
 from edrp.core.solution import Answer
@@ -53,10 +52,7 @@ class ProgramMethod(Method):
         """Formulate, start from the given or the current deployment where it is feasible, solve."""
         get_backend(self.name)  # a missing package is reported before any work
         parameters = self.read_parameters(options)
-        try:
-            formulation = formulate(problem, options.program)
-        except OutOfTimeError as error:
-            return _unprepared(problem, options, str(error))
+        formulation = formulate(problem, options.program)
         result = self._solve(formulation, options)
         if result.status == "optimal" and parameters.tie_break:
             result = self._break_ties(formulation, result, options)
@@ -93,15 +89,6 @@ class ProgramMethod(Method):
             best = result
         program.minimise(formulation.model_objective)
         return replace(first, values=best.values, seconds=first.seconds + best.seconds)
-
-
-def _unprepared(problem: Any, options: Options, why: str) -> Answer:
-    """The answer where time was over before a program was there: the best of what is known beforehand."""
-    known = [decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None]
-    best = best_feasible(problem, known)
-    if best is None:
-        return Answer("none", "time_limit", notes=(why,))
-    return Answer("feasible", "time_limit", best, problem.evaluate(best).objective, notes=(f"{why}; this is what was given",))
 
 
 def _progress(options: Options) -> Progress | None:

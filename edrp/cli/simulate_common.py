@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from edrp.cli.terminal import errors, output, say
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.instances import load, save
-from edrp.core.methods import methods
+from edrp.core.methods import find_method, get_method, methods
 from edrp.core.parameters import read_parameters
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
@@ -30,8 +30,9 @@ def refuse_unknown_method(kind: str, name: str, suffix: str, option: str, what: 
     option, what
         Option that named the method, and the word for the method, for the message.
     """
-    known = [method.removesuffix(suffix) for method in methods(kind) if method.endswith(suffix)]
-    if name not in known:
+    method = find_method(name + suffix)
+    if method is None or kind not in method.kinds:
+        known = [method.removesuffix(suffix) for method in methods(kind) if method.endswith(suffix)]
         raise InvalidInstanceError([Fault(option, repr(name), f"is no {what}{suggestion(name, known)}")])
 
 
@@ -53,7 +54,7 @@ def read_assignments(words: Sequence[str]) -> dict[str, Any]:
 
 def refuse_parameters(kind: str, method: str, parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that the method does not take, before anything is simulated."""
-    read_parameters(methods(kind)[method].parameters, parameters, method)
+    read_parameters(get_method(method, kind).parameters, parameters, method)
 
 
 def refuse_with_scenario(options: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from edrp.core import clock
@@ -109,13 +110,26 @@ def solve(
 
 
 def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Answer:
-    """The answer of the method of that name; one that was still preparing when its time was over has nothing to say."""
+    """The answer of the method of that name; where it found nothing in time, what was given to start from."""
     try:
         with deadline(now() + options.remaining):
             resolved = resolve_method(name, problem)
-            return resolved.named(run_method(resolved.method, problem, options))
+            answer = resolved.named(run_method(resolved.method, problem, options))
     except OutOfTimeError as error:
-        return Answer("none", "time_limit", method=name, notes=(str(error),))
+        answer = Answer("none", "time_limit", method=name, notes=(str(error),))
+    out_of_time = (answer.status, answer.stopped_because) == ("none", "time_limit")
+    return _what_was_given(problem, options, answer) if out_of_time else answer
+
+
+def _what_was_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
+    """The better of start and current decision where one is feasible; else the answer that knows nothing."""
+    given = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
+    rated = [(evaluation.objective, decision) for decision in given if (evaluation := problem.evaluate(decision)).feasible]
+    if not rated:
+        return answer
+    objective, decision = min(rated, key=lambda pair: pair[0])
+    notes = (*answer.notes, "nothing was found in time; this is what was given")
+    return replace(answer, status="feasible", decision=decision, objective=objective, notes=notes)
 
 
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:
