@@ -52,17 +52,23 @@ def proofs(problem: EdrpProblem) -> list[Method]:
         When the arrays of the problem would not fit in memory.
     """
     columns = estimated_columns(compile_problem(problem))
-    eliminate, highs = get_method("eliminate", problem.kind), get_method("highs", problem.kind)
+    clusters, eliminate, highs = (get_method(name, problem.kind) for name in ("equal-nodes", "eliminate", "highs"))
+    # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
+    first = [clusters] if clusters.refusal(problem) is None else []
     if eliminate.refusal(problem) is not None:
-        return [highs] if columns <= MAX_COLUMNS else []
+        return [*first, *([highs] if columns <= MAX_COLUMNS else [])]
     if columns > MAX_COLUMNS:
-        return [eliminate]
+        return [*first, eliminate]
     seats = len(problem.application.operators) * len(problem.network.nodes)
-    return [highs, eliminate] if columns <= max(SMALL_PROGRAM, COLUMNS_PER_SEAT * seats) else [eliminate, highs]
+    plain = columns <= max(SMALL_PROGRAM, COLUMNS_PER_SEAT * seats)
+    return [*first, *([highs, eliminate] if plain else [eliminate, highs])]
 
 
 def choose_for_edrp(problem: EdrpProblem) -> Method:
-    """`highs` for small and for plain programs, else `eliminate`; each helps the other out. A search beyond what they hold."""
+    """`highs` for small and for plain programs, `equal-nodes` for clusters, else `eliminate`; each helps the others out.
+
+    A search where the problem is beyond what they hold.
+    """
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
     if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
@@ -153,7 +159,8 @@ class Auto(Method):
     name = "auto"
     exact = True
     summary = (
-        "for deployments highs on small programs, else eliminate or column-generation, a search and highs in turn; "
+        "for deployments highs on small programs, equal-nodes on clusters, else eliminate or column-generation, "
+        "a search and highs in turn; "
         "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs; "
         "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
     )

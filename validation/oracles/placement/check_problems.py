@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import random_problem as random_paper_problem
@@ -21,8 +22,9 @@ class EdrpCheckProblems(CheckProblems):
     """Kind `edrp`."""
 
     def feasible(self) -> dict[str, Any]:
-        """Random problems."""
-        return {f"seed {seed}": _deployment(seed) for seed in (0, 1, 2, 4, 6, 9, 11, 13, 18, 20, 22)}
+        """Random problems, on networks of unequal nodes and on clusters."""
+        drawn = {f"seed {seed}": _deployment(seed) for seed in (0, 1, 2, 4, 6, 9, 11, 13, 18, 20, 22)}
+        return drawn | {f"cluster {seed}": random_cluster(seed, max_combinations=2e4) for seed in (0, 11, 25)}
 
     def infeasible(self) -> dict[str, Any]:
         """Random problems."""

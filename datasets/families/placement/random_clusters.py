@@ -1,0 +1,102 @@
+"""Tiny random clusters on which every deployment can be tried."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from edrp.placement.configurations import count_configurations
+from edrp.placement.edrp import EdrpProblem
+
+LOAD = 100.0
+"""Tuples/s into each operator."""
+
+WEIGHTINGS: tuple[dict[str, float], ...] = (
+    {"response_time": 1.0},
+    {"cost": 1.0},
+    {"response_time": 0.5, "cost": 0.5},
+    {"response_time": 0.2, "cost": 0.8},
+    {"response_time": 0.9, "cost": 0.1},
+)
+
+
+def random_cluster(seed: int, *, max_combinations: float = 3e5) -> EdrpProblem:
+    """A problem of kind `edrp` on one to three zones of one to three equal nodes, small enough for brute force.
+
+    Two to four operators in any acyclic graph, one to three replicas each, some of double size, some confined to a zone.
+    Zones differ in slots or speed in four of ten problems each; delays within and between them may be 0 or equal. All
+    weightings of response time and cost, limits from loose to impossible.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same problem.
+    max_combinations
+        Deployments at most; larger problems are drawn again.
+
+    Examples
+    --------
+    >>> problem = random_cluster(0)
+    >>> problem.kind, len({node.zone for node in problem.network.nodes}) <= 3
+    ('edrp', True)
+    """
+    random = np.random.default_rng([seed, 18])
+    while True:
+        problem = _draw(random)
+        nodes = len(problem.network.nodes)
+        if prod(count_configurations(nodes, o.max_replicas) for o in problem.application.operators) <= max_combinations:
+            return problem
+
+
+def _draw(random: np.random.Generator) -> EdrpProblem:
+    zones = int(random.integers(1, 4))
+    nodes = _nodes(zones, random)
+    count = int(random.integers(2, 5))
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    joined = [(i, j) for i, j in pairs if random.random() < (0.9 if j == i + 1 else 0.35)]
+    entering = np.bincount([j for _, j in joined], minlength=count)
+    sizes = random.choice([1.0, 1.0, 2.0], count) if random.random() < 0.3 else np.ones(count)
+    operators = []
+    for i in range(count):
+        replicas = int(random.integers(1, 4))
+        operator: dict[str, Any] = {
+            "name": f"o{i}",
+            "latency": {"model": "mm1", "service_rate": LOAD / (replicas * random.uniform(0.2, 0.9))},
+            "max_replicas": replicas,
+            "cost": float(random.choice([1.0, 1.0, 2.0])),
+            "resources": float(sizes[i]),
+            "external_rate": 0.0 if entering[i] else LOAD,
+        }
+        if random.random() < 0.1:
+            zone = f"z{random.integers(zones)}"
+            operator["candidates"] = [node["name"] for node in nodes if node["zone"] == zone]
+        operators.append(operator)
+    within = float(random.choice([0.0, 0.0005, 0.003]))
+    limits = {"response_time": random.choice([1.0, 0.4, 0.15]), "cost": random.choice([50.0, 50.0, 9.0, 6.0])}
+    return EdrpProblem(
+        application={
+            "operators": operators,
+            "streams": [{"source": f"o{i}", "target": f"o{j}", "rate": LOAD / entering[j]} for i, j in joined],
+        },
+        network={
+            "nodes": nodes,
+            "within_zone": {"delay": within},
+            "between_zones": {"delay": within + float(random.choice([0.0, 0.002, 0.01]))},
+        },
+        weights=WEIGHTINGS[int(random.integers(len(WEIGHTINGS)))],
+        limits=limits,
+    )
+
+
+def _nodes(zones: int, random: np.random.Generator) -> list[dict[str, Any]]:
+    counts = random.integers(1, 4 if zones == 1 else 3, zones)
+    counts[0] += counts.sum() == 1
+    slots = random.integers(1, 5, zones) if random.random() < 0.4 else np.full(zones, random.integers(1, 5))
+    speeds = random.choice([0.8, 1.0, 1.3], zones) if random.random() < 0.4 else np.ones(zones)
+    return [
+        {"name": f"z{z}n{u}", "zone": f"z{z}", "resources": int(slots[z]), "speedup": float(speeds[z])}
+        for z in range(zones)
+        for u in range(counts[z])
+    ]

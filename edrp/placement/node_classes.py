@@ -1,0 +1,85 @@
+"""Classes of equal nodes: exchanging two nodes of a class changes nothing in a problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.derived import derived
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
+from edrp.placement.problem import PlacementProblem
+
+
+@derived
+def classes_of(problem: PlacementProblem) -> Ints:
+    """Class of each node of the compiled problem, whatever runs on it now; inside `derived_once` they are found once."""
+    return node_classes(compile_problem(problem), with_current=False)
+
+
+def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
+    """Number the class of each node, shape (nodes,); classes are numbered by their first node.
+
+    Nodes of a class have equal resources, speed-up, spawn time, availability and data-store links, the same operators may
+    run on them, and their links to every other node and to each other are equal in delay, price and availability.
+
+    Parameters
+    ----------
+    compiled
+        The problem.
+    with_current
+        Whether nodes of a class also run the same replicas now.
+
+    Examples
+    --------
+    >>> from edrp.placement.compilation import compile_problem
+    >>> from edrp.placement.edrp import EdrpProblem
+    >>> hosts = [{"name": f"tm{u}", "resources": 8 if u < 3 else 4} for u in range(5)]
+    >>> problem = EdrpProblem(
+    ...     application={"operators": [{"name": "work", "cost": 1.0}]},
+    ...     network={"nodes": hosts, "between_zones": {"delay": 0.001}},
+    ...     limits={"response_time": 1.0, "cost": 1.0},
+    ... )
+    >>> node_classes(compile_problem(problem)).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    alike = _properties(compiled, with_current)
+    tables = [compiled.delay, compiled.link_cost, compiled.link_availability]
+    number = np.full(len(compiled.nodes), -1)
+    first: list[int] = []
+    for node in range(len(compiled.nodes)):
+        for position, other in enumerate(first):
+            if np.array_equal(alike[node], alike[other]) and all(_exchangeable(table, other, node) for table in tables):
+                number[node] = position
+                break
+        else:
+            number[node] = len(first)
+            first.append(node)
+    return number
+
+
+def _properties(compiled: Compiled, with_current: bool) -> Floats:
+    """What nodes have of their own, shape (nodes, properties)."""
+    parts = [
+        compiled.capacity,
+        compiled.speedup[:, None],
+        compiled.spawn_time[:, None],
+        compiled.store_delay[:, None],
+        compiled.store_bandwidth[:, None],
+        compiled.node_loss[:, None],
+        compiled.candidate.T.astype(float),
+    ]
+    if with_current and compiled.current is not None:
+        parts.append(compiled.current.T.astype(float))
+    # Exchangeable nodes have the same values in their rows, which is sooner seen than that they have them in the same places.
+    tables = (compiled.delay, compiled.link_cost, compiled.link_availability)
+    parts += [np.sort(table, axis=axis) if axis else np.sort(table, axis=axis).T for table in tables for axis in (0, 1)]
+    return np.column_stack(parts)
+
+
+def _exchangeable(table: Floats, u: int, v: int) -> bool:
+    """Whether exchanging two nodes leaves a table over pairs of nodes as it is."""
+    others: Bools = np.ones(len(table), bool)
+    others[[u, v]] = False
+    same_rows = np.array_equal(table[u, others], table[v, others])
+    return same_rows and np.array_equal(table[others, u], table[others, v]) and bool(table[u, v] == table[v, u])

@@ -1,0 +1,166 @@
+"""The best prices by cutting planes: every relaxed optimum bounds the dual function from above (Kelley, 1960)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import highspy
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
+from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.values import Bounds, Prices, Relaxation
+
+MAX_PRICE = 20.0
+"""How far prices of limits and of what is shared may rise, in units of what would make all of it cost the maximum objective."""
+
+SMOOTHING = 0.5
+"""Where between the best prices so far and those of the linear program the next ones are."""
+
+CLOSE = 1e-6
+"""Relative distance to the highest bound at which prices count as the best."""
+
+OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
+
+
+class CuttingPlanes:
+    """A linear program over flows and prices that grows by a row for each relaxed optimum.
+
+    Columns: flow of each stream, into each source, out of each sink, the total flow, the price of the limit on cost, the
+    prices of what is shared, and the bound.
+    """
+
+    def __init__(self, quotient: Quotient) -> None:
+        self.quotient = quotient
+        model = quotient.model
+        self.streams = model.source.size
+        self.sources = np.flatnonzero([not len(streams) for streams in model.incoming])
+        self.sinks = np.flatnonzero([not len(streams) for streams in model.outgoing])
+        self.total = self.streams + self.sources.size + self.sinks.size
+        self.shared = self.total + 2
+        self.columns = self.shared + quotient.shared_capacity.size + 1
+        self.solver: Any = highspy.Highs()
+        self.solver.setOptionValue("output_flag", False)
+        self.solver.setOptionValue("threads", 1)
+        upper = self._upper_bounds()
+        cost = np.zeros(self.columns)
+        cost[-1] = -1.0
+        lower = np.zeros(self.columns)
+        lower[self.total], lower[-1] = model.response, -1e6
+        none = np.zeros(0)
+        self.solver.addCols(self.columns, cost, lower, upper, 0, none.astype(np.int32), none.astype(np.int32), none)
+        self._conserve()
+
+    def _upper_bounds(self) -> Floats:
+        quotient, model = self.quotient, self.quotient.model
+        upper = np.full(self.columns, np.inf)
+        limited = np.isfinite(quotient.max_response)
+        upper[self.total] = model.response + (MAX_PRICE / quotient.max_response if limited else 0.0)
+        upper[self.total + 1] = MAX_PRICE / quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
+        upper[self.shared : -1] = MAX_PRICE / np.maximum(quotient.shared_capacity, 1e-9)
+        upper[-1] = 1e6
+        return upper
+
+    def _conserve(self) -> None:
+        model = self.quotient.model
+        into = {int(i): self.streams + n for n, i in enumerate(self.sources)}
+        out = {int(i): self.streams + self.sources.size + n for n, i in enumerate(self.sinks)}
+        for i in range(model.operators):
+            ins = [*model.incoming[i], *([into[i]] if i in into else [])]
+            outs = [*model.outgoing[i], *([out[i]] if i in out else [])]
+            self._add_row(0.0, 0.0, np.array([*ins, *outs]), np.array([1.0] * len(ins) + [-1.0] * len(outs)))
+        columns = np.array([*into.values(), self.total])
+        self._add_row(0.0, 0.0, columns, np.array([1.0] * len(into) + [-1.0]))
+
+    def _add_row(self, lower: float, upper: float, columns: Any, values: Floats) -> None:
+        self.solver.addRow(lower, upper, len(columns), np.asarray(columns, np.int32), values)
+
+    def cut(self, rows: Ints, delays: Floats) -> None:
+        """Add what a placement would cost under any prices."""
+        quotient, choices, model = self.quotient, self.quotient.choices, self.quotient.model
+        slope = np.zeros(self.columns)
+        slope[: self.streams] = delays
+        np.add.at(slope, np.arange(self.streams), choices.latency[rows][model.target])
+        slope[self.streams : self.streams + self.sources.size] = choices.latency[rows][self.sources]
+        cost = float(choices.cost[rows].sum())
+        fixed = model.cost * cost
+        if np.isfinite(quotient.max_response):
+            slope[self.total] -= quotient.max_response
+            fixed += model.response * quotient.max_response
+        slope[self.total + 1] = cost - quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
+        slope[self.shared : -1] = choices.usage[rows].sum(axis=0) - quotient.shared_capacity
+        slope[-1] = -1.0
+        used = np.flatnonzero(slope)
+        self._add_row(-fixed, highspy.kHighsInf, used, slope[used])
+
+    def solve(self) -> tuple[float, Floats] | None:
+        """The highest bound that the rows allow, and where; None when the linear program fails."""
+        self.solver.run()
+        if self.solver.getModelStatus() != OPTIMAL:
+            return None
+        values = np.array(self.solver.getSolution().col_value)
+        return float(values[-1]), values
+
+    def prices(self, values: Floats) -> Prices:
+        """Prices from columns; rounding below 0 is taken away."""
+        values = np.maximum(values, 0.0)
+        model = self.quotient.model
+        flow = values[: self.streams]
+        through = operator_flow(model, flow)
+        through[self.sources] = values[self.streams : self.streams + self.sources.size]
+        return Prices(
+            flow, through, float(values[self.total]), model.cost + float(values[self.total + 1]), values[self.shared : -1]
+        )
+
+    def even(self) -> Floats:
+        """Columns for equal flows along paths that cover all operators, and no other prices."""
+        model = self.quotient.model
+        lone = np.intersect1d(self.sources, self.sinks)
+        paths = [path for path in covering_paths(model) if path]
+        share = model.response / (len(paths) + lone.size)
+        values = np.zeros(self.columns)
+        values[: self.streams] = share * sum((path_flow(model, path) for path in paths), np.zeros(self.streams))
+        through = operator_flow(model, values[: self.streams])
+        through[lone] = share
+        values[self.streams : self.total] = through[np.concatenate([self.sources, self.sinks])]
+        values[self.total] = model.response
+        return values
+
+
+def raise_bound(
+    bounds: Bounds, start: Floats | None, rounds: int, enough: float, out_of_time: Callable[[], bool]
+) -> tuple[list[Relaxation], Floats]:
+    """Raise the bound; returns all relaxations, the best first, and where the best is.
+
+    Parameters
+    ----------
+    bounds
+        Of a graph of states.
+    start
+        Columns to begin at; None for equal flows.
+    rounds
+        Relaxations at most.
+    enough
+        Bound at which to stop.
+    out_of_time
+        Asked between rounds.
+    """
+    planes = CuttingPlanes(bounds.quotient)
+    centre = planes.even() if start is None else start
+    point, found = centre, []
+    best = -np.inf
+    for _ in range(rounds):
+        relaxation = bounds.relax(planes.prices(point))
+        found.append(relaxation)
+        if relaxation.bound > best:
+            best, centre = relaxation.bound, point
+        if not np.isfinite(relaxation.bound) or best >= enough or out_of_time():
+            break
+        planes.cut(*bounds.optimum(relaxation))
+        highest = planes.solve()
+        if highest is None or highest[0] - best <= CLOSE * abs(best):
+            break
+        point = centre + SMOOTHING * (highest[1] - centre)
+    return sorted(found, key=lambda relaxation: -relaxation.bound), centre

@@ -1,0 +1,254 @@
+"""Search over labels, layer by layer, under a cutoff and with a limited number of labels per layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, empty_fields
+from edrp.formulations.placement.equal_nodes.label_kernel import (
+    BOUND,
+    SHARED,
+    Ahead,
+    Labels,
+    Limits,
+    Rows,
+    extend,
+    undominated,
+)
+from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, list_steps
+from edrp.formulations.placement.equal_nodes.values import Relaxation
+
+CHUNK = 1 << 15
+"""Labels that one call of the kernel finds at least."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A placement over classes: what each operator chose, and which senders' nodes it shares.
+
+    Attributes
+    ----------
+    objective : of any placement on nodes that realises it.
+    rows : of the choices of the quotient, by operator.
+    local : bits over the streams into each operator.
+    """
+
+    objective: float
+    rows: Ints
+    local: Ints
+
+
+@dataclass(frozen=True)
+class LabelResult:
+    """What a search found.
+
+    Attributes
+    ----------
+    patterns : those found, the best first.
+    dropped : least bound of labels that were given up for want of room; infinite when there were none.
+    width : most labels in a layer.
+    """
+
+    patterns: list[Pattern]
+    dropped: float
+    width: int
+
+
+class LabelSearch:
+    """The tables of a search, for one graph of states and some relaxations of it.
+
+    Parameters
+    ----------
+    quotient, graph
+        The problem.
+    views
+        Relaxations whose bounds are all used.
+    alive
+        Rows of the choices that are left.
+    """
+
+    def __init__(self, quotient: Quotient, graph: StateGraph, views: list[Relaxation], alive: Bools) -> None:
+        self.quotient, self.graph = quotient, graph
+        choices = quotient.choices
+        self.numbers = [np.flatnonzero(alive & (choices.operator == j)) for j in range(quotient.operators)]
+        self.complete = all(numbers.size for numbers in self.numbers)
+        if not self.complete:
+            return
+        self.rows = [self._rows(numbers) for numbers in self.numbers]
+        own = [np.column_stack([choices.cost[numbers], choices.usage[numbers]]) for numbers in self.numbers]
+        least = np.array([table.min(axis=0) for table in own])
+        self.most = np.array([table.max(axis=0) for table in own]).sum(axis=0)
+        self.rest = np.vstack([np.cumsum(least[::-1], axis=0)[::-1], np.zeros(least.shape[1])])
+        self.tails = self._tails()
+        self.ahead = [self._ahead(j, views) for j in range(quotient.operators)]
+
+    def _rows(self, numbers: Ints) -> Rows:
+        c = self.quotient.choices
+        arrays: Any = (c.classes, c.single, self.graph.level, c.latency, c.cost, c.usage, c.load)
+        return Rows(numbers, *(np.ascontiguousarray(array[numbers]) for array in arrays))
+
+    def _tails(self) -> Floats:
+        """Seconds that must follow the finish of each operator."""
+        model, choices = self.quotient.model, self.quotient.choices
+        tails = np.zeros(model.operators)
+        fastest = [choices.latency[numbers].min() for numbers in self.numbers]
+        for e in np.argsort(-model.target, kind="stable"):
+            i, j = int(model.source[e]), int(model.target[e])
+            tails[i] = max(tails[i], fastest[j] + tails[j])
+        return tails
+
+    def _ahead(self, j: int, views: list[Relaxation]) -> Ahead:
+        graph, model = self.graph, self.quotient.model
+        opened = np.array(list_steps(model)[1][j + 1], np.int64)
+        states = slice(graph.first_state[j + 1], graph.first_state[j + 2])
+        later = model.target > j
+        cut = np.array([[view.prices.flow[later & (model.source == i)].sum() for i in opened] for view in views])
+        sources = [i for i in range(j + 1, model.operators) if not len(model.incoming[i])]
+        coming = [view.prices.through[sources].sum() for view in views]
+        return Ahead(
+            codes=graph.codes[j + 1],
+            table=graph.table[j + 1],
+            value=np.array([view.value[states] for view in views]),
+            cut=cut.reshape(len(views), opened.size),
+            done=np.array([max(0.0, v.prices.total - c - own) for v, c, own in zip(views, coming, cut.sum(axis=1), strict=True)])
+            if opened.size
+            else np.array([max(0.0, v.prices.total - c) for v, c in zip(views, coming, strict=True)]),
+            money=np.array([view.prices.money for view in views]),
+            shared=np.array([view.prices.shared for view in views]).reshape(len(views), -1),
+            constant=np.array([view.constant for view in views]),
+            tail=self.tails[opened] if opened.size else np.zeros(0),
+            own_tail=self.tails[j : j + 1],
+            rest=self.rest[j + 1],
+        )
+
+    def run(self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool]) -> LabelResult:
+        """Search for placements below the cutoff.
+
+        Parameters
+        ----------
+        cutoff
+            Objective that placements have to stay below.
+        beam
+            Labels per layer; those with the least bounds are kept.
+        patterns
+            How many placements to return at most.
+        out_of_time
+            Asked between chunks; what is not looked at counts as dropped.
+        """
+        if not self.complete:
+            return LabelResult([], np.inf, 0)
+        quotient = self.quotient
+        limits = Limits(quotient.delay, quotient.capacity, quotient.shared_capacity, self._scalars())
+        layer = _first_label(3 + quotient.shared_capacity.size)
+        history, dropped, width = [], np.inf, 0
+        for j in range(quotient.operators):
+            layer, lost = self._extended(layer, j, limits, cutoff, beam, out_of_time)
+            dropped, width = min(dropped, lost), max(width, layer.code.size)
+            history.append(layer)
+            if not layer.code.size:
+                return LabelResult([], dropped, width)
+        best = np.argsort(layer.values[:, BOUND], kind="stable")[:patterns]
+        return LabelResult([self._pattern(history, int(label)) for label in best], dropped, width)
+
+    def _scalars(self) -> Floats:
+        q = self.quotient
+        levels = MAX_LEVEL if not q.capacity.size else self.graph.levels
+        return np.array([levels, self.graph.full, q.response_weight, q.model.cost, q.max_response, q.max_cost], float)
+
+    def _extended(
+        self, layer: Labels, j: int, limits: Limits, cutoff: float, beam: int, out_of_time: Callable[[], bool]
+    ) -> tuple[Labels, float]:
+        """The next layer, and the least bound that was given up."""
+        step = self.graph.steps[j]
+        opened = step.kept.size + int(step.opens[0])
+        columns = SHARED + limits.shared.size + opened * (1 + limits.capacity.shape[1])
+        room = max(CHUNK, 2 * self.rows[j].number.size << step.parents.size)
+        found = _empty_labels(room, columns)
+        parts: list[Labels] = []
+        first, lost, last = 0, np.inf, j == self.quotient.operators - 1
+        while first < layer.code.size:
+            if out_of_time():
+                lost = min(lost, float(layer.values[first:, BOUND].min()))
+                break
+            first, count = extend(layer, first, step, self.rows[j], limits, self.ahead[j], cutoff, empty_fields(), found)
+            parts.append(_take(found, np.arange(count)))
+            if sum(part.code.size for part in parts) > 3 * beam:
+                merged, gone = self._reduced(_joined(parts), opened, cutoff, beam, last)
+                parts, lost = [merged], min(lost, gone)
+        merged, gone = self._reduced(_joined([*parts, _take(found, np.arange(0))]), opened, cutoff, beam, last)
+        return merged, min(lost, gone)
+
+    def _reduced(self, labels: Labels, opened: int, cutoff: float, beam: int, last: bool) -> tuple[Labels, float]:
+        """Without dominated labels, and no more than fit; and the least bound that was given up for that."""
+        if not last:
+            group = _without_levels(labels.code, opened)
+            order = np.lexsort((labels.values[:, BOUND], group))
+            shape = np.array([self.quotient.shared_capacity.size, opened, opened * self.quotient.capacity.shape[1]])
+            money = self.quotient.model.cost
+            response = self.quotient.response_weight
+            keep = undominated(labels.values, order, group[order], shape, response, money, self._binding(cutoff))
+            labels = _take(labels, order[keep])
+        if labels.code.size <= beam:
+            return labels, np.inf
+        order = np.argpartition(labels.values[:, BOUND], beam)
+        lost = float(labels.values[order[beam], BOUND])
+        return _take(labels, order[:beam]), lost
+
+    def _binding(self, cutoff: float) -> Ints:
+        """Which limits a label could still break, as `undominated` takes them."""
+        q = self.quotient
+        rest = cutoff - q.model.cost * self.rest[0, 0]
+        response = np.isfinite(q.max_response) and not rest < q.response_weight * q.max_response
+        cost = self.most[0] > q.max_cost and not cutoff < q.model.cost * q.max_cost
+        return np.array([*(self.most[1:] > q.shared_capacity), response, cost], np.int64)
+
+    def _pattern(self, history: list[Labels], label: int) -> Pattern:
+        rows, local = [], []
+        objective = float(history[-1].values[label, BOUND])
+        for layer in reversed(history):
+            rows.append(layer.row[label])
+            local.append(layer.local[label])
+            label = int(layer.parent[label])
+        return Pattern(objective, np.array(rows[::-1], np.int64), np.array(local[::-1], np.int64))
+
+
+def _first_label(columns: int) -> Labels:
+    label = _empty_labels(1, columns)
+    label.values[:] = 0.0
+    label.code[:] = 0
+    return label
+
+
+def _empty_labels(count: int, columns: int) -> Labels:
+    return Labels(
+        values=np.empty((count, columns)),
+        code=np.empty(count, np.int64),
+        parent=np.empty(count, np.int32),
+        row=np.empty(count, np.int32),
+        local=np.empty(count, np.int32),
+    )
+
+
+def _take(labels: Labels, chosen: Ints) -> Labels:
+    columns: Any = labels
+    return Labels(*(array[chosen] for array in columns))
+
+
+def _joined(parts: list[Labels]) -> Labels:
+    columns: Any = zip(*parts, strict=True)
+    return parts[0] if len(parts) == 1 else Labels(*(np.concatenate(arrays) for arrays in columns))
+
+
+def _without_levels(code: Ints, opened: int) -> Ints:
+    """Codes in which only the structure is left; how full nodes are is known exactly from the labels."""
+    group = code.copy()
+    for place in range(opened):
+        first = (code >> (FIELD * place + FIELD - 1) & 1).astype(bool)
+        group[first] &= ~(MAX_LEVEL << (FIELD * place))
+    return group

@@ -1,0 +1,176 @@
+"""`equal-nodes`: proven optima on clusters, where nodes are equal and only counts, classes and shared nodes matter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Ints
+from edrp.core.clock import deadline, now
+from edrp.core.errors import OutOfTimeError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
+from edrp.formulations.placement.equal_nodes.labels import Pattern
+from edrp.formulations.placement.equal_nodes.model import MAX_CLASSES, Quotient, quotient_of
+from edrp.formulations.placement.equal_nodes.packing import realise
+from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
+from edrp.formulations.placement.equal_nodes.state_graph import list_steps
+from edrp.formulations.placement.proof import answer_with_bound
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.node_classes import classes_of
+from edrp.placement.scales import max_objective
+
+INSTEAD = "use eliminate"
+
+
+class EqualNodes(Method):
+    """Exact method for clusters of up to three classes of equal nodes; any DAG, capacities, limits."""
+
+    name = "equal-nodes"
+    kinds = ("edrp",)
+    exact = True
+    summary = "classes of equal nodes: states of open operators, prices, label search; the fastest proof on clusters"
+    parameters = EqualNodesParameters
+
+    def refusal(self, problem: EdrpProblem) -> str | None:
+        """What is not modelled over classes, and networks whose nodes differ."""
+        if problem.current is not None:
+            return f"equal-nodes takes no current deployment; {INSTEAD}"
+        terms = {term.metric: term for term in problem.terms}
+        for metric in ("availability", "network_usage"):
+            if terms[metric].weight > 0 or terms[metric].limit is not None:
+                return f"equal-nodes does not take {metric} into account; use highs"
+        compiled = compile_problem(problem)
+        if (compiled.link_cost > 0).any() and (compiled.stream_rate > 0).any():
+            return f"equal-nodes takes no prices of links; {INSTEAD}"
+        count = int(classes_of(problem).max()) + 1
+        if count > MAX_CLASSES:
+            return f"the network has {count} classes of equal nodes, equal-nodes takes up to {MAX_CLASSES}; {INSTEAD}"
+        widest = max(len(opened) for opened in list_steps(quotient_of(problem).model)[1])
+        if widest > MAX_OPEN:
+            return f"{widest} operators wait for others at the same time, equal-nodes takes up to {MAX_OPEN}; {INSTEAD}"
+        return None
+
+    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+        """Prove the optimum, or return incumbent, bound and gap when time runs out."""
+        parameters = self.read_parameters(options)
+        compiled = compile_problem(problem)
+        if not np.isfinite(compiled.latency).any(axis=1).all():
+            return Answer("infeasible", "finished")
+        return _Search(problem, compiled, quotient_of(problem), parameters, options).run()
+
+
+class _Search:
+    """All cases, the most promising first."""
+
+    def __init__(
+        self, problem: EdrpProblem, compiled: Compiled, quotient: Quotient, parameters: EqualNodesParameters, options: Options
+    ) -> None:
+        self.problem, self.compiled, self.quotient, self.options = problem, compiled, quotient, options
+        self.build_seconds = options.elapsed
+        self.deployment: Deployment | None = None
+        self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer)
+        self.cases = [
+            CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0) for case, used in _cases(quotient)
+        ]
+        self._start()
+
+    def run(self) -> Answer:
+        """Work on the case with the least bound until it is no better than the incumbent."""
+        stopped: StoppedBecause = "finished"
+        try:
+            with deadline(now() + self.options.remaining):
+                for work in (CaseSearch.raise_first, CaseSearch.raise_more):
+                    for case in sorted(self.cases, key=lambda case: case.bound):
+                        if not self._closed(case):
+                            work(case)
+                            self._report()
+                for case in sorted(self.cases, key=lambda case: case.bound):
+                    if not self._closed(case):
+                        case.prove(self._allowed)
+                        self._report()
+        except OutOfTimeError:
+            stopped = "time_limit"
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        if stopped == "finished" and self.options.remaining <= 0:
+            stopped = "time_limit"
+        return self._answer(stopped)
+
+    @property
+    def bound(self) -> float:
+        """Proven over all cases."""
+        return min((case.bound for case in self.cases), default=np.inf)
+
+    def _closed(self, case: CaseSearch) -> bool:
+        return case.bound >= self._allowed(self.incumbent.objective) or self.options.remaining <= 0
+
+    def _allowed(self, objective: float) -> float:
+        """Half of the gap is left to rounding."""
+        return objective if self.deployment is None else objective - 0.5 * self.options.gap * abs(objective)
+
+    def _start(self) -> None:
+        if self.options.start is not None and self.problem.evaluate(self.options.start).feasible:
+            self._hold(self.options.start)
+
+    def _offer(self, quotient: Quotient, pattern: Pattern) -> bool:
+        """Try a placement over classes on the nodes; whether it is realised."""
+        counts = realise(quotient, pattern)
+        return counts is not None and self._hold(self.compiled.deployment(counts))
+
+    def _hold(self, deployment: Deployment) -> bool:
+        """Keep a deployment that is feasible, where it is better than what is held."""
+        evaluation = self.problem.evaluate(deployment)
+        if not evaluation.feasible:
+            return False
+        ties = self.quotient.model.cost - self.compiled.weight["cost"]
+        objective = evaluation.objective + ties * evaluation.metrics["cost"]
+        if objective < self.incumbent.objective:
+            self.incumbent.objective, self.deployment = objective, deployment
+        return True
+
+    def _report(self) -> None:
+        if self.options.progress is not None:
+            objective = None if self.deployment is None else self.incumbent.objective
+            self.options.progress(self.options.elapsed, objective, min(self.bound, self.incumbent.objective))
+
+    def _answer(self, stopped: StoppedBecause) -> Answer:
+        size = {
+            "classes": len(self.quotient.members),
+            "states": max((case.states for case in self.cases), default=0),
+            "labels": max((case.labels for case in self.cases), default=0),
+        }
+        bound = self.bound
+        if self.deployment is None:
+            if bound >= self.incumbent.objective:
+                return Answer("infeasible", "finished", size=size, build_seconds=self.build_seconds)
+            known = bound if np.isfinite(bound) else None
+            return Answer("none", stopped, bound=known, size=size, build_seconds=self.build_seconds)
+        # Bounds include the tie term, which is below anything that counts.
+        left = self.incumbent.objective - bound
+        return answer_with_bound(self.problem, self.deployment, left, self.options.gap, stopped, size, self.build_seconds)
+
+
+def _cases(quotient: Quotient) -> list[tuple[Quotient, int]]:
+    """One case per set of classes: all of them are used, and no others; without sets that are too small."""
+    choices, found = quotient.choices, []
+    for inside in range(1, 1 << len(quotient.members)):
+        rows = (choices.classes & ~inside) == 0
+        if np.unique(choices.operator[rows]).size < quotient.operators:
+            continue
+        found.append((_narrowed(quotient, rows), inside if inside.bit_count() > 1 else 0))
+    return found
+
+
+def _narrowed(quotient: Quotient, rows: Ints) -> Quotient:
+    return replace(quotient, choices=quotient.choices.select(rows))
+
+
+METHODS: tuple[Any, ...] = (EqualNodes(),)
+"""For the registry."""

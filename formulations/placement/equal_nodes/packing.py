@@ -1,0 +1,133 @@
+"""From a placement over classes to one on nodes: blocks are packed, all other replicas fill what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.formulations.placement.equal_nodes.labels import Pattern
+from edrp.formulations.placement.equal_nodes.model import Quotient
+
+ROOM = 1e-9
+"""Rounding slack of capacities in units of the smallest demand."""
+
+MAX_TRIALS = 20_000
+"""Nodes that an exact search for a packing tries before it gives up."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """What has to be on one node: a block, or one replica.
+
+    Attributes
+    ----------
+    load : shape (resources,).
+    classes : set of classes of which the node may be.
+    contents : operators and how many of their replicas.
+    """
+
+    load: Floats
+    classes: int
+    contents: tuple[tuple[int, int], ...]
+
+
+def blocks_of(quotient: Quotient, pattern: Pattern) -> list[Item]:
+    """The blocks of a placement: operators joined by streams that stay on a node."""
+    model, choices = quotient.model, quotient.choices
+    block = np.full(quotient.operators, -1)
+    for j, row in enumerate(pattern.rows):
+        if not choices.single[row]:
+            continue
+        block[j] = j
+        for number, stream in enumerate(model.incoming[j]):
+            if pattern.local[j] >> number & 1:
+                block[block == block[model.source[stream]]] = j
+    items = []
+    for number in np.unique(block[block >= 0]):
+        inside = np.flatnonzero(block == number)
+        rows = pattern.rows[inside]
+        contents = tuple((int(j), int(choices.replicas[row])) for j, row in zip(inside, rows, strict=True))
+        items.append(Item(choices.load[rows].sum(axis=0), int(choices.classes[rows[0]]), contents))
+    return items
+
+
+def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
+    """Replicas per operator of the compiled problem and node; None where no packing was found.
+
+    A replica that runs elsewhere than its operator's classes ask for only makes delays shorter, so that items may go to any
+    node of any of the classes.
+    """
+    choices = quotient.choices
+    items = blocks_of(quotient, pattern)
+    in_blocks = {j for item in items for j, _ in item.contents}
+    for j, row in enumerate(pattern.rows):
+        if j not in in_blocks:
+            item = Item(quotient.demand[j], int(choices.classes[row]), ((j, 1),))
+            items += [item] * int(choices.replicas[row])
+    owner = np.concatenate([np.full(nodes.size, k) for k, nodes in enumerate(quotient.members)])
+    room = quotient.capacity[owner]
+    for order in _orders(quotient, items):
+        places = _packed(order, owner, room)
+        if places is not None:
+            return _counts(quotient, order, places)
+    return None
+
+
+def _orders(quotient: Quotient, items: list[Item]) -> list[list[Item]]:
+    """Items with few classes first, and the largest first; then the largest first whatever their classes."""
+    scale = quotient.capacity.max(axis=0, initial=1.0, where=np.isfinite(quotient.capacity))
+    size = {id(item): float((item.load / scale).max(initial=0.0)) for item in items}
+    first = sorted(items, key=lambda item: (item.classes.bit_count(), -size[id(item)]))
+    return [sorted(items, key=lambda item: -size[id(item)]), first]
+
+
+def _packed(items: list[Item], owner: Ints, capacity: Floats) -> Ints | None:
+    """A node of `owner` for each item, by a depth-first search that fills the fullest node first; None where none was found."""
+    nodes = np.arange(owner.size)
+    free = capacity.copy()
+    places = np.full(len(items), -1)
+    tried: list[list[int]] = [[] for _ in items]
+    trials, position = 0, 0
+    fresh = True
+    while position < len(items):
+        item = items[position]
+        if fresh:
+            fits = (item.load <= free + ROOM).all(axis=1) & ((item.classes >> owner & 1) == 1)
+            tried[position] = _candidates(nodes[fits], free, owner)
+        if not tried[position]:
+            position -= 1
+            if position < 0:
+                return None
+            free[places[position]] += items[position].load
+            fresh = False
+            continue
+        trials += 1
+        if trials > MAX_TRIALS:
+            return None
+        node = tried[position].pop(0)
+        places[position] = node
+        free[node] -= item.load
+        position += 1
+        fresh = True
+    return places
+
+
+def _candidates(nodes: Ints, free: Floats, owner: Ints) -> list[int]:
+    """Nodes that differ in class or room, the fullest first."""
+    room = np.where(np.isfinite(free), free, 0.0)
+    seen: dict[tuple[int, bytes], int] = {}
+    for node in nodes:
+        seen.setdefault((int(owner[node]), np.round(room[node], 9).tobytes()), int(node))
+    return sorted(seen.values(), key=lambda node: (float(room[node].sum()), node))
+
+
+def _counts(quotient: Quotient, items: list[Item], places: Ints) -> Ints:
+    model = quotient.model
+    node = np.concatenate(quotient.members)
+    counts = np.zeros(model.compiled.candidate.shape, np.int64)
+    for item, place in zip(items, places, strict=True):
+        for j, replicas in item.contents:
+            counts[model.order[j], node[place]] += replicas
+    return counts

@@ -1,0 +1,204 @@
+"""The search for one choice of classes that are in use: bound, beam, elimination, labels under rising cutoffs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats
+from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
+from edrp.formulations.placement.equal_nodes.ascent import raise_bound
+from edrp.formulations.placement.equal_nodes.labels import LabelSearch, Pattern
+from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
+from edrp.formulations.placement.equal_nodes.values import Bounds, Relaxation
+
+FIRST_CUTOFF = 2e-5
+"""How far above the bound the first cutoff lies, relative to it; each further one `RISE` times as far."""
+RISE = 8.0
+
+LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+"""By which the room of a node is told apart, where it is not known in units; the first that the budget allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class EqualNodesParameters:
+    """Effort.
+
+    Attributes
+    ----------
+    coarse_transitions : of the graph of states in which choices are eliminated first.
+    transitions : of the graph in which the bound is raised and labels are bounded.
+    rounds : of cutting planes.
+    first_beam : labels per layer of the search for an incumbent.
+    beam : labels per layer of the search for the proof.
+    views : relaxations whose bounds are used for labels.
+    patterns : placements over classes that are tried on nodes, per search.
+    """
+
+    coarse_transitions: int = 60_000
+    transitions: int = 1_000_000
+    rounds: int = 40
+    first_beam: int = 500
+    beam: int = 200_000
+    views: int = 6
+    patterns: int = 20
+
+
+@dataclass
+class Incumbent:
+    """The best placement on nodes, and how one is offered.
+
+    Attributes
+    ----------
+    objective : with tie terms; an upper bound on every feasible one at first.
+    """
+
+    objective: float
+    offer: Callable[[Quotient, Pattern], bool]
+
+
+@dataclass
+class CaseSearch:
+    """The search in one case: which classes are used.
+
+    Attributes
+    ----------
+    quotient : choices of the case.
+    used : classes that have to be used, as bits; 0 where that goes without saying.
+    bound : proven for the case.
+    """
+
+    quotient: Quotient
+    used: int
+    parameters: EqualNodesParameters
+    incumbent: Incumbent
+    out_of_time: Callable[[], bool]
+    bound: float = -np.inf
+    labels: int = 0
+    states: int = 0
+    _alive: Bools = field(init=False)
+    _centre: Floats | None = None
+    _graph: StateGraph | None = None
+    _bounds: Bounds | None = None
+    _views: list[Relaxation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._alive = np.ones(len(self.quotient.choices.operator), bool)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing in this case is below the incumbent."""
+        return self.bound >= self.incumbent.objective
+
+    def raise_first(self) -> None:
+        """A bound on a small graph, and an incumbent by a beam."""
+        self._prepare(self.parameters.coarse_transitions, self.parameters.rounds)
+        if not self.done:
+            self._beam(self.parameters.first_beam, self.incumbent.objective)
+
+    def raise_more(self) -> None:
+        """The same on a large graph of the choices that are left."""
+        self._eliminate()
+        if self.done:
+            return
+        self._prepare(self.parameters.transitions, self.parameters.rounds)
+        if not self.done:
+            self._eliminate()
+            self._beam(self.parameters.first_beam, self.incumbent.objective)
+
+    def _prepare(self, transitions: int, rounds: int) -> None:
+        """Build a graph and raise the bound on it."""
+        remaining = self._remaining()
+        if remaining is None:
+            self.bound = np.inf
+            return
+        self.quotient = remaining
+        self._alive = np.ones(len(remaining.choices.operator), bool)
+        graph = None
+        for levels in _level_counts(remaining):
+            graph = build_state_graph(remaining, levels, transitions, self.used)
+            if graph is not None:
+                break
+        if graph is None:
+            raise MemoryError
+        self._graph, self._bounds = graph, Bounds(remaining, graph)
+        self.states = max(self.states, int(graph.first_state[-1]))
+        found, self._centre = raise_bound(self._bounds, self._centre, rounds, self.incumbent.objective, self.out_of_time)
+        self.bound = max(self.bound, found[0].bound)
+        self._views = self._tilted(found[0])
+
+    def _remaining(self) -> Quotient | None:
+        """The quotient with the choices that are left; None when an operator has none."""
+        choices = self.quotient.choices
+        if np.unique(choices.operator[self._alive]).size < self.quotient.operators:
+            return None
+        return self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
+
+    def _tilted(self, best: Relaxation) -> list[Relaxation]:
+        """The best relaxation, and others whose flow is tilted towards one path each."""
+        assert self._bounds is not None
+        model, views = self.quotient.model, [best]
+        paths = [path for path in covering_paths(model) if path]
+        for path in paths[: self.parameters.views - 1] if len(paths) > 1 else []:
+            flow = best.prices.total * path_flow(model, path)
+            through = operator_flow(model, flow)
+            tilted = replace(best.prices, flow=0.5 * (best.prices.flow + flow), through=0.5 * (best.prices.through + through))
+            views.append(self._bounds.relax(tilted))
+        return views
+
+    def _eliminate(self) -> None:
+        """Drop choices that cost more than the incumbent."""
+        assert self._bounds is not None
+        for view in self._views:
+            self._alive &= ~(self._bounds.marginals(view) > self.incumbent.objective)
+
+    def _search(self) -> LabelSearch:
+        assert self._graph is not None
+        return LabelSearch(self.quotient, self._graph, self._views, self._alive)
+
+    def _beam(self, beam: int, cutoff: float) -> None:
+        self._labels_below(cutoff, beam)
+
+    def prove(self, allowed: Callable[[float], float]) -> None:
+        """Raise the cutoff until the bound meets the incumbent, or labels become too many.
+
+        Parameters
+        ----------
+        allowed
+            The objective below which a placement is better than another one by more than the gap.
+        """
+        distance = FIRST_CUTOFF
+        while not self.done and not self.out_of_time():
+            self._eliminate()
+            goal = allowed(self.incumbent.objective)
+            cutoff = min(goal, self.bound + distance * max(abs(self.bound), 1e-12))
+            ended = self._labels_below(cutoff, self.parameters.beam)
+            if ended or cutoff >= goal:
+                return
+            distance *= RISE
+
+    def _labels_below(self, cutoff: float, beam: int) -> bool:
+        """Search below a cutoff, which may raise the bound and improve the incumbent; whether a higher cutoff is of no use."""
+        result = self._search().run(cutoff, beam, self.parameters.patterns, self.out_of_time)
+        self.labels = max(self.labels, result.width)
+        realised = False
+        for pattern in result.patterns:
+            if pattern.objective >= self.incumbent.objective or self.incumbent.offer(self.quotient, pattern):
+                realised = True
+                break
+        best = result.patterns[0].objective if result.patterns else cutoff
+        self.bound = max(self.bound, min(result.dropped, best, cutoff))
+        return realised or bool(np.isfinite(result.dropped))
+
+
+def _level_counts(quotient: Quotient) -> list[int]:
+    """Numbers of levels to be tried, finer ones first: units where nodes have few of them."""
+    finite = quotient.capacity[np.isfinite(quotient.capacity)]
+    if not finite.size:
+        return [1]
+    units = float(finite.max())
+    whole = [int(units)] if units == np.floor(units) and units <= LEVELS[0] else []
+    return [*whole, *(levels for levels in LEVELS if levels < units or not whole)]

@@ -1,0 +1,195 @@
+"""Least costs through the graph of states under prices: the bound, and what each choice costs at least.
+
+With a flow f of α + ν from sources to sinks (ν ≥ 0 the price of the limit on response time), μ ≥ 0 the price of the limit on
+cost and π ≥ 0 prices of what is shared, every placement has
+
+    objective ≥ Σ_i [f_i latency_i + (w_c + μ) cost_i + π usage_i] + Σ_e f_e delay_e − ν R_max − μ C_max − π capacity
+
+since a maximum over paths is at least an average. The sum is a path through the graph of states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.kernels import kernel
+from edrp.formulations.placement.equal_nodes.codes import USED
+from edrp.formulations.placement.equal_nodes.model import MASKS, MAX_CLASSES, Quotient
+from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateGraph
+
+
+@dataclass(frozen=True)
+class Prices:
+    """A point at which the bound is computed.
+
+    Attributes
+    ----------
+    flow : shape (streams,).
+    through : shape (operators,), flow through each operator.
+    total : flow from all sources.
+    money : objective per money/h.
+    shared : objective per unit of what is shared.
+    """
+
+    flow: Floats
+    through: Floats
+    total: float
+    money: float
+    shared: Floats
+
+    def constant(self, quotient: Quotient) -> float:
+        """What the priced limits and capacities take off the sum."""
+        model = quotient.model
+        excess, extra = self.total - model.response, self.money - model.cost
+        limits = (excess * quotient.max_response if excess else 0.0) + (extra * quotient.max_cost if extra else 0.0)
+        return -limits - float(self.shared @ quotient.shared_capacity)
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Costs of all transitions under prices, and the least cost from every state to the end.
+
+    Attributes
+    ----------
+    unary : shape (operators, slots).
+    patterns : cost of every pattern of delays.
+    value : from every state.
+    best : transition from every state on the way to the end.
+    constant : to be added.
+    """
+
+    prices: Prices
+    row_cost: Floats
+    unary: Floats
+    patterns: Floats
+    value: Floats
+    best: Ints
+    constant: float
+
+    @property
+    def bound(self) -> float:
+        """On the objective of every placement of the graph."""
+        return float(self.value[0]) + self.constant
+
+
+class Arcs(NamedTuple):
+    """The transitions of a graph of states; attributes as in `StateGraph`."""
+
+    first_state: Ints
+    first_transition: Ints
+    first_pattern: Ints
+    source: Ints32
+    target: Ints32
+    slot: Ints32
+    pattern: Ints32
+
+
+class Bounds:
+    """Computes relaxations of one graph."""
+
+    def __init__(self, quotient: Quotient, graph: StateGraph) -> None:
+        self.quotient, self.graph = quotient, graph
+        choices = quotient.choices
+        k = np.minimum(choices.classes >> 1, MAX_CLASSES - 1)
+        slot = np.where(choices.single == 1, EXACT + k * LEVELS + graph.level, choices.classes)
+        self.slot = choices.operator * SLOTS + slot
+        self.order = np.argsort(self.slot, kind="stable")
+        self.groups, self.starts = np.unique(self.slot[self.order], return_index=True)
+        last = graph.codes[-1] >> USED
+        self.arcs = Arcs(*(getattr(graph, name) for name in Arcs._fields))
+        self.end = np.where((last == graph.full) | (graph.full == 0), 0.0, np.inf)
+
+    def relax(self, prices: Prices) -> Relaxation:
+        """Compute the bound under prices."""
+        graph, choices = self.graph, self.quotient.choices
+        row_cost = (
+            prices.through[choices.operator] * choices.latency + prices.money * choices.cost + choices.usage @ prices.shared
+        )
+        unary = self._unary(row_cost)
+        patterns = np.zeros(graph.patterns.size)
+        for j, step in enumerate(graph.steps):
+            own = slice(graph.first_pattern[j], graph.first_pattern[j + 1])
+            sets = graph.patterns[own, None] >> (3 * np.arange(step.streams.size + 1)) & 7
+            patterns[own] = self.quotient.delay[sets[:, 1:], sets[:, :1]] @ prices.flow[step.streams]
+        value, best = _backward(self.arcs, unary, patterns, self.end)
+        return Relaxation(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
+
+    def _unary(self, row_cost: Floats) -> Floats:
+        unary: Floats = np.full((self.quotient.operators, SLOTS), np.inf)
+        unary.reshape(-1)[self.groups] = np.minimum.reduceat(row_cost[self.order], self.starts)
+        exact = unary[:, EXACT:UP_TO].reshape(-1, MAX_CLASSES, LEVELS)
+        unary[:, UP_TO:] = np.minimum.accumulate(exact, axis=2).reshape(len(unary), -1)
+        return unary
+
+    def marginals(self, relaxation: Relaxation) -> Floats:
+        """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""
+        least = _through(self.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
+        rest = np.full(least.shape, np.inf)
+        np.subtract(least, relaxation.unary, out=rest, where=np.isfinite(least))
+        # A choice for a node that nobody will join any more is also one with less room than there is.
+        room = np.minimum.accumulate(rest[:, UP_TO:].reshape(-1, MAX_CLASSES, LEVELS)[:, :, ::-1], axis=2)
+        rest[:, EXACT:UP_TO] = np.minimum(rest[:, EXACT:UP_TO], room[:, :, ::-1].reshape(len(rest), -1))
+        return relaxation.row_cost + rest.ravel()[self.slot] + relaxation.constant
+
+    def optimum(self, relaxation: Relaxation) -> tuple[Ints, Floats]:
+        """The relaxed optimum: a row of the choices per operator, and the delay of each stream."""
+        graph, state = self.graph, 0
+        rows, delays = [], np.zeros(self.quotient.model.source.size)
+        for j, step in enumerate(graph.steps):
+            transition = graph.first_transition[j] + relaxation.best[graph.first_state[j] + state]
+            slot = int(graph.slot[transition])
+            if slot >= UP_TO:
+                k, room = divmod(slot - UP_TO, LEVELS)
+                fitting = (self.slot >= j * SLOTS + EXACT + k * LEVELS) & (self.slot <= j * SLOTS + EXACT + k * LEVELS + room)
+            else:
+                fitting = self.slot == j * SLOTS + slot
+            candidates = np.flatnonzero(fitting)
+            rows.append(int(candidates[np.argmin(relaxation.row_cost[candidates])]))
+            code = int(graph.patterns[graph.first_pattern[j] + graph.pattern[transition]])
+            for number, stream in enumerate(step.streams):
+                delays[stream] = self.quotient.delay[code >> (3 * (number + 1)) & (MASKS - 1), code & (MASKS - 1)]
+            state = int(graph.target[transition])
+        return np.array(rows), delays
+
+
+@kernel
+def _backward(arcs: Arcs, unary: Floats, patterns: Floats, end: Floats) -> tuple[Floats, Ints]:
+    """Least cost from every state to the end, and the transition that begins the way there."""
+    first_state, first_transition, first_pattern = arcs.first_state, arcs.first_transition, arcs.first_pattern
+    source, target, slot, pattern = arcs.source, arcs.target, arcs.slot, arcs.pattern
+    layers = first_state.size - 1
+    value = np.full(first_state[layers], np.inf)
+    best = np.zeros(first_state[layers], np.int64)
+    value[first_state[layers - 1] :] = end
+    for j in range(layers - 2, -1, -1):
+        here, there = first_state[j], first_state[j + 1]
+        for t in range(first_transition[j], first_transition[j + 1]):
+            cost = unary[j, slot[t]] + patterns[first_pattern[j] + pattern[t]] + value[there + target[t]]
+            if cost < value[here + source[t]]:
+                value[here + source[t]] = cost
+                best[here + source[t]] = t - first_transition[j]
+    return value, best
+
+
+@kernel
+def _through(arcs: Arcs, unary: Floats, patterns: Floats, value: Floats) -> Floats:
+    """Least cost of a path that takes each kind of choice, shape (operators, slots)."""
+    first_state, first_transition, first_pattern = arcs.first_state, arcs.first_transition, arcs.first_pattern
+    source, target, slot, pattern = arcs.source, arcs.target, arcs.slot, arcs.pattern
+    layers = first_state.size - 1
+    least = np.full(unary.shape, np.inf)
+    reached = np.full(value.size, np.inf)
+    reached[0] = 0.0
+    for j in range(layers - 1):
+        here, there = first_state[j], first_state[j + 1]
+        for t in range(first_transition[j], first_transition[j + 1]):
+            cost = reached[here + source[t]] + unary[j, slot[t]] + patterns[first_pattern[j] + pattern[t]]
+            if cost < reached[there + target[t]]:
+                reached[there + target[t]] = cost
+            if cost + value[there + target[t]] < least[j, slot[t]]:
+                least[j, slot[t]] = cost + value[there + target[t]]
+    return least

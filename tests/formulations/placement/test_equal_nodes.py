@@ -1,0 +1,147 @@
+"""Proofs over classes of equal nodes equal brute force and the other proofs, and stay valid when they are stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.core.errors import UnsupportedProblemError
+from edrp.datasets.families.placement.random_clusters import random_cluster
+from edrp.datasets.families.placement.shapes import layered_shape
+from edrp.placement.compilation import compile_problem
+from edrp.placement.node_classes import node_classes
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
+
+WEIGHTINGS = (
+    {"response_time": 1.0},
+    {"response_time": 0.5, "cost": 0.5},
+    {"response_time": 0.1, "cost": 0.9},
+    {"cost": 1.0},
+)
+
+
+def cluster(streams, weights, *, nodes=4, slots=8, replicas=12, limits=None, seed=0):
+    """Operators with one to three times the load that a replica serves, on equal nodes 0.5 ms apart."""
+    random = np.random.default_rng(seed)
+    count = 1 + max(j for _, j in streams)
+    entering = np.bincount([j for _, j in streams], minlength=count)
+    operators = [
+        {
+            "name": f"o{i}",
+            "latency": {"model": "mm1", "service_rate": 200.0 / random.uniform(0.5, 3.0)},
+            "max_replicas": replicas,
+            "cost": 1.0,
+            "external_rate": 0.0 if entering[i] else 200.0,
+        }
+        for i in range(count)
+    ]
+    return edrp.EdrpProblem(
+        application={
+            "operators": operators,
+            "streams": [{"source": f"o{i}", "target": f"o{j}", "rate": 200.0 / entering[j]} for i, j in streams],
+        },
+        network={"nodes": [{"name": f"tm{u}", "resources": slots} for u in range(nodes)], "between_zones": {"delay": 5e-4}},
+        weights=weights,
+        limits=limits or {"response_time": 1.0, "cost": 10.0 * count},
+    )
+
+
+def chain(count):
+    return [(i, i + 1) for i in range(count - 1)]
+
+
+def layers(count, seed):
+    return [tuple(int(end) for end in stream) for stream in layered_shape(count, np.random.default_rng(seed)).streams]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_equals_brute_force(seed):
+    problem = random_cluster(seed)
+    best, _ = brute_force(problem)
+    solution = edrp.solve(problem, "equal-nodes")
+    if best is None:
+        assert solution.status == "infeasible"
+        return
+    assert solution.objective == pytest.approx(best, abs=1e-9)
+    assert solution.bound is not None
+    assert solution.bound <= best + 1e-9
+
+
+@pytest.mark.parametrize("weights", WEIGHTINGS)
+def test_equals_the_program(weights):
+    """Four operators in a diamond on 3 nodes of 4 slots, which HiGHS proves too."""
+    problem = cluster([(0, 1), (0, 2), (1, 3), (2, 3)], weights, nodes=3, slots=4, replicas=4, seed=3)
+    ours, program = edrp.solve(problem, "equal-nodes"), edrp.solve(problem, "highs")
+    assert ours.status == program.status == "optimal"
+    assert ours.objective == pytest.approx(program.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("weights", WEIGHTINGS)
+@pytest.mark.parametrize("streams", [chain(8), layers(8, 1), layers(12, 2)])
+def test_proofs_on_clusters_are_not_above_any_heuristic(streams, weights):
+    problem = cluster(streams, weights, nodes=8)
+    proof = edrp.solve(problem, "equal-nodes")
+    assert proof.status == "optimal"
+    for heuristic in ("iterated-local-search", "annealing", "greedy"):
+        found = edrp.solve(problem, heuristic, time_limit=0.3, start=proof.deployment)
+        assert found.objective >= proof.objective * (1 - 1e-8)
+
+
+@pytest.mark.parametrize("weights", [{"response_time": 1.0}, {"cost": 1.0}])
+def test_the_other_limit_binds(weights):
+    """The fastest placement that is half as expensive, and the cheapest one that is nearly as fast."""
+    free = edrp.solve(cluster(layers(8, 1), weights), "equal-nodes")
+    fastest = edrp.solve(cluster(layers(8, 1), {"response_time": 1.0}), "equal-nodes")
+    limits = {"response_time": 1.02 * fastest.metrics["response_time"], "cost": 0.9 * fastest.metrics["cost"]}
+    limits |= {"cost": 80.0} if "cost" in weights else {"response_time": 1.0}
+    tight = cluster(layers(8, 1), weights, limits=limits)
+    solution = edrp.solve(tight, "equal-nodes")
+    assert solution.status == "optimal"
+    ((metric, _),) = weights.items()
+    assert solution.metrics[metric] >= free.metrics[metric] - 1e-9
+    search = edrp.solve(tight, "iterated-local-search", time_limit=0.3, start=solution.deployment)
+    assert search.objective >= solution.objective * (1 - 1e-8)
+
+
+def test_a_stop_in_time_leaves_a_valid_bound():
+    problem = cluster(layers(20, 4), {"response_time": 1.0}, nodes=16, replicas=24)
+    optimum = edrp.solve(problem, "equal-nodes").objective
+    for limit in (0.01, 0.05, 0.2):
+        stopped = edrp.solve(problem, "equal-nodes", time_limit=limit)
+        assert stopped.objective is None or stopped.objective >= optimum - 1e-9
+        assert stopped.bound is None or stopped.bound <= optimum + 1e-9
+
+
+def test_an_overloaded_cluster_is_infeasible():
+    assert edrp.solve(cluster(chain(20), {"cost": 1.0}, nodes=1, slots=8), "equal-nodes").status == "infeasible"
+
+
+def test_auto_takes_it_on_clusters():
+    solution = edrp.solve(cluster(chain(5), {"response_time": 1.0}))
+    assert (solution.status, solution.method) == ("optimal", "auto: equal-nodes")
+
+
+def test_what_it_does_not_model_is_refused_with_a_way_out():
+    problem = cluster(chain(3), {"response_time": 1.0})
+    nodes = [{"name": f"n{u}", "resources": 4 + u} for u in range(5)]
+    unequal = problem.replace(network=problem.network.replace(nodes=nodes))
+    with pytest.raises(UnsupportedProblemError, match=r"5 classes of equal nodes.*use eliminate"):
+        edrp.solve(unequal, "equal-nodes")
+    with pytest.raises(UnsupportedProblemError, match=r"availability.*use highs"):
+        edrp.solve(problem.replace(limits=problem.limits.replace(availability=0.5)), "equal-nodes")
+
+
+def test_one_different_property_makes_a_class_of_its_own():
+    problem = cluster(chain(3), {"response_time": 1.0})
+    assert node_classes(compile_problem(problem)).tolist() == [0, 0, 0, 0]
+    for field, value in {"resources": 7, "speedup": 2.0, "spawn_time": 1.0, "store_delay": 0.1, "availability": 0.9}.items():
+        nodes = [node.replace(**{field: value}) if node.name == "tm2" else node for node in problem.network.nodes]
+        other = problem.replace(network=problem.network.replace(nodes=nodes))
+        assert node_classes(compile_problem(other)).tolist() == [0, 0, 1, 0], field
+    far = problem.replace(network=problem.network.replace(links=[{"source": "tm1", "target": "tm3", "delay": 0.1}]))
+    assert node_classes(compile_problem(far)).tolist() == [0, 1, 0, 1]
+    pinned = problem.application.operators[0].replace(candidates=("tm3",))
+    operators = (pinned, *problem.application.operators[1:])
+    other = problem.replace(application=problem.application.replace(operators=operators))
+    assert node_classes(compile_problem(other)).tolist() == [0, 0, 0, 1]
