@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from edrp.cli.display.metrics import DIMENSIONLESS
-from edrp.cli.terminal import say, show, table
+from edrp.cli.display.metrics import DIMENSIONLESS, metric_table
+from edrp.cli.terminal import say, show
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
@@ -88,6 +88,5 @@ def _objective_unit(solution: Solution) -> str:
 
 def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:
     """The metrics; the decision itself is in the document."""
-    rows = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
-    if rows:
-        yield table(("metric", "value"), rows, right=("value",))
+    if solution.metrics:
+        yield metric_table(solution.metrics, solution.metric_units)
