@@ -29,10 +29,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +122,330 @@ def instance_hash(problem: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+# --- programs ---
+
+SHIFT, PLACES, MAX_COLUMNS = 60, 40, 500_000
+"""Numbers of a program are rounded to multiples of 2^-SHIFT, on the safe side; multipliers are multiples of 2^-PLACES."""
+Entries = dict[int, Fraction]
+Bound = Fraction | None
+
+
+class Program:
+    """Minimise constant + Σ cost·x over columns with bounds, some of them integer, and rows lower ≤ Σ a·x ≤ upper; exact."""
+
+    def __init__(self) -> None:
+        self.constant, self.cost, self.integer = Fraction(0), list[Fraction](), list[bool]()
+        self.lower, self.upper, self.rows = list[Bound](), list[Bound](), list[tuple[Entries, Bound, Bound]]()
+
+    def column(self, cost: Any = 0, lower: Any = 0, upper: Any = 1, integer: bool = False) -> int:
+        """Add a column; its number. A bound of None is none."""
+        need(len(self.cost) < MAX_COLUMNS, f"a program of more than {MAX_COLUMNS} columns")
+        self.cost.append(fraction(cost))
+        self.lower.append(None if lower is None else fraction(lower))
+        self.upper.append(None if upper is None else fraction(upper))
+        self.integer.append(integer)
+        return len(self.cost) - 1
+
+    def row(self, entries: Iterable[tuple[int, Any]], lower: Any = None, upper: Any = None) -> None:
+        """Add a row; coefficients of one column add up."""
+        row: Entries = {}
+        for column, value in entries:
+            row[column] = row.get(column, Fraction(0)) + value
+        self.rows.append((row, None if lower is None else fraction(lower), None if upper is None else fraction(upper)))
+
+    def close(self, cutoff: Bound) -> None:
+        """Give columns without a bound the one that a row implies, or the cutoff: worse points than that do not matter."""
+        objective = {column: value for column, value in enumerate(self.cost) if value}
+        rows = self.rows if cutoff is None else [*self.rows, (objective, None, cutoff - self.constant)]
+        opened = {column for column, ends in enumerate(zip(self.lower, self.upper, strict=True)) if None in ends}
+        rows = [row for row in rows if not opened.isdisjoint(row[0])]
+        while opened and sum(self._imply(row, column) for row in rows for column in opened & row[0].keys()):
+            opened = {column for column in opened if None in (self.lower[column], self.upper[column])}
+
+    def _imply(self, row: tuple[Entries, Bound, Bound], column: int) -> bool:
+        """Give a column the bounds that it lacks and a row implies; whether there was one."""
+        entries, low, high = row
+        found = False
+        for limit, sign in ((high, 1), (low, -1)):  # sign·(the row) ≤ sign·limit
+            bounds = self.upper if entries[column] * sign > 0 else self.lower
+            if limit is None or bounds[column] is not None or not entries[column]:
+                continue
+            ends = [(a, (self.lower if a * sign > 0 else self.upper)[other]) for other, a in entries.items() if other != column]
+            if all(end is not None for _, end in ends):
+                bounds[column] = (limit - sum(a * end for a, end in ends if end is not None)) / entries[column]
+                found = True
+        return found
+
+    def round(self) -> None:
+        """Go over to integers, in units of 2^-SHIFT; ranges and the constant give way by what rounding can change."""
+        ends = zip(self.lower, self.upper, strict=True)
+        self.largest = [None if low is None or high is None else max(abs(low), abs(high)) for low, high in ends]
+        self.low = [None if low is None else math.floor(low * 2**SHIFT) for low in self.lower]
+        self.high = [None if high is None else math.ceil(high * 2**SHIFT) for high in self.upper]
+        self.whole_rows = []
+        for entries, low, high in self.rows:
+            whole, error = self._whole(entries)
+            least = None if low is None or error is None else math.floor(low * 2**SHIFT - error)
+            most = None if high is None or error is None else math.ceil(high * 2**SHIFT + error)
+            self.whole_rows.append((whole, least, most))
+        costs, error = self._whole(dict(enumerate(self.cost)))
+        need(error is not None, "a column has a cost and no bound, and none is implied")
+        self.whole_cost, self.whole_constant = dict(costs), math.floor(self.constant * 2**SHIFT - (error or 0))
+
+    def _whole(self, entries: Entries) -> tuple[list[tuple[int, int]], Bound]:
+        """Coefficients as integers, and how far that can be from the sum; None where a column has no bounds."""
+        whole, error = [], Fraction(0)
+        for column, value in entries.items():
+            near, size = round(value * 2**SHIFT), self.largest[column]
+            whole.append((column, near))
+            if near != value * 2**SHIFT:
+                if size is None:
+                    return whole, None
+                error += abs(near - value * 2**SHIFT) * size
+        return whole, error
+
+    def at_least(self, multipliers: list[int], low: list[Any], high: list[Any], costs: bool) -> int | None:
+        """Lower bound on the objective (without costs: on 0) in a box, by multipliers row, k, …; units 2^-(2·SHIFT + PLACES).
+
+        For every point x that keeps to the rows, c·x = y·(A·x) + (c − Aᵀy)·x, of which each term has a bound of its own.
+        """
+        reduced = [self.whole_cost[column] << PLACES for column in range(len(low))] if costs else [0] * len(low)
+        total = self.whole_constant << PLACES if costs else 0
+        for row, k in zip(multipliers[::2], multipliers[1::2], strict=True):
+            whole, least, most = self.whole_rows[row]
+            side = least if k > 0 else most
+            if side is not None:  # a multiplier of the wrong sign is dropped
+                total += k * side
+                for column, value in whole:
+                    reduced[column] -= k * value
+        total <<= SHIFT
+        for r, least, most in zip(reduced, low, high, strict=True):
+            side = least if r > 0 else most
+            if side is None and r:
+                return None
+            total += r * (side or 0)
+        return total
+
+
+def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
+    """Every leaf of a tree in pre-order reaches the target, or holds no point; no target: no leaf holds one."""
+    program.close(target)
+    program.round()
+    goal = None if target is None else math.ceil((target - TOLERANCE) * 2 ** (2 * SHIFT + PLACES))
+    stack: list[Any] = [()]
+    leaves = 0
+    while stack:
+        path, line = stack.pop(), next(lines, None)
+        need(isinstance(line, list) and line, "the tree ends before all of it is closed")
+        if line[0] in ("B", "F"):
+            low, high = list(program.low), list(program.high)
+            while path:
+                path, changes = path
+                for column, least, most in changes:
+                    low[column] = least if least is not None and (low[column] is None or least > low[column]) else low[column]
+                    high[column] = most if most is not None and (high[column] is None or most < high[column]) else high[column]
+            value = program.at_least(line[1], low, high, costs=line[0] == "B")
+            empty = any(least is not None and most is not None and least > most for least, most in zip(low, high, strict=True))
+            enough = empty or (value is not None and (value > 0 if line[0] == "F" else goal is not None and value >= goal))
+            leaves += 1
+            need(enough, f"leaf {leaves} does not reach the bound")
+        elif line[0] == "S":  # S column floor: x ≤ floor or x ≥ floor + 1
+            need(program.integer[line[1]] and isinstance(line[2], int), f"column {line[1]} is not integer")
+            stack += [(path, [(line[1], line[2] + 1 << SHIFT, None)]), (path, [(line[1], None, line[2] << SHIFT)])]
+        else:  # G row columns: all of these are 0, or all others of the row are
+            need(line[0] == "G", f"line {str(line[0])[:40]!r} is none of B, F, S, G")
+            entries, _, most = program.rows[line[1]]
+            need(most is not None and most <= 1 and all(_binary(program, c) and a >= 1 for c, a in entries.items()), "no group")
+            need(set(line[2]) <= entries.keys(), f"row {line[1]} does not have these columns")
+            others = entries.keys() - set(line[2])
+            stack += [(path, [(c, None, 0) for c in others]), (path, [(c, None, 0) for c in line[2]])]
+    need(next(lines, None) is None, "there are lines after the tree")
+    return f"{leaves} leaves"
+
+
+def _binary(program: Program, column: int) -> bool:
+    low = program.lower[column]
+    return program.integer[column] and low is not None and low >= 0
+
+
+# --- migrations: documents of kind "migration" ---
+
+Arc = tuple[tuple[int, int, int], tuple[int, int, int], Fraction]
+
+
+def evaluate_migration(problem: dict[str, Any], decision: Any) -> Fraction:
+    """State of all tasks that change their node; each task is held once, by n′ nodes within the limit on the load."""
+    work, size, before = problem["work"], problem["state_size"], problem["intervals"]
+    present = [(node, *interval) for node, interval in enumerate(decision) if interval is not None]
+    held = sorted((first, end) for _, first, end in present if first < end)
+    need(len(present) == problem["nodes"], "another number of nodes")
+    need([0, *(end for _, end in held)] == [*(first for first, _ in held), len(work)], "a task is not held exactly once")
+    limit, kept = (1 + fraction(problem["tolerance"])) * sum(work) / problem["nodes"] * SLACK, Fraction(0)
+    for node, first, end in present:
+        need(problem.get("allow_empty", True) or first < end, f"node {node} holds no task")
+        need(sum(work[first:end]) <= limit, f"node {node} holds too much work")
+        old = before[node] if node < len(before) else (0, 0)
+        kept += sum(size[max(first, old[0]) : min(end, old[1])])
+    return sum(size) - kept
+
+
+def migration_arcs(problem: dict[str, Any]) -> Iterator[Arc]:
+    """Arcs from (0, 0, 0) to (n′, tasks, 0): an interval of tasks and the old node that keeps it, or none, and the state moved.
+
+    A point is the number of intervals before it, a boundary, and whether the old node around the boundary keeps one of them.
+    """
+    work, size, nodes, tasks = problem["work"], problem["state_size"], problem["nodes"], len(problem["work"])
+    held, full = sorted((a, b) for a, b in problem["intervals"] if a < b), not problem.get("allow_empty", True)
+    limit = (1 + fraction(problem["tolerance"])) * sum(work) / nodes * SLACK
+    loads, sizes = list(accumulate(work, initial=Fraction(0))), list(accumulate(size, initial=Fraction(0)))
+    reached = {(0, 0, 0)}
+    for place in range(nodes):
+        layer, reached = reached, set()
+        for _, first, taken in sorted(layer):
+            for end in range(first + 1, tasks + 1):
+                if loads[end] - loads[first] > limit:
+                    break
+                if end == tasks and full and place + 1 < nodes:
+                    continue
+                over = [old for old in held if old[0] < end and old[1] > first]
+                for old in [None, *over[taken:]]:
+                    kept = Fraction(0) if old is None else sizes[min(old[1], end)] - sizes[max(old[0], first)]
+                    inside = over[-1][1] > end and (old == over[-1] or (taken and len(over) == 1))
+                    target = (nodes, end, 0) if end == tasks else (place + 1, end, int(inside))
+                    reached |= set() if end == tasks else {target}
+                    yield (place, first, taken), target, sizes[end] - sizes[first] - kept
+
+
+def migration_program(problem: dict[str, Any]) -> Program:
+    """A column for each arc of `migration_arcs`; as many lead to a point as away from it, and one from the first to the last."""
+    program, flow = Program(), dict[Any, list[tuple[int, int]]]({(0, 0, 0): [], (problem["nodes"], len(problem["work"]), 0): []})
+    for source, target, moved in migration_arcs(problem):
+        column = program.column(moved, integer=True)
+        flow.setdefault(source, []).append((column, 1))
+        flow.setdefault(target, []).append((column, -1))
+    for number, entries in enumerate(flow.values()):
+        balance = 1 if number == 0 else -1 if number == 1 else 0
+        program.row(entries, balance, balance)
+    return program
+
+
+# --- allocation of links: documents of kind "link-allocation" ---
+
+
+def _network(problem: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Links by source and target, in both directions where the network is symmetric, and nodes by name."""
+    network = problem["network"]
+    both = [1, -1] if network.get("symmetric", True) else [1]
+    arcs = {(link["source"], link["target"])[::turn]: link for turn in both for link in network.get("links", ())}
+    return arcs, {node["name"]: node for node in network["nodes"]}
+
+
+def _free(problem: dict[str, Any], end: tuple[Any, ...]) -> Bound:
+    """What an arc, an uplink or a downlink may carry; None for any amount."""
+    arcs, nodes = _network(problem)
+    if end[0] == "arc":
+        need(end[1:] in arcs, f"there is no link {end[1:]}")
+        return fraction(arcs[end[1:]]["bandwidth"]) * SLACK
+    free = nodes[end[1]].get(end[0], 0 if end[0] == "uplink" else None)
+    return None if free is None else fraction(free) * SLACK
+
+
+def evaluate_link_allocation(problem: dict[str, Any], decision: Any) -> Fraction:
+    """Revenue lost and price of forwarding, where links, up- and downlinks carry no more than they have."""
+    given, value, used = {each["flow"]: each for each in decision}, Fraction(0), dict[Any, Fraction]()
+    need(len(given) == len(decision) == len(problem["flows"]), "not one allocation for each flow")
+    share, forwarding = problem.get("public_share", Fraction("0.81")), problem.get("forwarding_price", 0)
+    for flow in problem["flows"]:
+        route, public = given[flow["name"]].get("route"), given[flow["name"]].get("public_rate", 0)
+        rate, ends = flow["rate"], [("uplink", flow["source"]), ("downlink", flow["target"])]
+        need(0 <= public <= (0 if route else rate * SLACK), f"flow {flow['name']}: wrong rate on the public network")
+        need(route or not (problem.get("keep", True) and flow.get("route")), f"flow {flow['name']} must keep a route")
+        if route:
+            need((route[0], route[-1]) == (flow["source"], flow["target"]), f"flow {flow['name']}: the route ends elsewhere")
+            need(len(route) <= _links(problem, flow) + 1, f"flow {flow['name']}: too long a route")
+            ends = [("arc", *arc) for arc in pairwise(route)]
+        value += forwarding * rate * (len(route) - 2) if route else flow["price"] * (rate - share * public)
+        for end in ends:
+            used[end] = used.get(end, Fraction(0)) + (rate if route else public)
+    for end, amount in used.items():
+        free = _free(problem, end)
+        need(free is None or amount <= free, f"{' '.join(map(str, end))} carries too much")
+    return fraction(value)
+
+
+def _links(problem: dict[str, Any], flow: dict[str, Any]) -> int:
+    """Links that a route of a flow may have, by number and price."""
+    most, forwarding = problem.get("max_links", 6), problem.get("forwarding_price", 0)
+    return min(most, 1 + math.floor(flow["price"] * SLACK / forwarding)) if forwarding else most
+
+
+def link_allocation_program(problem: dict[str, Any]) -> Program:
+    """A column says that a flow has a route, one which share of its rate is public, and one for each arc that it may take."""
+    program, uses, arcs = Program(), dict[Any, list[tuple[int, Any]]](), _network(problem)[0]
+    share, forwarding = problem.get("public_share", Fraction("0.81")), problem.get("forwarding_price", 0)
+    for flow in problem["flows"]:
+        rate, source, target = fraction(flow["rate"]), flow["source"], flow["target"]
+        value, steps = flow["price"] * rate, forwarding * rate
+        keep = int(problem.get("keep", True) and flow.get("route") is not None)
+        routed, public = program.column(-value - steps, keep, integer=True), program.column(-share * value, upper=SLACK)
+        program.constant += value
+        balance = dict[Any, list[tuple[int, int]]]({source: [(routed, -1)], target: [(routed, 1)]})
+        taken = []
+        for u, v in arcs:
+            if rate <= fraction(arcs[u, v]["bandwidth"]) * SLACK and v != source and u != target:
+                taken.append(program.column(steps, integer=True))
+                balance.setdefault(u, []).append((taken[-1], 1))
+                balance.setdefault(v, []).append((taken[-1], -1))
+                uses.setdefault(("arc", u, v), []).append((taken[-1], rate))
+        for end in (("uplink", source), ("downlink", target)):
+            uses.setdefault(end, []).append((public, rate))
+        for entries in balance.values():
+            program.row(entries, 0, 0)
+        program.row([(routed, -_links(problem, flow)), *((column, 1) for column in taken)], None, 0)
+        program.row([(routed, 1), (public, 1)], None, SLACK)
+    for end, entries in uses.items():
+        program.row(entries, None, _free(problem, end))
+    return program
+
+
 # --- formats ---
 
 Check = Callable[[dict[str, Any], Any, dict[str, Any], Iterator[Any]], str]
+PROGRAMS: dict[str, Callable[[dict[str, Any]], Program]] = {
+    "migration": migration_program,
+    "link-allocation": link_allocation_program,
+}
+"""Builders of programs by kind of problem: every feasible decision is a point of no more value."""
+
+
+def stated_program(lines: Iterator[Any]) -> tuple[Program, str]:
+    """A program that a certificate states, and its hash: that of its lines as canonical JSON."""
+    program, digest = Program(), hashlib.sha256()
+    line = next(lines)
+    columns, rows, program.constant = line[0], line[1], fraction(line[2])
+    digest.update(instance_hash(line).encode())
+    for number in range(columns + rows):
+        line = next(lines)
+        digest.update(instance_hash(line).encode())
+        if number < columns:
+            program.column(line[0], line[1], line[2], line[3] == 1)
+        else:
+            program.row(zip(line[2::2], line[3::2], strict=True), line[0], line[1])
+    return program, digest.hexdigest()
+
+
+def check_program(problem: dict[str, Any], decision: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
+    """Branch and bound over a program that the checker builds from the instance, or that the certificate states."""
+    target = fraction(header["bound"]) if header["claim"] == "optimal" else None
+    if header["program"] == "built":
+        program, what = PROGRAMS[problem["kind"]](problem), "decision"
+    else:
+        program, digest = stated_program(lines)
+        need(digest == header["program"], "the program has another hash")
+        what = f"point of the program {digest}"
+    leaves = check_tree(program, lines, target)
+    return f"no {what} is feasible ({leaves})" if target is None else f"no {what} is below {float(target)!r} − 1e-6 ({leaves})"
+
 
 DECISION = {
     "edrp": "deployment",
@@ -135,10 +458,13 @@ DECISION = {
 }
 """Where the solution document of a kind keeps the decision; of other kinds the decision is the whole document."""
 
-EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {}
+EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
+    "migration": evaluate_migration,
+    "link-allocation": evaluate_link_allocation,
+}
 """Objective of a decision that keeps to all limits, by kind of problem; `Refused` where it does not."""
 
-FORMATS: dict[str, Check] = {}
+FORMATS: dict[str, Check] = {"program": check_program}
 """Functions of problem, decision, header and the remaining lines (parsed), by format."""
 
 
