@@ -234,6 +234,7 @@ def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
     goal = None if target is None else math.ceil((target - TOLERANCE) * 2 ** (2 * SHIFT + PLACES))
     stack: list[Any] = [()]
     leaves = 0
+    line: Any
     while stack:
         path, line = stack.pop(), next(lines, None)
         need(isinstance(line, list) and line, "the tree ends before all of it is closed")
@@ -344,8 +345,8 @@ def _free(problem: dict[str, Any], end: tuple[Any, ...]) -> Bound:
     """What an arc, an uplink or a downlink may carry; None for any amount."""
     arcs, nodes = _network(problem)
     if end[0] == "arc":
-        need(end[1:] in arcs, f"there is no link {end[1:]}")
-        return fraction(arcs[end[1:]]["bandwidth"]) * SLACK
+        need(end[1] in arcs, f"there is no link {end[1]}")
+        return fraction(arcs[end[1]]["bandwidth"]) * SLACK
     free = nodes[end[1]].get(end[0], 0 if end[0] == "uplink" else None)
     return None if free is None else fraction(free) * SLACK
 
@@ -357,13 +358,13 @@ def evaluate_link_allocation(problem: dict[str, Any], decision: Any) -> Fraction
     share, forwarding = problem.get("public_share", Fraction("0.81")), problem.get("forwarding_price", 0)
     for flow in problem["flows"]:
         route, public = given[flow["name"]].get("route"), given[flow["name"]].get("public_rate", 0)
-        rate, ends = flow["rate"], [("uplink", flow["source"]), ("downlink", flow["target"])]
+        rate, ends = flow["rate"], list[Any]([("uplink", flow["source"]), ("downlink", flow["target"])])
         need(0 <= public <= (0 if route else rate * SLACK), f"flow {flow['name']}: wrong rate on the public network")
         need(route or not (problem.get("keep", True) and flow.get("route")), f"flow {flow['name']} must keep a route")
         if route:
             need((route[0], route[-1]) == (flow["source"], flow["target"]), f"flow {flow['name']}: the route ends elsewhere")
             need(len(route) <= _links(problem, flow) + 1, f"flow {flow['name']}: too long a route")
-            ends = [("arc", *arc) for arc in pairwise(route)]
+            ends = [("arc", arc) for arc in pairwise(route)]
         value += forwarding * rate * (len(route) - 2) if route else flow["price"] * (rate - share * public)
         for end in ends:
             used[end] = used.get(end, Fraction(0)) + (rate if route else public)
@@ -396,7 +397,7 @@ def link_allocation_program(problem: dict[str, Any]) -> Program:
                 taken.append(program.column(steps, integer=True))
                 balance.setdefault(u, []).append((taken[-1], 1))
                 balance.setdefault(v, []).append((taken[-1], -1))
-                uses.setdefault(("arc", u, v), []).append((taken[-1], rate))
+                uses.setdefault(("arc", (u, v)), []).append((taken[-1], rate))
         for end in (("uplink", source), ("downlink", target)):
             uses.setdefault(end, []).append((public, rate))
         for entries in balance.values():
@@ -471,7 +472,8 @@ FORMATS: dict[str, Check] = {"program": check_program}
 def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
     """What a certificate proves of a solution, in words; `Refused` where something does not hold."""
     rest = (parse(line) for line in lines)
-    header, kind = next(rest, None), problem.get("kind")
+    header: Any = next(rest, None)
+    kind = problem.get("kind")
     need(isinstance(header, dict), "the certificate is empty, or its first line is no object")
     need(header.get("format") in FORMATS, f"format {str(header.get('format'))[:40]!r} is none of {', '.join(FORMATS)}")
     need(header.get("version") == VERSION, f"version {str(header.get('version'))[:40]}; version {VERSION} is read")
@@ -490,7 +492,7 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
     """The decision keeps to the limits, and its value is the stated objective, and the bound."""
     evaluate = EVALUATE.get(problem["kind"])
     value = objective if evaluate is None else evaluate(problem, decision)
-    allowed = SAME * max(1, abs(value))
+    allowed = SAME * max(Fraction(1), abs(value))
     need(abs(value - objective) <= allowed, f"the decision is worth {float(value)!r}, the solution says {float(objective)!r}")
     need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")
 
