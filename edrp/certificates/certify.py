@@ -23,25 +23,28 @@ PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"
 """Writer for answers to problems of kinds that have programs, whatever method found them."""
 
 
-def certify(problem: Any, solution: Any) -> Certified:
-    """A certificate of an optimal or infeasible solution that the checker accepts, or why there is none."""
-    document = checker.parse(problem.model_dump_json())
-    return certify_document(document, problem, solution)
+def certify(problem: Any, solution: Any, text: str | None = None) -> Certified:
+    """A certificate of an optimal or infeasible solution that the checker accepts, or why there is none.
 
-
-def certify_document(document: dict[str, Any], problem: Any, solution: Any) -> Certified:
-    """The same for an instance as its file states it, which may leave out defaults; `document` is from `checker.parse`."""
+    Parameters
+    ----------
+    problem, solution
+        A problem and a checked solution of it.
+    text
+        The instance as its file states it, which may leave out what has a default; None for what `save` would write.
+    """
+    document = checker.parse(problem.model_dump_json() if text is None else text)
     reasons = []
     for writer in _writers(problem.kind, solution.method):
         try:
-            text = _text(document, solution, writer(problem, solution))
-            checker.check(document, checker.parse(json.dumps(solution.to_document())), text.splitlines())
+            certificate = _text(document, solution, writer(problem, solution))
+            checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
         except checker.Refused as error:
             reasons.append(f"the checker does not accept the certificate: {error}")
         else:
-            return Certified(text)
+            return Certified(certificate)
     return Certified(None, "; ".join(reasons) or f"there is no certificate of answers of {solution.method}")
 
 

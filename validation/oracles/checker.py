@@ -497,21 +497,17 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
     need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")
 
 
-def main(arguments: list[str]) -> int:
-    """Check the files of a command line; the exit code."""
-    if len(arguments) != 3:
-        print("usage: python checker.py INSTANCE SOLUTION CERTIFICATE", file=sys.stderr)  # noqa: T201 - a program of its own
-        return 2
+def verdict(instance: str, solution: str, certificate: str) -> str:
+    """What a certificate proves, or the first thing that does not hold, given the paths of the files."""
     try:
-        instance, solution, certificate = arguments
-        said, code = f"proven: {check(read_document(instance), read_document(solution), read_lines(certificate))}", 0
+        return f"proven: {check(read_document(instance), read_document(solution), read_lines(certificate))}"
     except (Refused, OSError, UnicodeDecodeError) as error:
-        said, code = f"not proven: {error}", 2
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
-        said, code = f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})", 2
-    print(said)  # noqa: T201
-    return code
+        return f"not proven: {error}"
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration) as error:
+        return f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    said = verdict(*sys.argv[1:]) if len(sys.argv) == 4 else "usage: python checker.py INSTANCE SOLUTION CERTIFICATE"
+    print(said)  # noqa: T201 - a program of its own
+    sys.exit(0 if said.startswith("proven: ") else 2)

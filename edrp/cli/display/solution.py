@@ -64,6 +64,8 @@ def _figures(solution: Solution) -> str:
     if solution.status in ("feasible", "none"):
         parts.append(_bound(solution, unit))
     parts.append(f"method {solution.method}")
+    if solution.proof == "checked certificate":
+        parts.append("proof: checked certificate")
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
     if compiling := solution.seconds.get("compile", 0.0):
         parts.append(f"{compiling:.2f} s to compile kernels (once)")
