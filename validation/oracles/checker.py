@@ -34,7 +34,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from graphlib import TopologicalSorter
+from itertools import accumulate, pairwise, product
+from itertools import combinations_with_replacement as multisets
 from pathlib import Path
 from typing import Any
 
@@ -409,10 +411,217 @@ def link_allocation_program(problem: dict[str, Any]) -> Program:
     return program
 
 
+# --- deployments: documents of kind "edrp", without availability and Storm's reconfiguration ---
+
+
+def _named(resources: Any) -> dict[str, Any]:
+    return resources if isinstance(resources, dict) else {"resources": resources}
+
+
+class Deployments:
+    """The parts of a deployment's metrics: of one operator on a multiset of nodes, and of a stream between two of them."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        graph, self.current = problem["application"], problem.get("current")
+        self.weights = problem.get("weights") or {"response_time": Fraction(1, 2), "cost": Fraction(1, 2)}
+        self.limits = {name: limit for name, limit in (problem.get("limits") or {}).items() if limit is not None}
+        storm = self.current is not None and problem.get("reconfiguration") == "storm"
+        need(
+            "availability" not in self.limits and not storm, "the checker knows neither availability nor Storm's reconfiguration"
+        )
+        self.operators = {operator["name"]: operator for operator in graph["operators"]}
+        self.streams = {(s["source"], s["target"]): s.get("rate") for s in graph.get("streams", ())}
+        self.before = {name: [u for u, v in self.streams if v == name] for name in self.operators}
+        self.order = tuple(TopologicalSorter(self.before).static_order())
+        self.load = {name: fraction(operator.get("external_rate", 0)) for name, operator in self.operators.items()}
+        self.rate = dict[Any, Fraction]()
+        for name in self.order:
+            for stream in (stream for stream in self.streams if stream[1] == name):
+                flow = self.load[stream[0]] * self.operators[stream[0]].get("selectivity", 1)
+                self.rate[stream] = flow if self.streams[stream] is None else fraction(self.streams[stream])
+                self.load[name] += self.rate[stream]
+        self.network, self.pause = problem["network"], fraction(problem.get("synchronisation_time", 0))
+        self.links, self.nodes = _network(problem)
+
+    def link(self, u: str, v: str) -> dict[str, Any]:
+        """The link between two nodes: listed, else what holds for their zones."""
+        zone = self.nodes[u].get("zone")
+        within = zone is not None and zone == self.nodes[v].get("zone")
+        found = self.links.get((u, v)) or self.network.get("within_zone" if within else "between_zones")
+        need(found, f"there is no link {u} → {v}")
+        return dict(found)
+
+    def alone(self, name: str, nodes: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction] | None:
+        """Latency, cost and downtime of an operator; None where it is overloaded or too much for a node."""
+        operator, need_of = self.operators[name], _named(self.operators[name].get("resources", 1))
+        price = operator.get("cost", 0)
+        if isinstance(price, dict):
+            price = sum(amount * need_of[resource] for resource, amount in price.items())
+        elif not isinstance(operator.get("resources", 1), dict):
+            price *= operator.get("resources", 1)
+        latency = _latency(operator.get("latency"), self.load[name] / len(nodes))
+        if latency is None or any(self.excess(node, {r: a * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
+            return None
+        slowest = max(latency / fraction(self.nodes[node].get("speedup", 1)) for node in nodes)
+        return slowest, fraction(price) * len(nodes), self.downtime(operator, nodes)
+
+    def excess(self, node: str, used: dict[str, Any]) -> bool:
+        """Whether that is more than a node has of a resource."""
+        free = self.nodes[node].get("resources")
+        return free is not None and any(amount > _named(free).get(resource, 0) * SLACK for resource, amount in used.items())
+
+    def between(self, stream: tuple[str, str], us: tuple[str, ...], vs: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction]:
+        """Longest delay, cost and tuples in flight of a stream."""
+        links = [self.link(u, v) for u in us for v in vs if u != v]
+        share, delays = self.rate[stream] / (len(us) * len(vs)), [fraction(link["delay"]) for link in links]
+        return max(delays, default=Fraction(0)), share * sum(link.get("cost", 0) for link in links), share * sum(delays)
+
+    def downtime(self, operator: dict[str, Any], after: tuple[str, ...]) -> Fraction:
+        """Pause and resume (EDRP, eqs. 24–32)."""
+        before = () if self.current is None else tuple(self.current[operator["name"]])
+        if not before or sorted(before) == sorted(after):
+            return Fraction(0)
+        state, old, new = fraction(operator.get("state_size", 0)), len(before), len(after)
+        longest = Fraction(0)
+        for u, v in {(u, v) for u in before for v in after if u != v}:
+            leaving, arriving = max(before.count(u) - after.count(u), 0), max(after.count(v) - before.count(v), 0)
+            up = state * leaving / old + state * before.count(u) * max(new - old, 0) / (old * new)
+            down = state * arriving / new + state * min(before.count(v), after.count(v)) * max(old - new, 0) / (old * new)
+            code = Fraction(0) if v in before else self.transfer(v, operator.get("code_size", 0))
+            spawn = self.nodes[v].get("spawn_time", 0) if arriving else 0
+            longest = max(longest, max(code, self.transfer(u, up)) + self.transfer(v, down) + spawn)
+        return self.pause + longest
+
+    def transfer(self, node: str, size: Any) -> Fraction:
+        """Seconds between a node and the store."""
+        store, own = self.network.get("store") or {}, self.nodes[node]
+        delay = own["store_delay"] if own.get("store_delay") is not None else store.get("delay", 0)
+        bandwidth = own["store_bandwidth"] if own.get("store_bandwidth") is not None else store.get("bandwidth")
+        return 2 * fraction(delay) + (fraction(size) / bandwidth if bandwidth else 0)
+
+    def factor(self, metric: str) -> Fraction:
+        """Objective for each unit of a metric."""
+        weight = fraction(self.weights.get(metric, 0))
+        return weight / self.limits[metric] if weight else weight
+
+
+def _latency(model: Any, rate: Fraction) -> Fraction | None:
+    """Seconds at a rate; None for an overload."""
+    if model is None:
+        return Fraction(0)
+    if model.get("model", "mm1") == "mm1":
+        return 1 / (fraction(model["service_rate"]) - rate) if rate < model["service_rate"] else None
+    if model["model"] == "polynomial":
+        return sum((fraction(c) * rate**power for power, c in enumerate(model["coefficients"])), Fraction(0))
+    points = list(zip(map(fraction, model["rates"]), map(fraction, model["latencies"]), strict=True))
+    if rate <= points[0][0]:
+        return points[0][1]
+    for (low, first), (high, second) in pairwise(points):
+        if low <= rate <= high:
+            return first + (second - first) * (rate - low) / (high - low)
+    return None
+
+
+def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
+    """Weighted sum of response time, cost, downtime and tuples in flight (EDRP, eq. 12), each within its limit."""
+    model, used, finish = Deployments(problem), dict[str, dict[str, Any]](), dict[str, Fraction]()
+    metrics = dict.fromkeys(("response_time", "cost", "downtime", "network_usage"), Fraction(0))
+    need(decision.keys() == model.operators.keys(), "other operators than those of the application")
+    for name in model.order:
+        operator, nodes = model.operators[name], tuple(decision[name])
+        need(
+            operator.get("min_replicas", 1) <= len(nodes) <= operator.get("max_replicas", 1), f"{name}: wrong number of replicas"
+        )
+        need(set(nodes) <= set(operator.get("candidates") or model.nodes), f"{name}: runs on a node that is no candidate")
+        parts = model.alone(name, nodes)
+        need(parts is not None, f"{name}: overloaded, or too much for a node")
+        latency, cost, downtime = parts or (Fraction(0),) * 3
+        ready = Fraction(0)
+        for source in model.before[name]:
+            delay, price, usage = model.between((source, name), tuple(decision[source]), nodes)
+            ready, cost = max(ready, finish[source] + delay), cost + price
+            metrics["network_usage"] += usage
+        finish[name] = ready + latency
+        metrics["cost"] += cost
+        metrics["downtime"] = max(metrics["downtime"], downtime)
+        for node, (resource, amount) in product(nodes, _named(operator.get("resources", 1)).items()):
+            used.setdefault(node, {})[resource] = used.setdefault(node, {}).get(resource, 0) + amount
+    metrics["response_time"] = max(finish.values())
+    for name, limit in model.limits.items():
+        need(metrics[name] <= limit * SLACK, f"{name} is {float(metrics[name])!r} against {float(limit)!r}")
+    for node, amounts in used.items():
+        need(not model.excess(node, amounts), f"node {node}: too much of a resource")
+    return sum((model.factor(name) * value for name, value in metrics.items()), Fraction(0))
+
+
+def deployment_program(problem: dict[str, Any]) -> Program:
+    """EDRP's program (eqs. 12–23): a column for each operator and multiset of nodes, and for each pair of them along a stream.
+
+    In place of a row for each path (eq. 13) every operator has a column for the time by which it is done.
+    """
+    model, program, used = Deployments(problem), Program(), dict[Any, list[tuple[int, Any]]]()
+    limit = {name: fraction(value) * SLACK for name, value in model.limits.items()}
+    place, flows, done, latest = dict[str, dict[Any, int]](), list[Any](), dict[str, int](), dict[str, Fraction]()
+    total = dict[str, list[tuple[int, Fraction]]]({"cost": [], "network_usage": []})
+    last = program.column(model.factor("response_time"), 0, None)
+    pause = program.column(model.factor("downtime"), 0, 0)
+    for name in model.order:
+        operator, place[name] = model.operators[name], {}
+        replicas = range(operator.get("min_replicas", 1), operator.get("max_replicas", 1) + 1)
+        own, longest = [(pause, Fraction(1))], list[tuple[int, Fraction]]()
+        for nodes in (nodes for k in replicas for nodes in multisets(sorted(operator.get("candidates") or model.nodes), k)):
+            parts = model.alone(name, nodes)
+            if parts is not None:
+                column = place[name][nodes] = program.column(model.factor("cost") * parts[1], integer=True)
+                longest.append((column, parts[0]))
+                total["cost"].append((column, parts[1]))
+                own.append((column, -parts[2]))
+                program.upper[pause] = max(program.upper[pause] or Fraction(0), parts[2])
+                for node, (resource, amount) in product(nodes, _named(operator.get("resources", 1)).items()):
+                    used.setdefault((node, resource), []).append((column, amount))
+        latest[name] = most = max((value for _, value in longest), default=Fraction(0))
+        done[name] = program.column(0, min((value for _, value in longest), default=0), most)
+        program.row([(column, 1) for column in place[name].values()], 1, 1)
+        program.row(own, 0)
+        program.row([(done[name], 1), *((column, -value) for column, value in longest)], 0)
+        for source in model.before[name]:
+            out, into = {us: list[int]() for us in place[source]}, {vs: list[int]() for vs in place[name]}
+            arrival = [(done[name], Fraction(1)), (done[source], Fraction(-1)), *((column, -value) for column, value in longest)]
+            slowest = Fraction(0)
+            for us, vs in product(place[source], place[name]):
+                delay, cost, usage = model.between((source, name), us, vs)
+                column = program.column(model.factor("cost") * cost + model.factor("network_usage") * usage)
+                out[us].append(column)
+                into[vs].append(column)
+                arrival.append((column, -delay))
+                slowest = max(slowest, delay)
+                total["cost"].append((column, cost))
+                total["network_usage"].append((column, usage))
+            flows += [(place[source][us], columns) for us, columns in out.items()]
+            flows += [(place[name][vs], columns) for vs, columns in into.items()]
+            program.row(arrival, 0)
+            latest[name] = max(latest[name], latest[source] + slowest + most)
+        program.upper[done[name]] = latest[name]
+        program.row([(last, 1), (done[name], -1)], 0)
+    program.upper[pause] = min(program.upper[pause] or Fraction(0), limit.get("downtime", program.upper[pause] or Fraction(0)))
+    program.upper[last] = min(max(latest.values()), limit.get("response_time", max(latest.values())))
+    for column, columns in flows:
+        program.row([(column, -1), *((each, 1) for each in columns)], 0, 0)
+    for metric, entries in total.items():
+        if metric in limit:
+            program.row(entries, None, limit[metric])
+    for (node, resource), entries in used.items():
+        free = model.nodes[node].get("resources")
+        if free is not None:
+            program.row(entries, None, fraction(_named(free).get(resource, 0)) * SLACK)
+    return program
+
+
 # --- formats ---
 
 Check = Callable[[dict[str, Any], Any, dict[str, Any], Iterator[Any]], str]
 PROGRAMS: dict[str, Callable[[dict[str, Any]], Program]] = {
+    "edrp": deployment_program,
     "migration": migration_program,
     "link-allocation": link_allocation_program,
 }
@@ -460,6 +669,7 @@ DECISION = {
 """Where the solution document of a kind keeps the decision; of other kinds the decision is the whole document."""
 
 EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
+    "edrp": evaluate_deployment,
     "migration": evaluate_migration,
     "link-allocation": evaluate_link_allocation,
 }

@@ -25,7 +25,13 @@ def check(problem, solution, certificate):
     return checker.check(checker.parse(problem.model_dump_json()), checker.parse(json.dumps(document)), certificate.splitlines())
 
 
-BUILT = [("link-allocation", "mesh", 6, 5), ("link-allocation", "platform", 4, 0), ("migration", "zipf", 12, 3)]
+BUILT = [
+    ("link-allocation", "mesh", 6, 5),
+    ("link-allocation", "platform", 4, 0),
+    ("migration", "zipf", 12, 3),
+    ("edrp", "series-parallel-barabasi", 4, 3),
+    ("edrp", "fat-geometric", 4, 4),
+]
 
 
 @pytest.mark.parametrize(("kind", "family", "size", "seed"), BUILT)
@@ -34,6 +40,27 @@ def test_an_optimum_is_certified_for_the_problem_itself(kind, family, size, seed
     solution = edrp.solve(problem, "highs", certify=True)
     assert (solution.status, solution.proof) == ("optimal", "checked certificate")
     assert check(problem, solution, solution.certificate).startswith("no decision is below")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_checker_evaluates_deployments_as_the_package_does(seed):
+    problem = instance("edrp", "replicated-geometric", 5, seed)
+    solution = edrp.solve(problem, "random", seed=seed)
+    if solution.status != "feasible":
+        pytest.skip("nothing feasible was drawn")
+    document = checker.parse(json.dumps(solution.to_document()))
+    value = checker.evaluate_deployment(checker.parse(problem.model_dump_json()), document["deployment"])
+    assert float(value) == pytest.approx(solution.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "family"), [("latency-aware", "continuum"), ("enactment", "containers-diamond"), ("leasing", "containers")]
+)
+def test_other_kinds_are_certified_for_the_program_that_the_certificate_states(kind, family):
+    problem = instance(kind, family, 4)
+    solution = edrp.solve(problem, "highs", certify=True)
+    assert (solution.status, solution.proof, solution.notes) == ("optimal", "checked certificate", ())
+    assert check(problem, solution, solution.certificate).startswith("no point of the program ")
 
 
 def test_without_asking_the_word_of_the_solver_is_what_there_is():
