@@ -16,7 +16,10 @@ from edrp.validation.oracles import checker
 Writer = Callable[[Any, Any], Draft]
 """Makes the draft of a certificate from a problem and its solution, or raises `NotCertifiedError`; it calls `clock.look`."""
 
-WRITERS: dict[str, str] = {}
+WRITERS: dict[str, str] = {
+    "pmc": "edrp.mdp.policy.certificate:certify_pmc",
+    "ssm": "edrp.mdp.single_step.certificate:certify_ssm",
+}
 """Writer for answers of a method, as "package.module:function"; where none succeeds, a program of the kind is certified."""
 
 PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"

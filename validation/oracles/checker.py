@@ -32,17 +32,20 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 from itertools import accumulate, pairwise, product
 from itertools import combinations_with_replacement as multisets
+from operator import sub
 from pathlib import Path
 from typing import Any
 
 VERSION = 1
 MAX_DOCUMENT, MAX_CERTIFICATE, MAX_LINE = 2**26, 2**28, 2**24
-MAX_DIGITS, MAX_EXPONENT = 400, 400
+MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS = 400, 400, 10**6
 TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1, 10**9)
 """By how much a better decision may be missed; relative error of a stated value; what limits on decisions are multiplied by."""
 
@@ -617,6 +620,209 @@ def deployment_program(problem: dict[str, Any]) -> Program:
     return program
 
 
+# --- migrations: formats ssm and pmc ---
+
+_Layer = tuple[list[int], list[int], list[int]]
+"""By boundary: most state kept of the tasks before it, with the old node there free, and used; the first less all state."""
+
+
+class _Line:
+    """Tasks in order: work and state before each boundary as integers, the state in units of 1/`scale` bytes."""
+
+    def __init__(self, problem: dict[str, Any], scale: int = 1) -> None:
+        work, state = ([fraction(value) for value in problem[name]] for name in ("work", "state_size"))
+        self.size, self.empty, self.tolerance = len(work), problem.get("allow_empty", True), fraction(problem["tolerance"])
+        need(self.size == len(state) > 0 and min(work) >= 0 <= min(state), "work, state_size: as many numbers, none below 0")
+        self.scale, factor = math.lcm(scale, *(x.denominator for x in state)), math.lcm(*(x.denominator for x in work))
+        self.work = [0, *accumulate(int(value * factor) for value in work)]
+        self.state = [0, *accumulate(int(value * self.scale) for value in state)]
+        self.never = -self.state[-1] - 1
+
+    def first(self, nodes: int) -> list[int]:
+        """For each boundary, the first task of the longest interval that ends there, within the load limit of `nodes` nodes."""
+        most = math.floor((1 + self.tolerance) * self.work[-1] * SLACK / nodes)
+        return [bisect_left(self.work, load - most) for load in self.work]
+
+    def least(self, first: list[int], nodes: int) -> list[int]:
+        """For k = 0 … n′, the least boundary from which k intervals reach the last task."""
+        return list(accumulate(range(nodes), lambda b, _: first[b], initial=self.size))
+
+    def ends(self, assignment: Any) -> tuple[int, ...]:
+        """The boundaries of an assignment, which must hold each task once."""
+        held = sorted(tuple(ab) for ab in assignment if ab is not None and ab[0] != ab[1])
+        ends = (0, *(b for _, b in held))
+        right = all(type(x) is int for ab in held for x in ab) and ends[:-1] == tuple(a for a, _ in held)
+        need(right and ends == tuple(sorted(set(ends))) and ends[-1] == self.size, "intervals: they must hold each task once")
+        return ends
+
+    def extend(self, before: _Layer, b: int, j: int, old: Sequence[int], first: int) -> tuple[int, int]:
+        """Most state that stays of the tasks before b when one interval more ends there, from `first` or a later task on.
+
+        b lies in (old[j], old[j + 1]]. The first value leaves the old node at b free, the second uses it; at its end it does
+        not matter. An interval keeps what it shares with one old node that no other interval keeps, or nothing.
+        """
+        if first >= b:
+            return self.never, self.never
+        (free, used, less), state, begin = before, self.state, max(first, old[j])
+        most, own = max(free[begin:b]), max(max(less[begin:b]) + state[b], *used[begin:b])
+        inner, end, node = 0, old[j], j - 1
+        while end > first:
+            begin = max(first, old[node])
+            top = max(max(free[begin:end]), *used[begin:end])
+            most, own = max(most, top + inner, max(less[begin:end]) + state[end]), max(own, top + state[b] - state[old[j]])
+            inner, end, node = max(inner, state[end] - state[old[node]]), old[node], node - 1
+        return (max(most, own), self.never) if b == old[j + 1] else (most, own)
+
+
+def check_ssm(problem: dict[str, Any], _: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
+    """`ssm`: potentials, which prove how much state can stay (state migration, section 3.2).
+
+    Lines k = 1 … n′ are `[b, free, used]`: upper bounds, in units of 1/(common denominator of `state_size`) bytes, on the state
+    that stays of the tasks before boundary b, b + 1, … when these are held by k intervals (by at most k where intervals
+    may be empty): in `free` where no interval keeps the old node on both sides of the boundary, in `used` where one
+    does. Negative: there are no such intervals; so it is where nothing is listed. The checker goes through all intervals: from
+    what line k − 1 says where one begins, and what it keeps, must follow no more than line k says where it ends.
+    """
+    line, nodes = _Line(problem), problem["nodes"]
+    tasks, never, first, old = line.size, line.never, line.first(nodes), line.ends(problem["intervals"])
+    least, (free, used, last) = line.least(first, nodes), ([0] + [never] * tasks, [never] * (tasks + 1), 0)
+    for k in range(1, nodes + 1):
+        offset, *rows = next(lines, (0,))
+        count = len(rows[0])
+        need(len(rows) == 2 and count == len(rows[1]) and 1 <= offset <= tasks + 1 - count, f"line {k}: no such boundaries")
+        need(all(type(x) is int for row in rows for x in row), f"line {k}: the bounds must be integers")
+        before = (free, used, list(map(sub, free, line.state)))
+        padded = ([-1] * offset + row + [-1] * (tasks + 1 - count - offset) for row in rows)
+        free, used = ([x if x >= 0 else never for x in row] for row in padded)
+        free[0] = 0 if line.empty else never
+        j = 0
+        for b in range(1, tasks + 1):
+            j += b > old[j + 1]
+            if first[b] <= last and b >= least[nodes - k]:
+                most, own = line.extend(before, b, j, old, first[b])
+                need(most < 0 or most <= free[b], f"line {k}: {most} may stay before boundary {b}, above {free[b]}")
+                need(own < 0 or own <= used[b], f"line {k}: {own} may stay before boundary {b} with its node, above {used[b]}")
+        for b in old:
+            used[b] = never
+        last = offset + count - 1
+    if header["claim"] == "infeasible":
+        need(free[tasks] < 0, "an assignment may be within the load limit")
+        return "no assignment is within the load limit"
+    moved, bound = Fraction(line.state[-1] - free[tasks], line.scale), fraction(header["bound"])
+    need(moved >= bound - TOLERANCE, f"it is proven that {float(moved)!r} bytes move, not {float(bound)!r}")
+    return f"at least {float(bound)!r} bytes move"
+
+
+def _partitions(line: _Line, nodes: int) -> list[tuple[int, ...]]:
+    """Partitions into that many intervals within the load limit, in order: the boundaries, without empty intervals."""
+    first, found, stack = line.first(nodes), [], [(0,)]
+    least = line.least(first, nodes)
+    while stack:
+        ends = stack.pop()
+        if ends[-1] == line.size and (line.empty or len(ends) == nodes + 1):
+            found.append(ends)
+            need(len(found) <= MAX_PARTITIONS, f"more than {MAX_PARTITIONS} partitions")
+        elif ends[-1] < line.size and len(ends) <= nodes:
+            reach = bisect_right(first, ends[-1]) - 1
+            stack += [(*ends, b) for b in range(reach, max(ends[-1] + 1, least[nodes - len(ends)]) - 1, -1)]
+    return found
+
+
+class _Responses:
+    """Least of h·c(P, Q) + g·V(Q), γ = g/h, over the partitions Q into so many intervals, for one partition P after the other."""
+
+    def __init__(self, line: _Line, nodes: int, values: dict[tuple[int, ...], Any], discount: Fraction) -> None:
+        self.line, self.nodes, self.first, self.h = line, nodes, line.first(nodes), discount.denominator
+        self.tree: Any = [0, {}]  # the least g·V, and branches by boundary, from the last on
+        for ends, value in values.items():
+            branch, weighed = self.tree, discount.numerator * value
+            for b in reversed(ends[:-1]):
+                branch = branch[1].setdefault(b, [weighed, {}])
+                branch[0] = min(branch[0], weighed)
+        self.layers: list[_Layer] = []
+        for k in range(nodes + 1):
+            free, used, less = ([line.never] * (line.size + 1) for _ in range(3))
+            free[0] = less[0] = 0 if line.empty or k == 0 else line.never
+            self.layers.append((free, used, less))
+        self.last: tuple[int, ...] = (0,)
+
+    def least(self, old: tuple[int, ...]) -> Any:
+        """Best first: Q from its last interval to its first, with what can stay before it (kept from the P before)."""
+        line, state, never, layers = self.line, self.line.state, self.line.never, self.layers
+        same = next((i for i, (a, b) in enumerate(zip(old, self.last, strict=False)) if a != b), min(len(old), len(self.last)))
+        for j in range(same - 1, len(old) - 1):
+            for b, k in product(range(old[j] + 1, old[j + 1] + 1), range(1, self.nodes + 1)):
+                free, used, less = layers[k]
+                free[b], used[b] = line.extend(layers[k - 1], b, j, old, self.first[b])
+                less[b] = free[b] - state[b]
+        self.last = old
+        heap: list[Any] = [(0, 0, line.size, 0, never, self.nodes, self.tree[1])]
+        node, entry = [bisect_left(old, b) for b in range(line.size + 1)], 0
+        while heap:
+            bound, _, b, free, used, left, branches = heappop(heap)
+            if b == 0:
+                return bound
+            j, top = node[b] - 1, max(free, used)
+            for a, (weighed, further) in branches.items():
+                i = node[a] if a == old[node[a]] else node[a] - 1
+                if i == j:
+                    new, own = free, max(free + state[b] - state[a], used)
+                else:
+                    inner = max((state[old[x + 1]] - state[old[x]] for x in range(i + 1, j)), default=0)
+                    new, own = max(free + state[b] - state[old[j]], top + inner), top + state[old[i + 1]] - state[a]
+                if a == old[i]:
+                    new, own = max(new, own), never
+                before = layers[left - 1]
+                stays = max(before[0][a] + max(new, own), before[1][a] + new)
+                entry += 1
+                heappush(heap, (self.h * (state[-1] - stays) + weighed, entry, a, new, own, left - 1, further))
+        raise Refused("no partition may follow")
+
+
+def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
+    """`pmc`: projected costs V of all partitions (state migration, Fig. 6), whose errors a Bellman sweep bounds.
+
+    The header's `unit` is a fraction of bytes. Lines are `[n, V]`, one for each number of nodes that can come up, ascending: V of
+    the partitions into n intervals in units, in the order of their boundaries. The checker lists the partitions itself and
+    computes TV(P) = Σ_n M[|P|, n]·min_Q (c(P, Q) + γ·V(Q)) exactly. With q = γ·(largest sum of a row of M),
+    TV + q/(1−q)·min(0, TV − V) ≤ C ≤ TV + q/(1−q)·max(0, TV − V), so it knows what the decision and all others are worth.
+    """
+    unit, counts, discount = fraction(header["unit"]), problem["node_counts"], fraction(problem["discount"])
+    line = _Line(problem, unit.denominator)
+    chances = {}
+    for n, row in zip(counts, problem["transitions"], strict=True):
+        chances[n] = {other: fraction(p) for other, p in zip(counts, row, strict=True) if p}
+    reached, waiting = set(), [problem["nodes"]]
+    while waiting:
+        if (n := waiting.pop()) not in reached:
+            reached.add(n)
+            waiting += chances[n]
+    partitions = {n: _partitions(line, n) for n in sorted(reached)}
+    if header["claim"] == "infeasible":
+        need(not all(partitions.values()), "every number of nodes has a partition within the load limit")
+        return "a number of nodes that may come up has no partition within the load limit"
+    values = {}
+    for n, listed in partitions.items():
+        count, row = next(lines, (None, None))
+        need(count == n and len(row) == len(listed) and all(type(x) is int for x in row), f"no values of {n} nodes")
+        values[n] = {ends: int(x * unit * line.scale) for ends, x in zip(listed, row, strict=True)}
+    responses = {n: _Responses(line, n, values[n], discount) for n in values}
+    swept: dict[int, dict[tuple[int, ...], Fraction]] = {n: {} for n in values}
+    for count, old in [(n, old) for n in values for old in values[n]]:
+        least = (p * responses[other].least(old) for other, p in chances[count].items())
+        swept[count][old] = sum(least, Fraction(0)) / discount.denominator
+    changes = [swept[n][old] - value for n in values for old, value in values[n].items()]
+    q = discount * max(sum(chances[n].values()) for n in values)
+    need(0 <= q < 1, "discount: the sweep is no contraction")
+    low, high = (discount * q / (1 - q) * change / line.scale for change in (min(0, *changes), max(0, *changes)))
+    now, before = swept[problem["nodes"]], line.ends(problem["intervals"])
+    worth = evaluate_migration(problem, decision) + discount * now[line.ends(decision)] / line.scale
+    best = _Responses(line, problem["nodes"], now, discount).least(before) / discount.denominator / line.scale
+    bound = fraction(header["bound"])
+    need(max(worth + high - bound, bound - worth - low) <= SAME * max(1, abs(bound)), f"the decision is worth {float(worth)!r}")
+    need(best + low >= bound - TOLERANCE, f"it is proven that nothing is below {float(best + low)!r}, not {float(bound)!r}")
+    return f"nothing is below {float(bound)!r} bytes"
+
 # --- formats ---
 
 Check = Callable[[dict[str, Any], Any, dict[str, Any], Iterator[Any]], str]
@@ -675,7 +881,7 @@ EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
 }
 """Objective of a decision that keeps to all limits, by kind of problem; `Refused` where it does not."""
 
-FORMATS: dict[str, Check] = {"program": check_program}
+FORMATS: dict[str, Check] = {"program": check_program, "ssm": check_ssm, "pmc": check_pmc}
 """Functions of problem, decision, header and the remaining lines (parsed), by format."""
 
 
