@@ -288,6 +288,7 @@ def evaluate_migration(problem: dict[str, Any], decision: Any) -> Fraction:
     need([0, *(end for _, end in held)] == [*(first for first, _ in held), len(work)], "a task is not held exactly once")
     limit, kept = (1 + fraction(problem["tolerance"])) * sum(work) / problem["nodes"] * SLACK, Fraction(0)
     for node, first, end in present:
+        need(0 <= first <= end <= len(work), f"node {node} holds no interval of tasks")
         need(problem.get("allow_empty", True) or first < end, f"node {node} holds no task")
         need(sum(work[first:end]) <= limit, f"node {node} holds too much work")
         old = before[node] if node < len(before) else (0, 0)
@@ -715,8 +716,8 @@ def check_ssm(problem: dict[str, Any], _: Any, header: dict[str, Any], lines: It
 
 def _partitions(line: _Line, nodes: int) -> list[tuple[int, ...]]:
     """Partitions into that many intervals within the load limit, in order: the boundaries, without empty intervals."""
-    first, found, stack = line.first(nodes), [], [(0,)]
-    least = line.least(first, nodes)
+    first, found = line.first(nodes), list[tuple[int, ...]]()
+    least, stack = line.least(first, nodes), [(0,), *found]
     while stack:
         ends = stack.pop()
         if ends[-1] == line.size and (line.empty or len(ends) == nodes + 1):
@@ -788,8 +789,7 @@ def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], li
     TV + q/(1−q)·min(0, TV − V) ≤ C ≤ TV + q/(1−q)·max(0, TV − V), so it knows what the decision and all others are worth.
     """
     unit, counts, discount = fraction(header["unit"]), problem["node_counts"], fraction(problem["discount"])
-    line = _Line(problem, unit.denominator)
-    chances = {}
+    line, chances = _Line(problem, unit.denominator), dict[int, dict[int, Fraction]]()
     for n, row in zip(counts, problem["transitions"], strict=True):
         chances[n] = {other: fraction(p) for other, p in zip(counts, row, strict=True) if p}
     reached, waiting = set(), [problem["nodes"]]
@@ -803,7 +803,7 @@ def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], li
         return "a number of nodes that may come up has no partition within the load limit"
     values = {}
     for n, listed in partitions.items():
-        count, row = next(lines, (None, None))
+        count, row = next(lines, (0, []))
         need(count == n and len(row) == len(listed) and all(type(x) is int for x in row), f"no values of {n} nodes")
         values[n] = {ends: int(x * unit * line.scale) for ends, x in zip(listed, row, strict=True)}
     responses = {n: _Responses(line, n, values[n], discount) for n in values}
@@ -814,12 +814,14 @@ def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], li
     changes = [swept[n][old] - value for n in values for old, value in values[n].items()]
     q = discount * max(sum(chances[n].values()) for n in values)
     need(0 <= q < 1, "discount: the sweep is no contraction")
-    low, high = (discount * q / (1 - q) * change / line.scale for change in (min(0, *changes), max(0, *changes)))
+    reach = discount * q / (1 - q) / line.scale
+    low, high = reach * min(Fraction(0), *changes), reach * max(Fraction(0), *changes)
     now, before = swept[problem["nodes"]], line.ends(problem["intervals"])
     worth = evaluate_migration(problem, decision) + discount * now[line.ends(decision)] / line.scale
     best = _Responses(line, problem["nodes"], now, discount).least(before) / discount.denominator / line.scale
     bound = fraction(header["bound"])
-    need(max(worth + high - bound, bound - worth - low) <= SAME * max(1, abs(bound)), f"the decision is worth {float(worth)!r}")
+    off = max(worth + high - bound, bound - worth - low)
+    need(off <= SAME * max(Fraction(1), abs(bound)), f"the decision is worth {float(worth)!r}")
     need(best + low >= bound - TOLERANCE, f"it is proven that nothing is below {float(best + low)!r}, not {float(bound)!r}")
     return f"nothing is below {float(bound)!r} bytes"
 
