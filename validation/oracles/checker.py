@@ -54,6 +54,10 @@ class Refused(Exception):  # noqa: N818 - the word that the checker says
     """The first thing that does not hold."""
 
 
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration)
+"""What a document that is not as it should be makes of our reading it."""
+
+
 def need(holds: object, why: str) -> None:
     """Refuse with this sentence unless something holds."""
     if not holds:
@@ -921,7 +925,7 @@ def verdict(instance: str, solution: str, certificate: str) -> str:
         return f"proven: {check(read_document(instance), read_document(solution), read_lines(certificate))}"
     except (Refused, OSError, UnicodeDecodeError) as error:
         return f"not proven: {error}"
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration) as error:
+    except MALFORMED as error:
         return f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
 
 
