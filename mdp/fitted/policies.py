@@ -44,7 +44,6 @@ class SingleStep:
             self.model.allow_empty,
             chosen,
             matched,
-            True,
         )
         return chosen
 

@@ -72,7 +72,7 @@ def settle(
     allow_empty: bool,
     boundaries: Boundaries,
     matched: Boundaries,
-    least_load: bool,
+    least_load: bool = True,
 ) -> float:
     """The whole decision on arrays.
 

@@ -1,4 +1,4 @@
-"""Families of deployment problems: every shape of application on every family of networks."""
+"""Families of deployment problems: every shape of application on every family of networks, and clusters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from edrp.datasets.families.family import Family
+from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.layered import longest_path_time, mean_delay
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.running import near_fit, plain_amount, replicas_for
@@ -243,5 +244,5 @@ def _first_line(maker: Callable[..., object]) -> str:
     return str(maker.__doc__).splitlines()[0].rstrip(".")
 
 
-FAMILIES = tuple(_families())
+FAMILIES = (*_families(), *CLUSTER_FAMILIES)
 """For the records of their kinds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import highspy
@@ -21,6 +22,23 @@ SMOOTHING = 0.5
 
 CLOSE = 1e-6
 """Relative distance to the highest bound at which prices count as the best."""
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """What came of raising a bound.
+
+    Attributes
+    ----------
+    relaxations : all that were computed, the best first.
+    centre : columns at which the bound is best.
+    share : of each row of the choices in the mixture of placements whose average keeps all limits, shape (rows,).
+    """
+
+    relaxations: list[Relaxation]
+    centre: Floats
+    share: Floats
+
 
 OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
 
@@ -52,6 +70,8 @@ class CuttingPlanes:
         none = np.zeros(0)
         self.solver.addCols(self.columns, cost, lower, upper, 0, none.astype(np.int32), none.astype(np.int32), none)
         self._conserve()
+        self.first_cut = int(self.solver.getNumRow())
+        self.placements: list[Ints] = []
 
     def _upper_bounds(self) -> Floats:
         quotient, model = self.quotient, self.quotient.model
@@ -92,6 +112,7 @@ class CuttingPlanes:
         slope[self.total + 1] = cost - quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
         slope[self.shared : -1] = choices.usage[rows].sum(axis=0) - quotient.shared_capacity
         slope[-1] = -1.0
+        self.placements.append(rows)
         used = np.flatnonzero(slope)
         self._add_row(-fixed, highspy.kHighsInf, used, slope[used])
 
@@ -102,6 +123,14 @@ class CuttingPlanes:
             return None
         values = np.array(self.solver.getSolution().col_value)
         return float(values[-1]), values
+
+    def mixture(self) -> Floats:
+        """Share of each row of the choices in the placements of the last linear program, by their dual values."""
+        share = np.zeros(len(self.quotient.choices.operator))
+        weights = np.abs(np.array(self.solver.getSolution().row_dual))[self.first_cut :]
+        for rows, weight in zip(self.placements, weights, strict=False):
+            share[rows] += weight
+        return share / max(float(share.sum()) / self.quotient.operators, 1e-12)
 
     def prices(self, values: Floats) -> Prices:
         """Prices from columns; rounding below 0 is taken away."""
@@ -129,10 +158,8 @@ class CuttingPlanes:
         return values
 
 
-def raise_bound(
-    bounds: Bounds, start: Floats | None, rounds: int, enough: float, out_of_time: Callable[[], bool]
-) -> tuple[list[Relaxation], Floats]:
-    """Raise the bound; returns all relaxations, the best first, and where the best is.
+def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float, out_of_time: Callable[[], bool]) -> Ascent:
+    """Raise the bound.
 
     Parameters
     ----------
@@ -163,4 +190,4 @@ def raise_bound(
         if highest is None or highest[0] - best <= CLOSE * abs(best):
             break
         point = centre + SMOOTHING * (highest[1] - centre)
-    return sorted(found, key=lambda relaxation: -relaxation.bound), centre
+    return Ascent(sorted(found, key=lambda relaxation: -relaxation.bound), centre, planes.mixture())

@@ -19,7 +19,7 @@ BOUND, DONE, COST, SHARED = 0, 1, 2, 3
 these the finish times of open operators and the load of each one's block, at its first operator."""
 
 TOLERANCE = 1e-9
-COMPARED = 150
+COMPARED = 60
 """Labels of a state that each further one is compared with."""
 
 
@@ -139,7 +139,7 @@ def extend(
                     continue
                 new = found.values[count]
                 _write(values, new, step, rows, row, finish, limits, fields)
-                new[BOUND] = _bound(new, step, limits, ahead, target)
+                new[BOUND] = _bound(new, step, limits, ahead, target, cutoff)
                 if new[BOUND] < cutoff:
                     found.code[count] = state
                     found.parent[count] = label
@@ -225,14 +225,16 @@ def _write(values: Floats, new: Floats, step: Step, rows: Rows, row: int, finish
 
 
 @inlined
-def _bound(new: Floats, step: Step, limits: Limits, ahead: Ahead, target: int) -> float:
-    """The largest of all lower bounds on the objective of what becomes of a label."""
+def _bound(new: Floats, step: Step, limits: Limits, ahead: Ahead, target: int, cutoff: float) -> float:
+    """The largest of all lower bounds on the objective of what becomes of a label, or one that reaches the cutoff."""
     shared, after = limits.shared.size, step.kept.size + step.opens[0]
     latest = new[DONE]
     for place in range(after):
         latest = max(latest, new[SHARED + shared + place] + ahead.tail[place])
     bound = limits.scalars[2] * latest + limits.scalars[3] * (new[COST] + ahead.rest[0])
     for view in range(ahead.money.size):
+        if bound >= cutoff:
+            break
         least = ahead.constant[view] + ahead.money[view] * new[COST] + ahead.done[view] * new[DONE] + ahead.value[view, target]
         for n in range(shared):
             least += ahead.shared[view, n] * new[SHARED + n]

@@ -27,6 +27,9 @@ from edrp.formulations.placement.equal_nodes.values import Relaxation
 CHUNK = 1 << 15
 """Labels that one call of the kernel finds at least."""
 
+COMPARABLE = 20_000
+"""Labels that are compared with one another before any is given up for want of room."""
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -186,6 +189,7 @@ class LabelSearch:
 
     def _reduced(self, labels: Labels, opened: int, cutoff: float, beam: int, last: bool) -> tuple[Labels, float]:
         """Without dominated labels, and no more than fit; and the least bound that was given up for that."""
+        labels, lost = _trimmed(labels, max(4 * beam, COMPARABLE))
         if not last:
             group = _without_levels(labels.code, opened)
             order = np.lexsort((labels.values[:, BOUND], group))
@@ -194,11 +198,8 @@ class LabelSearch:
             response = self.quotient.response_weight
             keep = undominated(labels.values, order, group[order], shape, response, money, self._binding(cutoff))
             labels = _take(labels, order[keep])
-        if labels.code.size <= beam:
-            return labels, np.inf
-        order = np.argpartition(labels.values[:, BOUND], beam)
-        lost = float(labels.values[order[beam], BOUND])
-        return _take(labels, order[:beam]), lost
+        labels, more = _trimmed(labels, beam)
+        return labels, min(lost, more)
 
     def _binding(self, cutoff: float) -> Ints:
         """Which limits a label could still break, as `undominated` takes them."""
@@ -216,6 +217,14 @@ class LabelSearch:
             local.append(layer.local[label])
             label = int(layer.parent[label])
         return Pattern(objective, np.array(rows[::-1], np.int64), np.array(local[::-1], np.int64))
+
+
+def _trimmed(labels: Labels, count: int) -> tuple[Labels, float]:
+    """The labels with the least bounds, and the least bound that was given up."""
+    if labels.code.size <= count:
+        return labels, np.inf
+    order = np.argpartition(labels.values[:, BOUND], count)
+    return _take(labels, order[:count]), float(labels.values[order[count], BOUND])
 
 
 def _first_label(columns: int) -> Labels:

@@ -77,8 +77,11 @@ class _Search:
         self.deployment: Deployment | None = None
         self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer)
         self.cases = [
-            CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0) for case, used in _cases(quotient)
+            CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored)
+            for case, used, mirrored in _cases(quotient)
         ]
+        self.closed_bound = np.inf
+        self.branches = self.labels = self.states = 0
         self._start()
 
     def run(self) -> Answer:
@@ -95,6 +98,7 @@ class _Search:
                     if not self._closed(case):
                         case.prove(self._allowed)
                         self._report()
+                self._branch()
         except OutOfTimeError:
             stopped = "time_limit"
         except KeyboardInterrupt:
@@ -103,13 +107,41 @@ class _Search:
             stopped = "time_limit"
         return self._answer(stopped)
 
+    def _branch(self) -> None:
+        """Split the case with the least bound until none is left below the incumbent."""
+        while self.options.remaining > 0:
+            case = min(self.cases, key=lambda case: case.bound, default=None)
+            if case is None or self._proven(case):
+                return
+            branches = case.branches()
+            for one in branches:
+                one.look()
+            self.cases.remove(case)
+            self.branches += len(branches)
+            for one in branches:
+                self._file(one)
+            if not branches:
+                self.closed_bound = min(self.closed_bound, case.bound)
+            self._report()
+
+    def _file(self, case: CaseSearch) -> None:
+        """Keep a case to be branched on, or only its bound where nothing in it is better than the incumbent."""
+        self.labels, self.states = max(self.labels, case.labels), max(self.states, case.states)
+        if self._proven(case):
+            self.closed_bound = min(self.closed_bound, case.bound)
+        else:
+            self.cases.append(case)
+
     @property
     def bound(self) -> float:
         """Proven over all cases."""
-        return min((case.bound for case in self.cases), default=np.inf)
+        return min([self.closed_bound, *(case.bound for case in self.cases)])
+
+    def _proven(self, case: CaseSearch) -> bool:
+        return case.bound >= self._allowed(self.incumbent.objective)
 
     def _closed(self, case: CaseSearch) -> bool:
-        return case.bound >= self._allowed(self.incumbent.objective) or self.options.remaining <= 0
+        return self._proven(case) or self.options.remaining <= 0
 
     def _allowed(self, objective: float) -> float:
         """Half of the gap is left to rounding."""
@@ -143,8 +175,9 @@ class _Search:
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {
             "classes": len(self.quotient.members),
-            "states": max((case.states for case in self.cases), default=0),
-            "labels": max((case.labels for case in self.cases), default=0),
+            "states": max([self.states, *(case.states for case in self.cases)]),
+            "labels": max([self.labels, *(case.labels for case in self.cases)]),
+            "branches": self.branches,
         }
         bound = self.bound
         if self.deployment is None:
@@ -157,14 +190,21 @@ class _Search:
         return answer_with_bound(self.problem, self.deployment, left, self.options.gap, stopped, size, self.build_seconds)
 
 
-def _cases(quotient: Quotient) -> list[tuple[Quotient, int]]:
-    """One case per set of classes: all of them are used, and no others; without sets that are too small."""
+def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
+    """One case per set of classes: all of them are used, and no others; whether these are mirror images of one another.
+
+    Sets that some operator cannot run on are left out, and those that are mirror images of an earlier one.
+    """
     choices, found = quotient.choices, []
-    for inside in range(1, 1 << len(quotient.members)):
-        rows = (choices.classes & ~inside) == 0
-        if np.unique(choices.operator[rows]).size < quotient.operators:
+    classes = range(len(quotient.members))
+    alike = all(quotient.exchangeable(0, k) for k in classes)
+    for inside in range(1, 1 << len(classes)):
+        if alike and inside & (inside + 1):
             continue
-        found.append((_narrowed(quotient, rows), inside if inside.bit_count() > 1 else 0))
+        rows = (choices.classes & ~inside) == 0
+        if np.unique(choices.operator[rows]).size == quotient.operators:
+            several = inside.bit_count() > 1
+            found.append((_narrowed(quotient, rows), inside if several else 0, several and alike))
     return found
 
 

@@ -85,6 +85,21 @@ class Quotient:
         """Number of operators."""
         return self.model.operators
 
+    def exchangeable(self, k: int, other: int) -> bool:
+        """Whether two classes may be exchanged for one another in every placement."""
+        model, size = self.model, [nodes.size for nodes in self.members]
+        one, two = self.members[k][0], self.members[other][0]
+        swapped = np.arange(MASKS)
+        both, either = 1 << k | 1 << other, (swapped >> k & 1) != (swapped >> other & 1)
+        swapped[either] ^= both
+        return (
+            size[k] == size[other]
+            and np.array_equal(self.capacity[k], self.capacity[other])
+            and model.speedup[one] == model.speedup[two]
+            and np.array_equal(model.candidate[:, one], model.candidate[:, two])
+            and np.array_equal(self.delay, self.delay[np.ix_(swapped, swapped)])
+        )
+
     @property
     def response_weight(self) -> float:
         """Objective per second of response time."""

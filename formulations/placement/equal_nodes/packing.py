@@ -13,7 +13,7 @@ from edrp.formulations.placement.equal_nodes.model import Quotient
 ROOM = 1e-9
 """Rounding slack of capacities in units of the smallest demand."""
 
-MAX_TRIALS = 20_000
+MAX_TRIALS = 2_000
 """Nodes that an exact search for a packing tries before it gives up."""
 
 

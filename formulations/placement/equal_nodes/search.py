@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
+from edrp.core.memory import refuse_beyond_memory
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.ascent import raise_bound
+from edrp.formulations.placement.equal_nodes.branching import branch
 from edrp.formulations.placement.equal_nodes.labels import LabelSearch, Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
@@ -19,7 +21,10 @@ FIRST_CUTOFF = 2e-5
 """How far above the bound the first cutoff lies, relative to it; each further one `RISE` times as far."""
 RISE = 8.0
 
-LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+NEAR = 0.02
+"""Relative gap of a branch below which it is worth while to look at many labels."""
+
+LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 """By which the room of a node is told apart, where it is not known in units; the first that the budget allows."""
 
 
@@ -34,6 +39,8 @@ class EqualNodesParameters:
     rounds : of cutting planes.
     first_beam : labels per layer of the search for an incumbent.
     beam : labels per layer of the search for the proof.
+    branch_transitions, branch_rounds, branch_beam : the same in branches.
+    far_beam : labels per layer in branches whose bound is far from the incumbent.
     views : relaxations whose bounds are used for labels.
     patterns : placements over classes that are tried on nodes, per search.
     """
@@ -42,7 +49,11 @@ class EqualNodesParameters:
     transitions: int = 1_000_000
     rounds: int = 40
     first_beam: int = 500
-    beam: int = 200_000
+    beam: int = 30_000
+    branch_transitions: int = 100_000
+    branch_rounds: int = 12
+    branch_beam: int = 5_000
+    far_beam: int = 50
     views: int = 6
     patterns: int = 20
 
@@ -60,7 +71,7 @@ class Incumbent:
     offer: Callable[[Quotient, Pattern], bool]
 
 
-@dataclass
+@dataclass(eq=False)
 class CaseSearch:
     """The search in one case: which classes are used.
 
@@ -68,6 +79,7 @@ class CaseSearch:
     ----------
     quotient : choices of the case.
     used : classes that have to be used, as bits; 0 where that goes without saying.
+    mirrored : whether exchanging two classes changes nothing, so that the first branch may say which is which.
     bound : proven for the case.
     """
 
@@ -76,14 +88,16 @@ class CaseSearch:
     parameters: EqualNodesParameters
     incumbent: Incumbent
     out_of_time: Callable[[], bool]
+    mirrored: bool = False
     bound: float = -np.inf
     labels: int = 0
     states: int = 0
-    _alive: Bools = field(init=False)
     _centre: Floats | None = None
-    _graph: StateGraph | None = None
-    _bounds: Bounds | None = None
-    _views: list[Relaxation] = field(default_factory=list)
+    _alive: Bools = field(init=False)
+    _graph: StateGraph | None = field(init=False, default=None)
+    _bounds: Bounds | None = field(init=False, default=None)
+    _views: list[Relaxation] = field(init=False, default_factory=list)
+    _share: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         self._alive = np.ones(len(self.quotient.choices.operator), bool)
@@ -117,18 +131,23 @@ class CaseSearch:
             return
         self.quotient = remaining
         self._alive = np.ones(len(remaining.choices.operator), bool)
-        graph = None
-        for levels in _level_counts(remaining):
-            graph = build_state_graph(remaining, levels, transitions, self.used)
-            if graph is not None:
-                break
-        if graph is None:
-            raise MemoryError
+        graph = self._built(transitions)
         self._graph, self._bounds = graph, Bounds(remaining, graph)
         self.states = max(self.states, int(graph.first_state[-1]))
-        found, self._centre = raise_bound(self._bounds, self._centre, rounds, self.incumbent.objective, self.out_of_time)
-        self.bound = max(self.bound, found[0].bound)
-        self._views = self._tilted(found[0])
+        ascent = raise_bound(self._bounds, self._centre, rounds, self.incumbent.objective, self.out_of_time)
+        self._centre, self._share = ascent.centre, ascent.share
+        self.bound = max(self.bound, ascent.relaxations[0].bound)
+        self._views = self._tilted(ascent.relaxations[0])
+
+    def _built(self, transitions: int) -> StateGraph:
+        """The finest graph that the budget allows, which is raised where even the coarsest is larger."""
+        while True:
+            for levels in _level_counts(self.quotient):
+                graph = build_state_graph(self.quotient, levels, transitions, self.used)
+                if graph is not None:
+                    return graph
+            transitions *= 4
+            refuse_beyond_memory(16 * transitions, f"{transitions:,} transitions between states", "use eliminate")
 
     def _remaining(self) -> Quotient | None:
         """The quotient with the choices that are left; None when an operator has none."""
@@ -175,10 +194,25 @@ class CaseSearch:
             self._eliminate()
             goal = allowed(self.incumbent.objective)
             cutoff = min(goal, self.bound + distance * max(abs(self.bound), 1e-12))
-            ended = self._labels_below(cutoff, self.parameters.beam)
+            ended = self._labels_below(cutoff, self.parameters.beam if distance < 1e-3 else self.parameters.branch_beam)
             if ended or cutoff >= goal:
                 return
             distance *= RISE
+
+    def look(self) -> None:
+        """Bound, elimination and a search with few labels, for one branch of a case."""
+        self._prepare(self.parameters.branch_transitions, self.parameters.branch_rounds)
+        if not self.done:
+            self._eliminate()
+            near = self.incumbent.objective - self.bound < NEAR * abs(self.bound)
+            self._labels_below(self.incumbent.objective, self.parameters.branch_beam if near else self.parameters.far_beam)
+
+    def branches(self) -> list[CaseSearch]:
+        """Cases that together hold every placement of this one; none where no operator has a choice left."""
+        self._eliminate()
+        quotient = self.quotient
+        parts = branch(quotient, self._share, self._alive, self.mirrored)
+        return [replace(self, quotient=replace(quotient, choices=quotient.choices.select(r)), mirrored=False) for r in parts]
 
     def _labels_below(self, cutoff: float, beam: int) -> bool:
         """Search below a cutoff, which may raise the bound and improve the incumbent; whether a higher cutoff is of no use."""

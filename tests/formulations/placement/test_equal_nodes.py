@@ -68,6 +68,16 @@ def test_equals_brute_force(seed):
     assert solution.bound <= best + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(60, 90))
+def test_branches_are_searched_where_labels_are_too_many(seed):
+    problem = random_cluster(seed)
+    best, _ = brute_force(problem)
+    efforts = {"first_beam": 1, "beam": 1, "branch_beam": 1, "far_beam": 1, "rounds": 2, "branch_rounds": 2}
+    solution = edrp.solve(problem, "equal-nodes", **efforts)
+    assert solution.status == ("infeasible" if best is None else "optimal")
+    assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
+
+
 @pytest.mark.parametrize("weights", WEIGHTINGS)
 def test_equals_the_program(weights):
     """Four operators in a diamond on 3 nodes of 4 slots, which HiGHS proves too."""
