@@ -1,23 +1,27 @@
 """By how much time limits are missed: every kind and method on the largest instances, each run in a process of its own.
 
     python benchmarks/time_limits.py table                                    # everything: more than an hour
+    python benchmarks/time_limits.py table --cold                             # the same with empty caches
     python benchmarks/time_limits.py table --kind edrp --method highs --limit 1 --instance 10000-nodes
     python benchmarks/time_limits.py table --kind mapping --json runs.jsonl   # every run as a line of JSON
     python benchmarks/time_limits.py show runs.jsonl
 
-Kernels are warm: a small instance is solved first, and a run during which something was compiled is repeated. The clock
-begins when `edrp.solve` is called and ends when it has answered or refused; the answer's explanation is part of it.
+Kernels are warm: small instances are solved first, and a run during which something was compiled is repeated; or, with --cold,
+the cache is empty and nothing was solved before. The clock begins when `edrp.solve` is called and ends when it has answered or
+refused; the answer's explanation is part of it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -147,21 +151,23 @@ def instances(kind: str) -> dict[str, Make]:
 
 
 @app.command(hidden=True)
-def one(kind: str, instance: str, method: str, limit: float) -> None:
-    """Solve a single instance here and print what happened as JSON."""
+def one(kind: str, instance: str, method: str, limits: list[float], cold: bool = False) -> None:
+    """Solve a single instance here, once for each limit, and print what happened as lines of JSON."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     problems = get_kind(kind).check_problems
     assert problems is not None, f"kind {kind!r} has no check problems to warm up on"
-    for small in list(problems().feasible().values())[:2]:
+    for small in [] if cold else list(problems().feasible().values())[:2]:
         attempt(small, method, None)
     problem = instances(kind)[instance]()
-    compiled = count_compilations()
-    begin = perf_counter()
-    status, said = attempt(problem, method, limit)
-    seconds = perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    fields = {"status": status, "said": said, "over": seconds - limit, "GiB": peak, "compiled": compiled[0]}
-    print(json.dumps({"kind": kind, "instance": instance, "method": method, "limit": limit, **fields}), flush=True)
+    compiled = [0] if cold else count_compilations()
+    for limit in limits:
+        before, begin = compiled[0], perf_counter()
+        status, said = attempt(problem, method, limit)
+        seconds = perf_counter() - begin
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        fields = {"status": status, "said": said, "over": seconds - limit, "GiB": peak, "compiled": compiled[0] - before}
+        about = {"kind": kind, "instance": instance, "method": method, "limit": limit, "cold": cold}
+        print(json.dumps(about | fields), flush=True)
 
 
 def attempt(problem: Any, method: str, limit: float | None) -> tuple[str, str]:
@@ -192,22 +198,36 @@ def count_compilations() -> list[int]:
     return counter
 
 
-def measured(kind: str, instance: str, method: str, limit: float) -> dict[str, Any]:
-    """One run in a fresh process, again while kernels had to be compiled."""
-    command = [sys.executable, __file__, "one", kind, instance, method, str(limit)]
-    row: dict[str, Any] = {"kind": kind, "instance": instance, "method": method, "limit": limit, "GiB": 0.0, "said": ""}
+def measured(kind: str, instance: str, method: str, limits: list[float], cold: bool) -> list[dict[str, Any]]:
+    """Runs in a fresh process, again while kernels had to be compiled; with cold kernels a process for each limit."""
+    if cold and len(limits) > 1:
+        return [row for limit in limits for row in measured(kind, instance, method, [limit], cold)]
+    words = [kind, instance, method, *map(str, limits), *(["--cold"] if cold else [])]
+    rows: list[dict[str, Any]] = []
     for _ in range(ATTEMPTS):
-        try:
-            run = subprocess.run(command, capture_output=True, text=True, timeout=limit + 2 * PATIENCE, check=False)
-        except subprocess.TimeoutExpired:
-            return {**row, "status": "killed", "over": PATIENCE}
-        if run.returncode:
-            reason = (run.stderr.strip() or str(run.returncode)).splitlines()[-1]
-            return {**row, "status": "failed", "over": 0.0, "said": reason}
-        row = json.loads(run.stdout.splitlines()[-1])
-        if not row["compiled"]:
+        with TemporaryDirectory(prefix="edrp-cold-") as empty:
+            environment = os.environ | ({"NUMBA_CACHE_DIR": empty} if cold else {})
+            rows = rows_of([sys.executable, __file__, "one", *words], environment, sum(limits) + PATIENCE * (1 + len(limits)))
+        for limit in limits[len(rows) :]:
+            rows.append({"kind": kind, "instance": instance, "method": method, "limit": limit, "cold": cold, **LOST})
+        if not any(row["compiled"] for row in rows):
             break
-    return row
+    return rows
+
+
+LOST = {"status": "killed or failed", "said": "", "over": PATIENCE, "GiB": 0.0, "compiled": 0}
+"""What is known of a run that did not end by itself."""
+
+
+def rows_of(command: list[str], environment: dict[str, str], patience: float) -> list[dict[str, Any]]:
+    """The lines of JSON that a command prints until it ends or has to be ended."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            printed, _ = process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            printed, _ = process.communicate()
+    return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
 
 
 @app.command("table")
@@ -216,18 +236,19 @@ def overshoots(
     method: Annotated[list[str] | None, typer.Option(help="only these methods")] = None,
     limit: Annotated[list[float] | None, typer.Option(help="seconds [default: 1, 2 and 5]")] = None,
     instance: Annotated[list[str] | None, typer.Option(help="only instances with these labels")] = None,
+    cold: Annotated[bool, typer.Option("--cold", help="begin every run with an empty cache of kernels")] = False,
     lines: Annotated[Path | None, typer.Option("--json", help="file that every run is added to, as a line of JSON")] = None,
 ) -> None:
     """Run every combination and print the worst run of each kind and method."""
     rows = []
     for name in kind or INSTANCES:
-        for chosen in method or edrp.methods(name):
-            for label in instance or instances(name):
-                for seconds in limit or (1.0, 2.0, 5.0):
-                    rows.append(measured(name, label, chosen, seconds))
-                    if lines is not None:
-                        with lines.open("a") as file:
-                            file.write(json.dumps(rows[-1]) + "\n")
+        for chosen in [known for known in edrp.methods(name) if not method or known in method]:
+            for label in [known for known in instances(name) if not instance or known in instance]:
+                found = measured(name, label, chosen, limit or [1.0, 2.0, 5.0], cold)
+                rows += found
+                if lines is not None:
+                    with lines.open("a") as file:
+                        file.writelines(json.dumps(row) + "\n" for row in found)
     print_rows(rows)
 
 
@@ -250,7 +271,7 @@ def print_rows(rows: Iterable[dict[str, Any]]) -> None:
         cells = (f"{row['over']:.2f}", f"{row['limit']:g}", row["instance"], row["status"], f"{peak[key]:.2f}")
         table.add_row(*key, *cells)
     console.print(table)
-    late = [" ".join(key) for key, row in worst.items() if row["over"] > GRACE or row["status"] in ("killed", "failed")]
+    late = [" ".join(key) for key, row in worst.items() if row["over"] > GRACE or row["status"] == LOST["status"]]
     console.print(f"{len(late)} of {len(worst)} end more than {GRACE:g} s late or not at all: {', '.join(late) or 'none'}")
 
 

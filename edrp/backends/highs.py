@@ -110,9 +110,37 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> Progra
             # Presolve does not say which of the two; without it HiGHS does.
             solver.setOptionValue("presolve", "off")
             outcome = _run(solver, until)
+        if options.start is not None and _took_start_for_optimum(solver):
+            return _solve_without_start(solver, arrays, until, started)
     except OutOfTimeError:
         return incumbent.result(now() - started)
     return _result(solver, arrays, outcome, now() - started)
+
+
+def _took_start_for_optimum(solver: Any) -> bool:
+    """Whether HiGHS calls its start optimal without having searched.
+
+    Where presolve leaves an objective that is constant, HiGHS counts it as a multiple of 1, and cuts off all points that are
+    better than the start by less than a half (docs/explanation/wrong_optima.md). It ends before the first node then.
+    """
+    info = solver.getInfo()
+    searched = info.mip_node_count > 0 or info.simplex_iteration_count > 0
+    empty = solver.getModelPresolveStatus() == highspy.HighsPresolveStatus.kReducedToEmpty
+    return solver.getModelStatus() == _Status.kOptimal and not searched and not empty
+
+
+def _solve_without_start(solver: Any, arrays: Arrays, until: float, started: float) -> ProgramResult:
+    """Solve again, without the start; it stays the incumbent if time is over before there is another."""
+    values, objective = np.array(solver.getSolution().col_value, float), float(solver.getObjectiveValue())
+    solver.clearSolver()
+    known = ProgramResult("feasible", "time_limit", values, objective, None, now() - started)
+    try:
+        again = _result(solver, arrays, _run(solver, until), now() - started)
+    except OutOfTimeError:
+        return known
+    if again.status == "optimal":
+        return again
+    return replace(known, stopped_because=again.stopped_because, bound=again.bound, seconds=again.seconds)
 
 
 def _run(solver: Any, until: float) -> Any:

@@ -9,42 +9,53 @@ from fractions import Fraction
 from typing import Any
 
 from edrp.core.certificates import Certified, Draft, NotCertifiedError
+from edrp.core.kinds import get_kind
 from edrp.core.plugins import imported
 from edrp.validation.oracles import checker
 
 Writer = Callable[[Any, Any], Draft]
 """Makes the draft of a certificate from a problem and its solution, or raises `NotCertifiedError`; it calls `clock.look`."""
 
-WRITERS: dict[str, str] = {}
-"""Writer for answers of a method, as "package.module:function"; where none fits, a program of the kind is certified."""
+WRITERS: dict[str, str] = {
+    "pmc": "edrp.mdp.policy.certificate:certify_pmc",
+    "ssm": "edrp.mdp.single_step.certificate:certify_ssm",
+}
+"""Writer for answers of a method, as "package.module:function"; where none succeeds, a program of the kind is certified."""
+
+PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"
+"""Writer for answers to problems of kinds that have programs, whatever method found them."""
 
 
-def certify(problem: Any, solution: Any) -> Certified:
-    """A certificate of an optimal or infeasible solution that the checker accepts, or why there is none."""
-    document = checker.parse(problem.model_dump_json())
-    return certify_document(document, problem, solution)
+def certify(problem: Any, solution: Any, text: str | None = None) -> Certified:
+    """A certificate of an optimal or infeasible solution that the checker accepts, or why there is none.
 
-
-def certify_document(document: dict[str, Any], problem: Any, solution: Any) -> Certified:
-    """The same for an instance as its file states it, which may leave out defaults; `document` is from `checker.parse`."""
+    Parameters
+    ----------
+    problem, solution
+        A problem and a checked solution of it.
+    text
+        The instance as its file states it, which may leave out what has a default; None for what `save` would write.
+    """
+    document = checker.parse(problem.model_dump_json() if text is None else text)
     reasons = []
-    for writer in _writers(solution.method):
+    for writer in _writers(problem.kind, solution.method):
         try:
-            text = _text(document, solution, writer(problem, solution))
-            checker.check(document, checker.parse(json.dumps(solution.to_document())), text.splitlines())
+            certificate = _text(document, solution, writer(problem, solution))
+            checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
         except checker.Refused as error:
             reasons.append(f"the checker does not accept the certificate: {error}")
         else:
-            return Certified(text)
+            return Certified(certificate)
     return Certified(None, "; ".join(reasons) or f"there is no certificate of answers of {solution.method}")
 
 
-def _writers(method: str) -> list[Writer]:
-    """Writers for the methods in a name such as "auto: eliminate"."""
+def _writers(kind: str, method: str) -> list[Writer]:
+    """Writers for the methods in a name such as "auto: eliminate", then the one for programs."""
     names = re.split(r": | \(", method)
-    return [imported(WRITERS[name]) for name in reversed(names) if name in WRITERS]
+    places = [WRITERS[name] for name in reversed(names) if name in WRITERS]
+    return [imported(place) for place in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
 
 
 def _text(document: dict[str, Any], solution: Any, draft: Draft) -> str:

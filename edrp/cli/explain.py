@@ -39,4 +39,6 @@ def explain_file(
         parts = list(explain(problem, solution, time_limit))
     say(output(), str(file), "bold")
     show(output(), parts)
+    if solution.proof is not None:
+        say(output(), f"What optimality, infeasibility or the bound rests on: {solution.proof}.")
     raise typer.Exit(ExitCode.SOLVED if solution.decision is not None else outcome_code(solution))

@@ -26,6 +26,10 @@ COMMANDS = {
         "edrp.cli.explain:explain_file",
         "Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is.",
     ),
+    "check": Command(
+        "edrp.cli.certificate:check_files",
+        "Check a certificate in exact arithmetic: what it proves of a solution, or the first thing that does not hold.",
+    ),
     "batch": Command(
         "edrp.cli.batch:solve_many",
         "Solve many instances with one or several methods: a row of results for each, on this machine or on Spark.",

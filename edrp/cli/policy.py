@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from edrp.cli.choices import choice_option
 from edrp.cli.display.solution import print_solution
 from edrp.cli.exit import ExitCode
 from edrp.cli.solve import TimeLimit, finite
@@ -39,11 +39,8 @@ policy = typer.Typer(
 )
 
 
-class EngineName(StrEnum):
-    """Engines that run sweeps."""
-
-    local = "local"
-    spark = "spark"
+EngineName = Literal["local", "spark"]
+"""Engines that run sweeps."""
 
 
 @policy.command("precompute")
@@ -52,7 +49,7 @@ def precompute(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the policy.")],
     spark: Annotated[str | None, typer.Option("--spark", help="Spark master, such as local[2]; without it, threads.")] = None,
     engine: Annotated[
-        EngineName | None, typer.Option(help="SweepEngine of the sweeps [default: spark with --spark, else local].")
+        EngineName | None, choice_option(EngineName, "Engine that runs the sweeps [default: spark with --spark, else local].")
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of the local engine [default: all cores].")] = None,
     tasks: Annotated[
@@ -68,7 +65,7 @@ def precompute(
 
     Interrupted, killed or out of time, the same command goes on after the last finished sweep.
     """
-    local = engine is EngineName.local or (engine is None and spark is None)
+    local = engine == "local" or (engine is None and spark is None)
     if local and spark is not None:
         raise InvalidInstanceError([Fault("--engine", "local", "runs no Spark; leave out --spark")])
     if not local:

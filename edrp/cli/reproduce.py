@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
+from edrp.cli.choices import choice_option
 from edrp.cli.demo import Data
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, say
 from edrp.validation.papers.bimodal import report as bimodal_report
-from edrp.validation.papers.bimodal.extent import Extent, quick_look
+from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
 from edrp.validation.papers.edrp import report as edrp_report
 from edrp.validation.papers.edrp import table_iv
 from edrp.validation.papers.enactment import report as enactment_report
@@ -165,9 +166,7 @@ def run_bimodal(
     networks: Annotated[int, typer.Option(min=1, help="Number of random networks for each point of Figs. 8 and 9.")] = 30,
     instances: Annotated[int, typer.Option(min=2, help="Number of tasks to map for each size of Fig. 7.")] = 100,
     tasks: Annotated[int, typer.Option(min=1, help="Number of tasks in each trace.")] = 500,
-    flow: Annotated[
-        Literal["drawn", "expected"], typer.Option(help="Flow over the public network: drawn every 10 ms, or its expectation.")
-    ] = "drawn",
+    flow: Annotated[Flow, choice_option(Flow, "Flow over the public network: drawn every 10 ms, or its expectation.")] = "drawn",
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[

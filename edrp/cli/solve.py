@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
 
 from edrp.backends import BACKENDS
+from edrp.cli.certificate import certified_for_file, write_certificates
 from edrp.cli.display.solution import print_solution
 from edrp.cli.exit import ExitCode, gravest, outcome_code
 from edrp.cli.terminal import errors, output, progress, report, say
+from edrp.core.certificates import MAX_SECONDS
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.instances import load
 from edrp.core.kinds import program_names
@@ -26,11 +29,13 @@ PROGRAM_NAMES = program_names()
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One readable instance file and the place of its solution, if it is to be written."""
+    """One readable instance file and the places of its solution and certificates, if they are to be written."""
 
     source: Path
     problem: Problem
     target: Path | None
+    certificate: Path | None = None
+    vipr: Path | None = None
 
 
 def finite(value: float | None) -> float | None:
@@ -68,18 +73,30 @@ def solve_files(
         Path | None,
         typer.Option("--out", "-o", help="Write the solution: a file for one instance, a folder (<stem>.json each) for several."),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Write a certificate of an optimum, for `edrp check`: a file, or a folder (<stem>.cert each)."),
+    ] = None,
+    vipr: Annotated[
+        Path | None,
+        typer.Option(help="Write the certificate of a program as VIPR 1.0 too: a file, or a folder (<stem>.vipr each)."),
+    ] = None,
 ) -> None:
     """Solve instances and print what was decided, what that costs and why nothing is better.
 
     All files are read before the first is solved; a bad one does not stop the others.
     """
-    targets = _targets(files, out)
+    places = [
+        _targets(files, out),
+        _targets(files, certificate, "--certificate", ".cert"),
+        _targets(files, vipr, "--vipr", ".vipr"),
+    ]
     method = _method_for(method, program)
     jobs, codes = [], []
-    for file, target in zip(files, targets, strict=True):
+    for file, *targets in zip(files, *places, strict=True):
         try:
             problem = load(file)
-            jobs.append(Job(file, problem, target))
+            jobs.append(Job(file, problem, *targets))
         except EdrpError as error:
             report(error, str(file))
             codes.append(outcome_code(error))
@@ -99,7 +116,14 @@ def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool
     """Solve, write and print one instance; return its exit code and whether the user interrupted it."""
     try:
         with progress(f"solving {job.source}") as update:
+            started = perf_counter()
             solution = solve(job.problem, method, progress=update, **options)
+        if job.certificate is not None or job.vipr is not None:
+            limit = options["time_limit"]
+            left = MAX_SECONDS if limit is None else max(0.0, limit - (perf_counter() - started))
+            with progress(f"certifying {job.source}"):
+                solution = certified_for_file(job.problem, solution, job.source, left)
+            write_certificates(solution, job.source, job.certificate, job.vipr)
         _write(solution, job.target)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")
@@ -125,23 +149,23 @@ def _method_for(method: str, program: str | None) -> str:
     return method
 
 
-def _targets(files: list[Path], out: Path | None) -> list[Path | None]:
-    """Where each solution goes; refused, before anything is solved, where one would overwrite another file of the run."""
+def _targets(files: list[Path], out: Path | None, option: str = "--out", suffix: str = ".json") -> list[Path | None]:
+    """Where each output of an option goes; refused, before anything is solved, where one would overwrite another file."""
     if out is None:
         return [None] * len(files)
     if len(files) == 1 and not out.is_dir():
         targets = [out]
         if not out.absolute().parent.is_dir():
-            raise InvalidInstanceError([Fault("--out", str(out), f"there is no folder {out.parent}; create it first")])
+            raise InvalidInstanceError([Fault(option, str(out), f"there is no folder {out.parent}; create it first")])
     else:
         if out.exists() and not out.is_dir():
-            raise InvalidInstanceError([Fault("--out", str(out), "must be a folder when several instances are solved")])
-        targets = [out / f"{file.stem}.json" for file in files]
+            raise InvalidInstanceError([Fault(option, str(out), "must be a folder when several instances are solved")])
+        targets = [out / f"{file.stem}{suffix}" for file in files]
     taken = {file.resolve(): file for file in files}
     for file, target in zip(files, targets, strict=True):
         if target.resolve() in taken:
             other = taken[target.resolve()]
-            raise InvalidInstanceError([Fault("--out", str(target), f"would overwrite {other}; choose another place for {file}")])
+            raise InvalidInstanceError([Fault(option, str(target), f"would overwrite {other}; choose another place for {file}")])
         taken[target.resolve()] = target
     return list(targets)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edrp.cli.choices import choice_option
 from edrp.cli.solve import finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
@@ -21,7 +21,7 @@ from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_ev
 from edrp.datasets.traces.events import prepare_trace
 from edrp.datasets.traces.flights import flight_events
 from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
-from edrp.datasets.traces.trace import Trace, TraceSettings
+from edrp.datasets.traces.trace import Measure, State, Trace, TraceSettings
 from edrp.datasets.traces.trace_files import save_trace
 from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
@@ -38,20 +38,6 @@ SOURCES = ("flights", "zipf", "taxi", "twitter")
 
 FLIGHT_KEYS = ("", "route", "aircraft")
 """Keys of the flights, after a colon; route by default."""
-
-
-class Measure(StrEnum):
-    """Measures of load."""
-
-    events = "events"
-    bytes = "bytes"
-
-
-class StateOf(StrEnum):
-    """Ways to measure the state of a task."""
-
-    keys = "keys"
-    window = "window"
 
 
 SparkMaster = Annotated[str, typer.Option("--spark", help="Master: local[cores], spark://…, yarn; sc://… for Spark Connect.")]
@@ -77,10 +63,10 @@ def prepare(
         float | None, typer.Option(callback=finite, help="Load that a node carries in an interval, instead of spreading.")
     ] = None,
     outliers: Annotated[float, typer.Option(callback=finite, help="Share of intervals at either end not to spread by.")] = 0.0,
-    work: Annotated[Measure, typer.Option(help="Measure of load.")] = Measure.events,
+    work: Annotated[Measure, choice_option(Measure, "Measure of load.")] = "events",
     state: Annotated[
-        StateOf, typer.Option(help="State of a task: its distinct keys, or its events of the last window.")
-    ] = StateOf.keys,
+        State, choice_option(State, "State of a task: its distinct keys, or its events of the last window.")
+    ] = "keys",
     bytes_each: Annotated[
         float, typer.Option(callback=finite, help="Bytes of state for each key, or for each event without a size.")
     ] = 100.0,
@@ -116,8 +102,8 @@ def prepare(
         high=high,
         capacity=capacity,
         outliers=outliers,
-        work=work.value,
-        state=state.value,
+        work=work,
+        state=state,
         bytes_each=bytes_each,
         window=window,
         malformed_limit=malformed_limit,

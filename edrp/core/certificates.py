@@ -45,7 +45,7 @@ class Certified(NamedTuple):
     why: str = ""
 
 
-def with_certificate(problem: Any, solution: Any, seconds: float = MAX_SECONDS) -> Any:
+def with_certificate(problem: Any, solution: Any, seconds: float = MAX_SECONDS, text: str | None = None) -> Any:
     """The solution with a checked certificate, or with a note why it has none; as it is where nothing is claimed.
 
     Parameters
@@ -54,12 +54,14 @@ def with_certificate(problem: Any, solution: Any, seconds: float = MAX_SECONDS) 
         A problem and a checked solution of it.
     seconds
         Time that there is for it.
+    text
+        The instance as its file states it; None where there is no file but what `save` would write.
     """
     if solution.status not in ("optimal", "infeasible"):
         return solution
     try:
         with deadline(now() + min(seconds, MAX_SECONDS)):
-            found: Certified = own("edrp.certificates")(problem, solution)
+            found: Certified = own("edrp.certificates")(problem, solution, text)
     except OutOfTimeError as error:
         found = Certified(None, str(error))
     if found.certificate is None:

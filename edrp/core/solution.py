@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, GetJsonSchemaHandler, PrivateAttr
+from pydantic_core import CoreSchema
 
 from edrp.core.document import Document, Name, NonNegative
 from edrp.core.files import write_whole
@@ -67,7 +69,14 @@ class Solution(Document):
 
     `status` says what we hold, `stopped_because` why the method stopped. `bound` and `gap` are None where
     nothing was proven.
+
+    Attributes
+    ----------
+    metric_units
+        Unit of each metric that has one; a kind names those of its own, for tables and for the schema of the document.
     """
+
+    metric_units: ClassVar[Mapping[str, str]] = {}
 
     kind: str = Field(description="says what the document is")
     status: Status = Field(description="what we hold")
@@ -106,6 +115,12 @@ class Solution(Document):
         """The decision as `evaluate` of the problem takes it; None where nothing was decided, or the kind does not offer it."""
         return None
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        schema = handler(core_schema)
+        handler.resolve_ref_schema(schema)["properties"]["metrics"]["unit"] = describe_units(cls.metric_units)
+        return schema
+
     def to_document(self) -> dict[str, Any]:
         """The solution document (JSON)."""
         return self.model_dump(mode="json")
@@ -113,6 +128,19 @@ class Solution(Document):
     def save(self, path: str | Path) -> None:
         """Write the solution document; the file appears whole or not at all."""
         write_json(Path(path), self.to_document())
+
+
+def describe_units(units: Mapping[str, str]) -> str:
+    """Units of named numbers in words.
+
+    >>> describe_units({"moved": "B", "kept": "B", "projected": "B", "duration": "s"})
+    'moved, kept and projected B, duration s, others 1'
+    """
+    names: dict[str, list[str]] = {}
+    for name, unit in units.items():
+        names.setdefault(unit, []).append(name)
+    parts = [f"{' and '.join(', '.join(those).rsplit(', ', 1))} {unit}" for unit, those in names.items()]
+    return ", ".join([*parts, "others 1" if names else "1"])
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ from edrp.core.kernel_sources import tie_to_all_sources
 
 WHEEL_FOLDER = Path(__file__).parent.parent / "compiled"
 """The cache that a wheel brings along, if it does."""
+
+TRIPLE = "x86_64-unknown-linux-gnu"
+"""System for which that cache is made, as LLVM names it."""
 
 PROCESSOR = "x86-64-v3"
 """Level of the processors for which that cache is made."""
@@ -46,7 +49,7 @@ def load_from_wheel(function: Callable[..., Any], sig: Any, target_context: Any)
 def describe_target(folder: Path) -> None:
     """Write beside the machine code in a folder what it was compiled for; it takes a processor of that level."""
     target = {
-        "target": ["x86_64-unknown-linux-gnu", PROCESSOR, TARGET_ENVIRONMENT["NUMBA_CPU_FEATURES"]],
+        "target": [TRIPLE, PROCESSOR, TARGET_ENVIRONMENT["NUMBA_CPU_FEATURES"]],
         "features": FEATURES,
         "python": platform.python_version_tuple()[:2],
     }
@@ -60,11 +63,16 @@ def _wheel_target() -> tuple[str, ...] | None:
         made = json.loads((WHEEL_FOLDER / "target.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    fits = made["python"] == list(platform.python_version_tuple()[:2]) and runs_here(made["target"][0], made["features"])
+    return tuple(made["target"]) if fits else None
+
+
+def runs_here(triple: str = TRIPLE, features: Sequence[str] = FEATURES) -> bool:
+    """Whether this machine runs code for a system and for processors with some features; by default that of wheels."""
     from llvmlite import binding
 
     here = binding.get_host_cpu_features()
-    fits = made["python"] == list(platform.python_version_tuple()[:2]) and all(here.get(name) for name in made["features"])
-    return tuple(made["target"]) if fits and made["target"][0] == binding.get_process_triple() else None
+    return bool(triple == binding.get_process_triple() and all(here.get(name) for name in features))
 
 
 def _key(function: Callable[..., Any], sig: Any, codegen: Any) -> tuple[Any, Any, Any]:

@@ -55,14 +55,13 @@ class PlannedHost(Document):
 class LeasingSolution(Solution):
     """The decision of a method for a problem of kind `leasing`, and the bound that it proved."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {"lease_cost": "money", "violations": "items", "units": "BTU"}
+
     kind: Literal["leasing-solution"] = Field("leasing-solution", description="says what the document is")
     objective: float | None = Field(
         description="price of all units and expected penalties, as re-evaluated", json_schema_extra={"unit": "money"}
     )
     bound: float | None = Field(description="proven: nothing costs less than this", json_schema_extra={"unit": "money"})
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated", json_schema_extra={"unit": "lease_cost money, the others 1"}
-    )
     hosts: tuple[PlannedHost, ...] | None = Field(description="hosts in use, with the units bought and the instances")
 
     @property

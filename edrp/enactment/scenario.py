@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, Name, NonNegative, Positive
+from edrp.core.document import Faults, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
@@ -22,13 +22,18 @@ Level = Literal["real_time", "near_real_time", "relaxed"]
 class EnactmentScenarioSolution(Solution):
     """A run under a policy, and its evaluation."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {
+        "paid_units": "BTU",
+        "resource_cost": "money",
+        "real_time_total": "money",
+        "near_real_time_total": "money",
+        "relaxed_total": "money",
+        "time_to_adapt": "s",
+    }
+
     kind: Literal["enactment-scenario-solution"] = Field("enactment-scenario-solution", description="says what the document is")
     objective: float | None = Field(
         description="resource cost and penalties of the level that counts, as re-evaluated", json_schema_extra={"unit": "money"}
-    )
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated",
-        json_schema_extra={"unit": "resource_cost and <level>_total money, time_to_adapt s, the others 1"},
     )
     run: EnactmentRun | None = Field(description="leases, instances, items")
 

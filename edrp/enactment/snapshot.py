@@ -40,10 +40,9 @@ class EnactmentWeights(Document):
 class EnactmentSolution(Solution):
     """The decision of a method for a problem of kind `enactment`, and the bound that it proved."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {"host_cost": "money", "violations": "items"}
+
     kind: Literal["enactment-solution"] = Field("enactment-solution", description="says what the document is")
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated", json_schema_extra={"unit": "host_cost money, the others 1"}
-    )
     hosts: tuple[Host, ...] | None = Field(description="leased hosts with their instances")
 
     @property

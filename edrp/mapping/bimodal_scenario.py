@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, Name, NonNegative, Positive
+from edrp.core.document import Faults, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
@@ -26,13 +26,16 @@ from edrp.mapping.server_network import ServerNetwork
 class BimodalScenarioSolution(Solution):
     """Solution of a scenario: a run with its metrics."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {
+        "throughput": "tasks/h",
+        "delivered_rate": "bytes/s",
+        "messages": "messages/task",
+        "lost_revenue": "money",
+    }
+
     kind: Literal["bimodal-scenario-solution"] = Field("bimodal-scenario-solution", description="says what the document is")
     objective: float | None = Field(
         description="revenue lost by refused tasks and by late data, as re-evaluated", json_schema_extra={"unit": "money"}
-    )
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated",
-        json_schema_extra={"unit": "throughput tasks/h, delivered_rate bytes/s, the others 1"},
     )
     run: BimodalRun | None = Field(description="what became of each task")
 

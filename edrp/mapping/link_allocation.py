@@ -48,14 +48,13 @@ class FlowAllocation(Document):
 class LinkAllocationSolution(Solution):
     """Solution of a problem of kind `link-allocation`: allocations, objective and proven bound."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {"lost_revenue": "money/s", "forwarding": "money/s"}
+
     kind: Literal["link-allocation-solution"] = Field("link-allocation-solution", description="says what the document is")
     objective: float | None = Field(
         description="revenue lost and price of forwarding, as re-evaluated", json_schema_extra={"unit": "money/s"}
     )
     bound: float | None = Field(description="proven: no less can be lost", json_schema_extra={"unit": "money/s"})
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated", json_schema_extra={"unit": "lost_revenue, forwarding money/s, the others 1"}
-    )
     allocations: tuple[FlowAllocation, ...] | None = Field(description="what each flow is given")
 
     @property

@@ -27,10 +27,9 @@ SLACK = 1e-9
 class MappingSolution(Solution):
     """Solution of a problem of kind `mapping`: a map, its objective and the proven bound."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {"cost": "money"}
+
     kind: Literal["mapping-solution"] = Field("mapping-solution", description="says what the document is")
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated", json_schema_extra={"unit": "cost money, the others 1"}
-    )
     nodes: tuple[Name, ...] | None = Field(description="server of each component")
     routes: tuple[tuple[Name, ...], ...] | None = Field(description="servers of each hop, source → first, …, last → delivery")
     public: tuple[bool, ...] | None = Field(description="whether each hop goes over the public network; none: none does")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, model_validator
 
-from edrp.core.document import Faults, Name, NonNegative
+from edrp.core.document import Faults, NonNegative
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
@@ -44,15 +44,13 @@ class PolicyDecision:
 class MigrationPolicySolution(Solution):
     """Answer of a method to a problem of kind `migration-policy`, with what it proved."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {"moved_state": "B", "projected_cost": "B"}
+
     kind: Literal["migration-policy-solution"] = Field("migration-policy-solution", description="says what the document is")
     objective: float | None = Field(
         description="state that moves now, and discounted what is expected to move later", json_schema_extra={"unit": "B"}
     )
     bound: float | None = Field(description="proven: nothing is better than this", json_schema_extra={"unit": "B"})
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated",
-        json_schema_extra={"unit": "moved_state and projected_cost B, others 1"},
-    )
     intervals: Assignment | None = Field(
         description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
         json_schema_extra={"unit": "1"},

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative
+from edrp.core.document import Document, Faults, NonNegative
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Index, Interval, Move, moves_between, uncovered_faults
-from edrp.migration.single_step import METRIC_UNITS, evaluate_migration, migration_clashes
+from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes
 
 Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
 
@@ -43,10 +43,11 @@ class SequenceStep(Document):
 class MigrationSequenceSolution(Solution):
     """Answer of a method to a problem of kind `migration-sequence`, with what it proved."""
 
+    metric_units: ClassVar[Mapping[str, str]] = MigrationSolution.metric_units
+
     kind: Literal["migration-sequence-solution"] = Field("migration-sequence-solution", description="says what the document is")
     objective: float | None = Field(description="state that moves in all steps, as re-evaluated", json_schema_extra={"unit": "B"})
     bound: float | None = Field(description="proven: nothing moves less than this", json_schema_extra={"unit": "B"})
-    metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra=METRIC_UNITS)
     steps: tuple[SequenceStep, ...] | None = Field(description="the migrations in order")
 
     @property

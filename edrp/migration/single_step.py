@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from edrp.core.document import Name, NonNegative
+from edrp.core.document import NonNegative
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, TaskIntervals, load_limit, moves_between, uncovered
 
-METRIC_UNITS: dict[str, JsonValue] = {"unit": "moved_state B, others 1"}
-
 
 class MigrationSolution(Solution):
     """Answer of a method to a problem of kind `migration`, with what it proved."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {"moved_state": "B"}
+
     kind: Literal["migration-solution"] = Field("migration-solution", description="says what the document is")
     objective: float | None = Field(description="state that moves, as re-evaluated", json_schema_extra={"unit": "B"})
     bound: float | None = Field(description="proven: nothing moves less than this", json_schema_extra={"unit": "B"})
-    metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra=METRIC_UNITS)
     intervals: Assignment | None = Field(
         description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
         json_schema_extra={"unit": "1"},

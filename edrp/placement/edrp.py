@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive
+from edrp.core.document import Document, Faults, NonNegative, Positive
 from edrp.core.solution import Solution
 from edrp.placement.application import Application
 from edrp.placement.deployment import Action, Deployment
@@ -124,12 +124,15 @@ class EdrpProblem(PlacementProblem):
 class EdrpSolution(Solution):
     """The answer of a method to a problem of kind `edrp`."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {
+        "response_time": "s",
+        "downtime": "s",
+        "cost": "money/h",
+        "network_usage": "tuples",
+    }
+
     kind: Literal["edrp-solution"] = Field("edrp-solution", description="says what the document is")
     objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", json_schema_extra={"unit": "1"})
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated",
-        json_schema_extra={"unit": "response_time and downtime s, cost money/h, network_usage tuples, availability 1"},
-    )
     deployment: Deployment | None = Field(description="nodes per operator, once per replica")
     actions: tuple[Action, ...] = Field(description="changes from the current deployment")
 

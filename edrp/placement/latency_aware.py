@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -168,11 +168,10 @@ class LatencyAwareProblem(PlacementProblem):
 class LatencyAwareSolution(Solution):
     """The answer of a method to a problem of kind `latency-aware`."""
 
+    metric_units: ClassVar[Mapping[str, str]] = {"path_latency": "s"}
+
     kind: Literal["latency-aware-solution"] = Field("latency-aware-solution", description="says what the document is")
     objective: float | None = Field(description="objective (eq. 1) as re-evaluated", json_schema_extra={"unit": "1"})
-    metrics: dict[Name, float] = Field(
-        description="every metric as re-evaluated", json_schema_extra={"unit": "path_latency s, the others 1"}
-    )
     deployment: Deployment | None = Field(description="nodes per operator, once per instance")
     actions: tuple[Action, ...] = Field((), description="changes from the current deployment")
 

@@ -9,22 +9,24 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from edrp.core.clock import deadline, now
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.mdp.fitted.estimates import (
+    ESTIMATED,
+    PREPARATION,
+    interpreted_single_step_answer,
+    projected_cost,
+    single_step_answer,
+)
 from edrp.mdp.fitted.guard import Guarded, guard
 from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
-from edrp.mdp.fitted.trajectories import draw_node_counts, follow
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.tasks import Boundaries, OldNodes
+from edrp.mdp.tasks import OldNodes
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
-
-RUNS = 200
-ESTIMATED = "the projected cost is estimated by simulation; the bound is what ssm moves in this step"
-
-NEGLIGIBLE = 1e-4
-"""Discount below which what follows is left out of an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,19 @@ class FittedMethod(Method):
     parameters = FittedParameters
 
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
-        """Fit, restrict, simulate, decide, and estimate what the decision will cost."""
+        """Fit, restrict, simulate, decide, and estimate what that will cost; SSM decides where there is no time for it."""
+        self.read_parameters(options)
+        try:
+            with deadline(now() + PREPARATION * options.remaining):
+                return self._run(problem, options)
+        except OutOfTimeError as error:
+            return single_step_answer(problem, options, str(error))
+
+    def run_without_kernels(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
+        """The answer of SSM, interpreted."""
+        return interpreted_single_step_answer(problem, options)
+
+    def _run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
         parameters = self.read_parameters(options)
         model = PolicyModel.of(problem, problem.reachable_counts)
         if 0 in model.size.states:
@@ -58,7 +72,7 @@ class FittedMethod(Method):
         chosen = recommended.policy.action(old.boundaries, target)
         matched = match(model.tasks.state_before, old.boundaries, chosen)
         moved = model.total_state - gain_between(model.tasks.state_before, old.boundaries, chosen)
-        projected = projected_cost(recommended, model, chosen, target, options.seed)
+        projected = projected_cost(recommended.policy, model, chosen, target, options.seed)
         decision = PolicyDecision(
             assign(old, len(problem.intervals), chosen, matched, problem.nodes), projected, moved + model.discount * projected
         )
@@ -71,10 +85,7 @@ class FittedMethod(Method):
             max(0.0, model.total_state - gain_between(model.tasks.state_before, old.boundaries, least)),
             {"states": sum(model.size.states)},
             build,
-            notes=(
-                *_notes(recommended),
-                "the projected cost is estimated by simulation; the bound is the cost of ssm for this step",
-            ),
+            notes=(*_notes(recommended), ESTIMATED),
         )
 
 
@@ -104,18 +115,6 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
     restricted = restrict(fitted, generator, **{name: parameters[name] for name in ("kept",) if name in parameters})
     candidates: dict[str, PartitionPolicy] = {"fitted": fitted, "restricted": restricted}
     return guard(model, candidates, int(simulation.generate_state(1)[0]))
-
-
-def projected_cost(recommended: Guarded, model: PolicyModel, start: Boundaries, source: int, seed: int) -> float:
-    """Mean discounted cost of following a policy from a partition, in bytes."""
-    steps = 1 if model.discount == 0 else max(1, int(np.ceil(np.log(NEGLIGIBLE) / np.log(model.discount))))
-    weights = model.discount ** np.arange(steps)
-    generator = np.random.default_rng([seed, 1])
-    costs = [
-        float(weights @ follow(recommended.policy, model, start, draw_node_counts(model, source, steps, generator))[1])
-        for _ in range(RUNS)
-    ]
-    return float(np.mean(costs))
 
 
 def _notes(recommended: Guarded) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ class SingleStep:
             self.model.allow_empty,
             chosen,
             matched,
+            True,
         )
         return chosen
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -10,9 +10,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from edrp.core.clock import deadline, now
+from edrp.core.errors import OutOfTimeError
 from edrp.core.memory import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.mdp.fitted.estimates import PREPARATION, interpreted_single_step_answer, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel, model_parameters
@@ -46,47 +49,48 @@ class Pmc(Method):
         return None if model.size.memory <= memory_limit() else too_many_states(model)
 
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
-        """Compute projected costs, decide; a time limit is looked at after each sweep."""
+        """Compute projected costs, decide; SSM decides where a time limit leaves none for a first sweep."""
         parameters = self.read_parameters(options)
         model = PolicyModel.of(problem, problem.reachable_counts)
-        size = {"states": sum(model.size.states), "pairs": model.size.pairs}
         if 0 in model.size.states:
-            return Answer("infeasible", "finished", size=size)
+            return Answer("infeasible", "finished", size=_size(model))
         seconds = sum(model.size.states) / STATES_PER_SECOND
         if seconds > options.remaining:
-            return Answer("none", "time_limit", size=size, notes=(_too_long(model, seconds),))
+            return single_step_answer(problem, options, _too_long(model, seconds))
         began = perf_counter()
-        iteration = iterate(
-            model,
-            Threads(options.many_threads),
-            max_sweeps=parameters.max_sweeps,
-            time_limit=None if options.time_limit is None else options.remaining,
-        )
+        limit = PREPARATION * options.remaining
+        try:
+            with deadline(now() + limit):
+                iteration = iterate(model, Threads(options.many_threads), max_sweeps=parameters.max_sweeps, time_limit=limit)
+        except OutOfTimeError as error:
+            return single_step_answer(problem, options, str(error))
         build = perf_counter() - began
-        return _answer(problem, model, iteration, size, build, options)
+        answer = _answer(problem, model, iteration, options.gap)
+        if answer.status == "feasible" and iteration.sweeps == parameters.max_sweeps:
+            answer = replace(answer, stopped_because="iteration_limit")
+        return replace(answer, build_seconds=build)
+
+    def run_without_kernels(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
+        """The answer of SSM, interpreted."""
+        return interpreted_single_step_answer(problem, options)
 
 
-def _answer(
-    problem: MigrationPolicyProblem,
-    model: PolicyModel,
-    iteration: Iteration,
-    size: dict[str, int],
-    build: float,
-    options: Options,
-) -> Answer:
+def _size(model: PolicyModel) -> dict[str, int]:
+    return {"states": sum(model.size.states), "pairs": model.size.pairs}
+
+
+def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iteration, gap: float) -> Answer:
+    """The best decision with the costs of an iteration, which has come to its end or ran out of time."""
     decision = MigrationPolicy(model, iteration.to_costs(model)).decide(problem.intervals, problem.nodes)
-    bound = _bound(decision, iteration.error_bound * problem.discount)
     exact = iteration.error_bound <= ACCURACY * model.total_state
-    proven = exact or 2 * iteration.error_bound * problem.discount <= options.gap * decision.objective
-    out_of_time = options.time_limit is not None and options.remaining == 0
+    proven = exact or 2 * iteration.error_bound * problem.discount <= gap * decision.objective
     return Answer(
         "optimal" if proven else "feasible",
-        "finished" if proven else "time_limit" if out_of_time else "iteration_limit",
+        "finished" if proven else "time_limit",
         decision,
         decision.objective,
-        bound,
-        {**size, "sweeps": iteration.sweeps},
-        build,
+        _bound(decision, iteration.error_bound * problem.discount),
+        {**_size(model), "sweeps": iteration.sweeps},
         notes=() if proven else (f"projected costs are known to {iteration.error_bound:.3g} bytes only",),
     )
 

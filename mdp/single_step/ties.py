@@ -72,7 +72,7 @@ def settle(
     allow_empty: bool,
     boundaries: Boundaries,
     matched: Boundaries,
-    least_load: bool = True,
+    least_load: bool,
 ) -> float:
     """The whole decision on arrays.
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from edrp.core import wheel_kernels
+
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
@@ -21,27 +23,22 @@ pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per worker
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built from a copy so that nothing is left in the checkout and nothing left there gets in."""
-    place = tmp_path_factory.mktemp("wheel")
+    """The wheel as a user of the checkout builds it."""
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+def build(place: Path, kernels: Path | None = None) -> Path:
+    """Build a wheel from a copy, so that nothing is left in the checkout and nothing left there gets in; `kernels` go with it."""
     source = place / "source"
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "README.md"):
         shutil.copy(ROOT / name, source)
     for name in ("edrp", *ROOMS):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(place),
-        str(source),
-    ]
-    subprocess.run(command, check=True, cwd=place)
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
+    if kernels is not None:
+        shutil.copytree(kernels, source / "edrp" / "compiled")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "-w", str(place)]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, cwd=place)
     (built,) = place.glob("*.whl")
     return built
 
@@ -61,6 +58,51 @@ def python(site: Path, *arguments: str) -> str:
     result = subprocess.run([sys.executable, *arguments], cwd=site.parent, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return result.stdout
+
+
+COMPILE = """
+import sys
+from pathlib import Path
+from edrp.warm_up import kernels_for_wheel, warm_up_method
+with kernels_for_wheel(Path(sys.argv[1])):
+    warm_up_method("link-allocation", "greedy-reallocation")
+"""
+SOLVE = """
+import sys
+import edrp
+from edrp.core.interpretation import compiling_at_once
+problem = edrp.load(sys.argv[1])
+with compiling_at_once():
+    solution = edrp.solve(problem, "greedy-reallocation")
+print(edrp.__file__, solution.status, solution.seconds["compile"])
+"""
+
+
+def test_kernels_of_a_wheel_are_used_where_nothing_can_be_written(tmp_path):
+    """An empty home and a site that is read-only: nothing is compiled, and nothing is left behind."""
+    if not wheel_kernels.runs_here():
+        pytest.skip("kernels of wheels are made for another system or processor")
+    subprocess.run([sys.executable, "-c", COMPILE, str(tmp_path / "compiled")], check=True)
+    place, home, site = tmp_path / "wheel", tmp_path / "home", tmp_path / "site"
+    place.mkdir()
+    home.mkdir()
+    with zipfile.ZipFile(build(place, tmp_path / "compiled")) as content:
+        content.extractall(site)
+    folders = [home, site, *(path for path in site.rglob("*") if path.is_dir())]
+    files = sorted(path for path in site.rglob("*") if path.is_file())
+    for folder in folders:
+        folder.chmod(0o555)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
+    environment |= {"PYTHONPATH": str(site), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", SOLVE, str(ROOT / "examples" / "link_allocation.json")]
+    try:
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert done.stdout.split() == [str(site / "edrp" / "__init__.py"), "feasible", "0.0"], done.stderr
+    assert list(home.iterdir()) == []
+    assert sorted(path for path in site.rglob("*") if path.is_file()) == files
 
 
 def test_every_module_is_in_the_wheel(wheel):

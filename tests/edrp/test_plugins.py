@@ -48,6 +48,11 @@ def test_it_is_solved_shown_and_explained(python, sack):
     assert "optimal: proven that nothing is better" in shown
     assert "method auto: highs (items program)" in shown
     assert "2 of 3 items go into the sack" in shown
+    assert [line.split() for line in shown.splitlines()[-3:]] == [
+        ["metric", "value", "unit"],
+        ["left", "4", "money"],
+        ["weight", "3", "kg"],
+    ]
     assert "c stays here" in python("-m", "edrp", "explain", sack, sack.with_name("solution.json"))
 
 
@@ -59,7 +64,9 @@ def test_its_infeasibility_is_explained(python, sack):
 
 def test_its_documents_and_methods_are_described(python):
     assert json.loads(python("-m", "edrp", "schema", "knapsack"))["properties"]["capacity"]["unit"] == "1"
-    assert "packed" in json.loads(python("-m", "edrp", "schema", "knapsack-solution"))["properties"]
+    described = json.loads(python("-m", "edrp", "schema", "knapsack-solution"))["properties"]
+    assert described["metrics"]["unit"] == "left money, weight kg, others 1"
+    assert "packed" in described
     listed = python("-m", "edrp", "methods", "knapsack")
     assert {"auto", "densest-first", "highs", "scipy"} <= {line.split()[0] for line in listed.splitlines()[1:]}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp.core.clock import clock_replaced
+from edrp.core.compilation import compiled_kernels_only
 from edrp.core.errors import InvalidInstanceError
+from edrp.core.methods import Options, get_method
+from edrp.mdp.fitted.estimates import single_step_answer
+from edrp.mdp.fitted.policies import SingleStep
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
@@ -42,6 +48,18 @@ def small_problem(seed: int, **changes) -> edrp.MigrationPolicyProblem:
         "discount": float(generator.choice([0.0, 0.5, 0.8, 0.95])),
     }
     return edrp.MigrationPolicyProblem(**{**fields, **changes})
+
+
+def single_step(problem: edrp.MigrationPolicyProblem) -> edrp.MigrationProblem:
+    fields = ("work", "state_size", "intervals", "nodes", "tolerance", "allow_empty")
+    return edrp.MigrationProblem(**{name: getattr(problem, name) for name in fields})
+
+
+def twelve_tasks() -> edrp.MigrationPolicyProblem:
+    generator = np.random.default_rng(7)
+    work = generator.lognormal(0, 0.4, 12).tolist()
+    fields = {"node_counts": [3, 4], "transitions": [[0.2, 0.8], [0.7, 0.3]], "discount": 0.8, "tolerance": 0.6}
+    return edrp.MigrationPolicyProblem(work=work, state_size=work, intervals=[(0, 5), (5, 12)], nodes=3, **fields)
 
 
 @cache
@@ -155,15 +173,7 @@ def _costs():
 
 def test_no_discount_is_the_single_step():
     problem = small_problem(3, discount=0.0, tolerance=1.5)
-    step = edrp.MigrationProblem(
-        work=problem.work,
-        state_size=problem.state_size,
-        intervals=problem.intervals,
-        nodes=problem.nodes,
-        tolerance=1.5,
-        allow_empty=problem.allow_empty,
-    )
-    assert edrp.solve(problem).metrics["moved_state"] == edrp.solve(step).objective
+    assert edrp.solve(problem).metrics["moved_state"] == edrp.solve(single_step(problem)).objective
 
 
 def test_stopped_early_the_gap_says_so():
@@ -172,6 +182,51 @@ def test_stopped_early_the_gap_says_so():
     exact = edrp.solve(problem, "pmc")
     assert (early.status, early.stopped_because) == ("feasible", "iteration_limit")
     assert early.bound <= exact.objective + 1e-9
+
+
+@pytest.mark.parametrize(("method", "looks"), [("pmc", 4), ("pmc", 12), ("fitted", 4), ("fitted", 40)])
+def test_without_time_for_a_policy_the_single_step_is_the_answer(method, looks):
+    """The clock jumps ahead by a year while tables are prepared, samples are drawn, or policies are simulated."""
+    problem = twelve_tasks()
+    year, looked = 3e7, itertools.count()
+    with clock_replaced(lambda: perf_counter() + (year if next(looked) >= looks else 0.0)):
+        solution = edrp.solve(problem, method, time_limit=year / 2)
+    assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
+    least = pytest.approx(edrp.solve(single_step(problem)).objective)
+    assert (solution.bound, solution.metrics["moved_state"]) == (least, least)
+    assert any("answer is that of ssm" in note for note in solution.notes)
+
+
+def test_the_projected_cost_of_the_single_step_is_that_of_going_on_like_this():
+    """The exact one comes from a linear system over the partitions that SSM leads to."""
+    problem = twelve_tasks()
+    model = PolicyModel.of(problem, problem.reachable_counts)
+    answer = single_step_answer(problem, Options())
+    start = tuple(sorted({0, *(end for _, end in answer.decision.intervals)}))
+    states, rows = [start], []
+    for state in states:  # grows while new ones are reached
+        before, source = np.array(state), model.counts.index(len(state) - 1)
+        row = {}
+        for target in model.successors(source):
+            after = tuple(SingleStep(model).action(before, int(target)).tolist())
+            states += [after] if after not in states else []
+            moved = model.total_state - gain_between(model.tasks.state_before, before, np.array(after))
+            row[states.index(after)] = (model.transitions[source, target], moved)
+        rows.append(row)
+    chances, costs = np.zeros((len(states), len(states))), np.zeros(len(states))
+    for state, row in enumerate(rows):
+        for follower, (chance, moved) in row.items():
+            chances[state, follower] += chance
+            costs[state] += chance * moved
+    exact = np.linalg.solve(np.eye(len(states)) - model.discount * chances, costs)[0]
+    assert answer.decision.projected_cost == pytest.approx(exact, rel=0.1)
+
+
+def test_kernels_need_not_be_compiled_for_the_single_step():
+    problem = twelve_tasks()
+    with compiled_kernels_only():
+        interpreted = get_method("pmc").run_without_kernels(problem, Options(time_limit=3600.0))
+    assert interpreted == single_step_answer(problem, Options())
 
 
 def test_a_table_that_breaks_the_bellman_equation_is_caught():

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 import edrp
+from edrp.cli.display.metrics import metric_table
 from edrp.core.document import Document, Name, NonNegative, Positive
 from edrp.core.methods import FirstOf
 from edrp.core.problem import Problem
@@ -34,6 +35,8 @@ class Item(Document):
 
 class KnapsackSolution(edrp.Solution):
     """The items that are packed."""
+
+    metric_units: ClassVar[Mapping[str, str]] = {"left": "money", "weight": "kg"}
 
     kind: Literal["knapsack-solution"] = "knapsack-solution"
     packed: Packed | None = Field(description="names of the packed items")
@@ -106,9 +109,10 @@ def formulate(problem: Knapsack, name: str) -> KnapsackFormulation:
     return KnapsackFormulation(problem, name, program, program.objective, perf_counter() - started)
 
 
-def display(problem: Knapsack, solution: KnapsackSolution) -> Iterator[str]:
-    """One sentence."""
+def display(problem: Knapsack, solution: KnapsackSolution) -> Iterator[Any]:
+    """One sentence, and the metrics with their units."""
     yield f"{len(solution.packed or ())} of {len(problem.items)} items go into the sack"
+    yield metric_table(solution.metrics, solution.metric_units)
 
 
 def explain(problem: Knapsack, solution: KnapsackSolution, time_limit: float | None) -> Iterator[str]:

@@ -34,7 +34,7 @@ def snapshot_parts(problem: EnactmentProblem, solution: EnactmentSolution) -> It
     ]
     columns = ("operator", "needed", "instances", "queued (items)", "late (items)")
     yield table(columns, lines, right=columns[1:])
-    yield metric_table(solution.metrics, {"host_cost": "money", "violations": "items"})
+    yield metric_table(solution.metrics, solution.metric_units)
 
 
 def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterator[Table | str]:
@@ -51,7 +51,7 @@ def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterato
     yield table(columns, rows, right=columns[3:])
     if len(solution.hosts) > SHOWN_HOSTS:
         yield f"… and {len(solution.hosts) - SHOWN_HOSTS} more hosts"
-    yield metric_table(solution.metrics, {"lease_cost": "money", "violations": "items", "units": "BTU"})
+    yield metric_table(solution.metrics, solution.metric_units)
 
 
 def run_parts(problem: EnactmentScenario, solution: EnactmentScenarioSolution) -> Iterator[Table | str]:
@@ -74,7 +74,7 @@ def run_parts(problem: EnactmentScenario, solution: EnactmentScenarioSolution) -
     rows = [_items(record.model_dump()) for record in solution.run.operators]
     yield table(("operator", *_COUNTS, "in time"), rows, "Items by operator", right=_COUNTS)
     others = {name: value for name, value in metrics.items() if not name.endswith(("_compliance", "_total"))}
-    yield metric_table(others, {"paid_units": "BTU", "resource_cost": "money", "time_to_adapt": "s"})
+    yield metric_table(others, solution.metric_units)
 
 
 _COUNTS = ("arrived", "completed", "queued", "in service")

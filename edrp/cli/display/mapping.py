@@ -16,13 +16,6 @@ from edrp.mapping.path_mapping import MappingProblem, MappingSolution
 SHOWN_FLOWS = 60
 """Flows after which the rest are only counted; the solution document has them all."""
 
-RUN_UNITS = {
-    "throughput": "tasks/h",
-    "delivered_rate": "bytes/s",
-    "messages": "messages/task",
-    "lost_revenue": "money",
-}
-
 PUBLIC = "public network"
 
 
@@ -38,14 +31,14 @@ def map_parts(problem: MappingProblem, solution: MappingSolution) -> Iterator[Ta
         for hop, (route, rate, name, node) in enumerate(zip(found.routes, problem.task.hop_bandwidths, names, ends, strict=True))
     ]
     yield table(("hop", "way", "rate (bytes/s)", "leads to"), rows, right=("hop", "rate (bytes/s)"))
-    yield metric_table(solution.metrics, {"cost": "money"}, titles=True)
+    yield metric_table(solution.metrics, solution.metric_units, titles=True)
 
 
 def bimodal_parts(problem: BimodalScenario, solution: BimodalScenarioSolution) -> Iterator[Table | str]:
     """The metrics, then what refused tasks lacked."""
     if solution.run is None:
         return
-    yield metric_table(solution.metrics, RUN_UNITS, titles=True)
+    yield metric_table(solution.metrics, solution.metric_units, titles=True)
     lacked = Counter((record.short or "").split(":")[0] for record in solution.run.tasks if not record.accepted)
     if lacked:
         reasons = "; ".join(f"{count} × {what}" for what, count in lacked.most_common())
@@ -67,7 +60,7 @@ def allocation_parts(problem: LinkAllocationProblem, solution: LinkAllocationSol
     yield table(("flow", "given", "before", "rate (bytes/s)", "gets through"), rows, right=("rate (bytes/s)", "gets through"))
     if len(allocations) > SHOWN_FLOWS:
         yield f"… and {len(allocations) - SHOWN_FLOWS} more flows"
-    yield metric_table(solution.metrics, {"lost_revenue": "money/s", "forwarding": "money/s"})
+    yield metric_table(solution.metrics, solution.metric_units)
 
 
 def _allocation_row(problem: LinkAllocationProblem, flow: Flow, new: FlowAllocation) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolutio
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
 
-METRIC_UNITS = {"moved_state": "B", "projected_cost": "B"}
-
 SHOWN_MOVES = 40
 """Moves after which the rest are only counted; the solution document has them all."""
 
@@ -29,7 +27,7 @@ def migration_parts(
     limit = load_limit(sum(problem.work), problem.nodes, problem.tolerance)
     yield f"work per node: average {average:.6g}, limit {limit:.6g}"
     yield node_table(problem.intervals, solution.intervals, solution.moves, problem.work)
-    yield metric_table(solution.metrics, METRIC_UNITS)
+    yield metric_table(solution.metrics, solution.metric_units)
     yield from move_lines(solution.moves)
 
 

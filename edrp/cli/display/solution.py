@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from edrp.cli.display.metrics import DIMENSIONLESS
-from edrp.cli.terminal import say, show, table
+from edrp.cli.display.metrics import DIMENSIONLESS, metric_table
+from edrp.cli.terminal import say, show
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
@@ -64,6 +64,8 @@ def _figures(solution: Solution) -> str:
     if solution.status in ("feasible", "none"):
         parts.append(_bound(solution, unit))
     parts.append(f"method {solution.method}")
+    if solution.proof == "checked certificate":
+        parts.append("proof: checked certificate")
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
     if compiling := solution.seconds.get("compile", 0.0):
         parts.append(f"{compiling:.2f} s to compile kernels (once)")
@@ -88,6 +90,5 @@ def _objective_unit(solution: Solution) -> str:
 
 def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:
     """The metrics; the decision itself is in the document."""
-    rows = [(name, f"{value:.6g}") for name, value in solution.metrics.items()]
-    if rows:
-        yield table(("metric", "value"), rows, right=("value",))
+    if solution.metrics:
+        yield metric_table(solution.metrics, solution.metric_units)

@@ -36,6 +36,10 @@ MISTYPED = [
     ("trace prepar", "prepare"),
     ("trace prepare flihgts", "flights"),
     ("trace prepare flights:aircaft", "aircraft"),
+    ("trace prepare flights --work byte", "bytes"),
+    ("trace prepare flights --state keyz", "keys"),
+    ("policy precompute EXAMPLE --out out --engine sparc", "spark"),
+    ("reproduce bimodal --flow expekted", "expected"),
 ]
 
 

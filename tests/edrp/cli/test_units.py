@@ -8,7 +8,7 @@ import re
 import pytest
 
 from edrp.core.instances import schema
-from edrp.core.kinds import kinds
+from edrp.core.kinds import get_kind, kinds
 
 SHOWN = [
     ("solve word_count.json", ["response_time 0.0241111 s", "cost 5.27 money/h"]),
@@ -47,10 +47,12 @@ def test_units_of_metrics_are_those_of_the_schema(run, examples, tmp_path, file)
     described = schema(solution["kind"])["properties"]["metrics"]["unit"]
     for name in solution["metrics"]:
         unit = rows.get(name) or rows[name.replace("_", " ")]
-        assert (
-            unit in described.replace("the others 1", "items BTU 1").replace("others 1", "1").split(" ")
-            or f"{unit}," in described
-        )
+        assert unit == "1" if name not in described else re.search(rf"{name}((,| and) \w+)* {unit},", described)
+
+
+def test_a_kind_without_a_display_of_its_own_shows_its_metrics_with_units(run, examples, monkeypatch):
+    monkeypatch.setitem(vars(get_kind("migration")), "display", None)
+    assert "moved_state 6e+08 B" in " ".join(run("solve", examples / "migration.json").out.split())
 
 
 def test_families_are_listed_with_what_their_sizes_count(run):

@@ -93,6 +93,10 @@ class Cell(NamedTuple):
     way: str = CHOSEN
 
 
+Flow = Literal["drawn", "expected"]
+"""Ways to simulate the flow over the public network."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
     """How much is run.
@@ -122,7 +126,7 @@ class Extent:
     rates: tuple[float, ...] = RATES
     links: tuple[int, ...] = LINKS
     tasks: int = 500
-    flow: Literal["drawn", "expected"] = "drawn"
+    flow: Flow = "drawn"
     sizes: tuple[int, ...] = SIZES
     instances: int = 100
     sensitive: int = 0

@@ -1,0 +1,118 @@
+"""Certificates of programs: the one that the checker builds from the instance, else the one that a backend was given."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from edrp.backends.proof_tree import BetterPointError, NotClosedError, Tree
+from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.clock import deadline, look, now, seconds_left
+from edrp.core.errors import EdrpError, OutOfTimeError
+from edrp.core.program import Arrays
+from edrp.formulations.builders import formulate
+from edrp.validation.oracles import checker
+
+SHARE_OF_BUILT = 0.5
+"""Share of the time for a proof of the problem itself, before a proof of the backend's program is tried."""
+
+MAX_BUILT_COLUMNS = 30_000
+"""Columns of a program built by the checker beyond which the backend's program, which may be smaller, is certified."""
+
+
+def write_program_certificate(problem: Any, solution: Any) -> Draft:
+    """A certificate of the problem where the checker can build its program, else of the program that backends solve.
+
+    Raises
+    ------
+    NotCertifiedError
+        With the reasons of both.
+    """
+    reasons = []
+    for write, share in ((_built, SHARE_OF_BUILT), (_stated, 1.0)):
+        try:
+            with deadline(now() + share * seconds_left() if seconds_left() < math.inf else math.inf):
+                return write(problem, solution)
+        except (checker.Refused, NotClosedError, NotCertifiedError) as error:
+            reasons.append(str(error))
+        except OutOfTimeError:
+            look("the certificate")
+            reasons.append("the tree of the problem itself was not finished in time")
+        except BetterPointError as error:
+            raise NotCertifiedError(str(error)) from None
+    raise NotCertifiedError("; ".join(dict.fromkeys(reasons)))
+
+
+def _built(problem: Any, solution: Any) -> Draft:
+    """A proof of the problem itself."""
+    if problem.kind not in checker.PROGRAMS:
+        raise NotCertifiedError(f"the checker builds no program of problems of kind {problem.kind!r}")
+    program = checker.PROGRAMS[problem.kind](checker.parse(problem.model_dump_json()))
+    if len(program.cost) > MAX_BUILT_COLUMNS:
+        raise NotCertifiedError(f"the program of the problem has {len(program.cost)} columns, more than {MAX_BUILT_COLUMNS}")
+    return Draft("program", _tree(program, solution), {"program": "built"})
+
+
+def _stated(problem: Any, solution: Any) -> Draft:
+    """A proof of the program that backends solve, which the certificate states."""
+    try:
+        formulation = formulate(problem, None)
+    except EdrpError as error:
+        raise NotCertifiedError(str(error)) from None
+    lines = program_lines(formulation.program.arrays())
+    program, digest = checker.stated_program(checker.parse(json.dumps(line)) for line in lines)
+    return Draft("program", [*lines, *_tree(program, solution)], {"program": digest})
+
+
+def program_lines(arrays: Arrays) -> list[list[Any]]:
+    """A program as lines of a certificate: numbers of columns and rows and the constant, then columns, then rows."""
+    lines: list[list[Any]] = [[arrays.objective.size, arrays.row_lower.size, arrays.constant]]
+    ends = zip(arrays.objective, arrays.lower, arrays.upper, arrays.integer, strict=True)
+    lines += [[float(cost), _end(low), _end(high), int(whole)] for cost, low, high, whole in ends]
+    matrix = arrays.matrix
+    for row, (low, high) in enumerate(zip(arrays.row_lower, arrays.row_upper, strict=True)):
+        span = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        entries = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
+        lines.append([_end(low), _end(high), *(part for entry in entries for part in entry)])
+    return lines
+
+
+def _end(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _tree(program: checker.Program, solution: Any) -> list[list[Any]]:
+    """Lines of the tree over a program as the checker reads it."""
+    target = None if solution.status == "infeasible" else Fraction(solution.objective)
+    program.close(target)
+    tree = Tree(to_arrays(program), None if target is None else float(target))
+    return tree.run()
+
+
+def to_arrays(program: checker.Program) -> Arrays:
+    """A program of the checker as arrays of floats."""
+    rows = program.rows
+    starts = np.cumsum([0, *(len(entries) for entries, _, _ in rows)])
+    columns = np.fromiter(_flat(entries.keys() for entries, _, _ in rows), np.int32, int(starts[-1]))
+    values = np.fromiter(_flat(map(float, entries.values()) for entries, _, _ in rows), float, int(starts[-1]))
+    matrix = sparse.csr_array((values, columns, starts.astype(np.int32)), shape=(len(rows), len(program.cost)))
+    return Arrays(
+        np.array([float(value) for value in program.cost]),
+        float(program.constant),
+        np.array([-np.inf if end is None else float(end) for end in program.lower]),
+        np.array([np.inf if end is None else float(end) for end in program.upper]),
+        np.array(program.integer, bool),
+        matrix,
+        np.array([-np.inf if low is None else float(low) for _, low, _ in rows]),
+        np.array([np.inf if high is None else float(high) for _, _, high in rows]),
+    )
+
+
+def _flat(parts: Any) -> Iterator[Any]:
+    return (value for part in parts for value in part)

@@ -1,0 +1,179 @@
+"""Certificates of programs as VIPR 1.0 (Cheung, Gleixner, Steffy, 2017), so that a judge written by others can check them.
+
+The tree is the same; in place of our checker's safe rounding stand exact linear combinations over the rationals of the program.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from edrp.core.errors import EdrpError
+from edrp.validation.oracles import checker
+
+
+class NoViprError(EdrpError):
+    """A certificate cannot be written as VIPR; the message says why."""
+
+
+class Constraint(NamedTuple):
+    """A constraint with its number: bounds of columns in a box, and assumptions."""
+
+    number: int
+    value: Fraction
+
+
+Box = tuple[dict[int, Constraint], dict[int, Constraint]]
+"""Lower and upper bounds of columns that hold in a box."""
+
+
+def to_vipr(certificate: str, document: dict[str, Any]) -> str:
+    """A certificate in the format "program" as VIPR.
+
+    Parameters
+    ----------
+    certificate
+        Its text, as `solution.certificate` holds it.
+    document
+        The instance, from `checker.parse`.
+
+    Raises
+    ------
+    NoViprError
+        For other formats, and for programs whose columns have bounds only because worse points do not matter.
+    """
+    lines = iter(certificate.splitlines())
+    header = json.loads(next(lines))
+    if header["format"] != "program":
+        raise NoViprError(f"a certificate in the format {header['format']!r} is no tree over a program")
+    parsed = (checker.parse(line) for line in lines)
+    built = header["program"] == "built"
+    program = checker.PROGRAMS[document["kind"]](document) if built else checker.stated_program(parsed)[0]
+    goal = Fraction(header["bound"]) - checker.TOLERANCE - program.constant if header["claim"] == "optimal" else None
+    return _Writer(program, goal).text(parsed)
+
+
+class _Writer:
+    """Writes the sections one after the other; constraints are numbered through, bounds after rows."""
+
+    def __init__(self, program: checker.Program, goal: Fraction | None) -> None:
+        self.program, self.goal = program, goal
+        self.constraints: list[str] = []
+        self.derived: list[str] = []
+        self.of_row: dict[tuple[int, str], int] = {}
+
+    def text(self, tree: Iterator[Any]) -> str:
+        program = self.program
+        for row, (entries, low, high) in enumerate(program.rows):
+            for sense, value in (("G", low), ("L", high)):
+                if value is not None:
+                    self.of_row[row, sense] = self._constraint(f"R{row}{sense}", sense, value, entries)
+        lower = {j: self._bound("G", j, end) for j, end in enumerate(program.lower) if end is not None}
+        upper = {j: self._bound("L", j, end) for j, end in enumerate(program.upper) if end is not None}
+        bounds = len(lower) + len(upper)
+        self._branch(tree, (lower, upper))
+        objective = {column: cost for column, cost in enumerate(program.cost) if cost}
+        integer = [str(column) for column, whole in enumerate(program.integer) if whole]
+        head = ["VER 1.0", f"VAR {len(program.cost)}", *(f"x{column}" for column in range(len(program.cost)))]
+        head += [f"INT {len(integer)}", " ".join(integer), "OBJ min", _entries(objective)]
+        head += [f"CON {len(self.constraints)} {bounds}", *self.constraints]
+        head += ["RTP infeas" if self.goal is None else f"RTP range {self.goal} inf", "SOL 0", f"DER {len(self.derived)}"]
+        return "\n".join([*head, *self.derived]) + "\n"
+
+    def _constraint(self, name: str, sense: str, value: Fraction, entries: dict[int, Fraction]) -> int:
+        self.constraints.append(f"{name} {sense} {value} {_entries(entries)}")
+        return len(self.constraints) - 1
+
+    def _bound(self, sense: str, column: int, value: Fraction) -> Constraint:
+        return Constraint(self._constraint(f"B{column}{sense}", sense, value, {column: Fraction(1)}), value)
+
+    def _derive(self, sense: str, value: Fraction, entries: dict[int, Fraction], reason: str) -> int:
+        number = len(self.constraints) + len(self.derived)
+        self.derived.append(f"D{number} {sense} {value} {_entries(entries)} {{ {reason} }} -1")
+        return number
+
+    def _branch(self, tree: Iterator[Any], root: Box) -> int:
+        """Derive the goal over all of the tree; the number of the constraint that says it."""
+        results: list[int] = []
+        work: list[Any] = [root]
+        while work:
+            item = work.pop()
+            if len(item) == 3:  # both children are done
+                first, second, _ = item
+                right, left = results.pop(), results.pop()
+                results.append(self._goal(f"uns {left} {first} {right} {second}"))
+                continue
+            line = next(tree)
+            if line[0] in ("B", "F"):
+                results.append(self._leaf(line, item))
+                continue
+            columns = {line[1]: Fraction(1)} if line[0] == "S" else dict.fromkeys(line[2], Fraction(1))
+            floor = Fraction(line[2] if line[0] == "S" else 0)
+            no = self._derive("L", floor, columns, "asm")
+            yes = self._derive("G", floor + 1, columns, "asm")
+            boxes = self._halves(item, line, Constraint(no, floor), Constraint(yes, floor + 1))
+            work += [(no, yes, None), boxes[1], boxes[0]]
+        return results[0]
+
+    def _halves(self, box: Box, line: list[Any], no: Constraint, yes: Constraint) -> tuple[Box, Box]:
+        """The bounds in both children, those of the columns of a group derived from the assumptions."""
+        if line[0] == "S":
+            return (box[0], {**box[1], line[1]: no}), ({**box[0], line[1]: yes}, box[1])
+        row, some = line[1], set(line[2])
+        lower, entries = box[0], self.program.rows[row][0]
+        if any(value != 1 for value in entries.values()) or any(self.program.lower[column] != 0 for column in entries):
+            raise NoViprError(f"row {row} is no sum of columns from 0 on")
+        zero, one = dict(box[1]), dict(box[1])
+        for column in some:  # 1·(sum of some ≤ 0) − (the others ≥ 0)
+            rest = " ".join(f"{lower[other].number} -1" for other in some if other != column)
+            reason = f"lin {len(some)} {no.number} 1 {rest}".rstrip()
+            zero[column] = Constraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
+        for column in entries.keys() - some:  # (row ≤ 1) − (sum of some ≥ 1) − (the others ≥ 0)
+            others = [other for other in entries.keys() - some if other != column]
+            rest = " ".join(f"{lower[other].number} -1" for other in others)
+            reason = f"lin {2 + len(others)} {self.of_row[row, 'L']} 1 {yes.number} -1 {rest}".rstrip()
+            one[column] = Constraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
+        return (lower, zero), (lower, one)
+
+    def _leaf(self, line: list[Any], box: Box) -> int:
+        """The linear combination of rows and bounds that closes a leaf."""
+        with_cost = line[0] == "B"
+        reduced = dict(enumerate(self.program.cost)) if with_cost else {}
+        parts: dict[int, Fraction] = {}
+        for row, k in zip(line[1][::2], line[1][1::2], strict=True):
+            number = self.of_row.get((row, "G" if k > 0 else "L"))
+            if number is None:
+                continue
+            factor = Fraction(k, 2**checker.PLACES)
+            parts[number] = factor
+            for column, value in self.program.rows[row][0].items():
+                reduced[column] = reduced.get(column, Fraction(0)) - factor * value
+        for column, cost in reduced.items():
+            if cost:
+                bound = box[0 if cost > 0 else 1].get(column)
+                if bound is None:
+                    raise NoViprError(f"column {column} has no bound but that worse points do not matter")
+                parts[bound.number] = parts.get(bound.number, Fraction(0)) + cost
+        if not parts:  # an empty box: a lower bound above the upper one
+            parts = self._crossing(box)
+        return self._goal(f"lin {len(parts)} " + " ".join(f"{number} {factor}" for number, factor in parts.items()))
+
+    def _crossing(self, box: Box) -> dict[int, Fraction]:
+        """The two bounds of a column that no number meets, as a contradiction."""
+        for column, low in box[0].items():
+            high = box[1].get(column)
+            if high is not None and high.value < low.value:
+                return {low.number: Fraction(1), high.number: Fraction(-1)}
+        return {}
+
+    def _goal(self, reason: str) -> int:
+        """State the goal: that the objective is at least this, or a contradiction."""
+        if self.goal is None:
+            return self._derive("G", Fraction(1), {}, reason)
+        return self._derive("G", self.goal, {column: cost for column, cost in enumerate(self.program.cost) if cost}, reason)
+
+
+def _entries(entries: dict[int, Fraction]) -> str:
+    return " ".join([str(len(entries)), *(f"{column} {value}" for column, value in sorted(entries.items()))])

@@ -1,0 +1,62 @@
+"""Certificates on the command line, and `edrp check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from edrp.cli.exit import ExitCode
+from edrp.cli.terminal import output, say
+from edrp.core.certificates import with_certificate
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole, write_whole
+
+
+def certified_for_file(problem: Any, solution: Any, file: Path, seconds: float) -> Any:
+    """The solution with a certificate of the instance as its file states it, which may leave out what has a default."""
+    return with_certificate(problem, solution, seconds, read_whole(file))
+
+
+def write_certificates(solution: Any, file: Path, certificate: Path | None, vipr: Path | None) -> None:
+    """Write the certificate of a solution, where it has one, and the same as VIPR, where it is of a program.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When a file cannot be written.
+    NoViprError
+        When the certificate cannot be written as VIPR.
+    """
+    if solution.certificate is None:
+        return
+    if certificate is not None:
+        _write("--certificate", certificate, solution.certificate)
+    if vipr is not None:
+        from edrp.certificates.vipr import to_vipr
+        from edrp.validation.oracles import checker
+
+        _write("--vipr", vipr, to_vipr(solution.certificate, checker.parse(read_whole(file))))
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+    except OSError as error:
+        raise InvalidInstanceError([Fault(option, str(path), f"cannot be written: {error.strerror}")]) from None
+
+
+def check_files(
+    file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
+    solution: Annotated[Path, typer.Argument(help="Solution document of the instance.", show_default=False)],
+    certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.", show_default=False)],
+) -> None:
+    """Check a certificate in exact arithmetic: what it proves of a solution, or the first thing that does not hold."""
+    from edrp.validation.oracles import checker
+
+    said = checker.verdict(str(file), str(solution), str(certificate))
+    proven = said.startswith("proven: ")
+    say(output(), said, "green" if proven else "red")
+    raise typer.Exit(ExitCode.SOLVED if proven else ExitCode.BAD_INPUT)

@@ -1,0 +1,98 @@
+"""Projected costs of a policy estimated by simulation, and the answer of SSM where there was no time for a better policy."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+
+from edrp.core.clock import deadline, now
+from edrp.core.errors import OutOfTimeError
+from edrp.core.interpretation import InterpretationTooSlowError, interpreting
+from edrp.core.methods import Options
+from edrp.core.solution import Answer
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.trajectories import draw_node_counts, follow
+from edrp.mdp.matching import gain_between
+from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.tasks import Boundaries, OldNodes
+from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
+
+RUNS = 200
+
+NEGLIGIBLE = 1e-4
+"""Discount below which what follows is left out of an estimate."""
+
+ESTIMATED = "the projected cost is estimated by simulation; the bound is the cost of ssm for this step"
+SINGLE_STEP = f"the answer is that of ssm, which minimises this step alone; {ESTIMATED}"
+
+PREPARATION = 0.85
+"""Share of a time limit after which the answer of SSM is worked out instead of a policy."""
+
+
+def projected_cost(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, source: int, seed: int) -> float:
+    """Mean discounted cost of following a policy from a partition, in bytes; fewer runs where time is short, but one at least.
+
+    Parameters
+    ----------
+    policy, model
+        What is simulated.
+    start, source
+        The partition, and the index of its node count.
+    seed
+        Seed of the random node counts.
+    """
+    steps = 1 if model.discount == 0 else max(1, int(np.ceil(np.log(NEGLIGIBLE) / np.log(model.discount))))
+    generator = np.random.default_rng([seed, 1])
+    costs: list[float] = []
+    with suppress(OutOfTimeError):
+        while len(costs) < RUNS:
+            node_counts = draw_node_counts(model, source, steps, generator)
+            costs.append(float(model.discount ** np.arange(steps) @ follow(policy, model, start, node_counts)[1]))
+    return float(np.mean(costs)) if costs else _shortest_estimate(policy, model, start, source, generator)
+
+
+def _shortest_estimate(
+    policy: PartitionPolicy, model: PolicyModel, start: Boundaries, source: int, generator: np.random.Generator
+) -> float:
+    """What one step costs, as if all that follow cost the same."""
+    target = int(draw_node_counts(model, source, 1, generator)[0])
+    state = model.tasks.state_before
+    return float(state[-1] - gain_between(state, start, policy.action(start, target))) / (1 - model.discount)
+
+
+def single_step_answer(problem: MigrationPolicyProblem, options: Options, *why: str) -> Answer:
+    """The answer of SSM: optimal for this step, with what the same rule will cost later.
+
+    Parameters
+    ----------
+    problem
+        Any migration that prepares for those to come.
+    options
+        Their seed is that of the simulation, which ends with their time limit.
+    *why
+        Why there is no answer of a better policy.
+    """
+    model = PolicyModel.of(problem, problem.reachable_counts)
+    size = {"states": sum(model.size.states), "pairs": model.size.pairs}
+    if 0 in model.size.states:
+        return Answer("infeasible", "finished", size=size)
+    old, nodes_before = OldNodes.of(problem.intervals), len(problem.intervals)
+    best = best_migration(model.tasks, old, nodes_before, problem.nodes, problem.tolerance, problem.allow_empty)
+    assert best is not None, "there is a partition for every node count"
+    moved = max(0.0, model.total_state - best[0])
+    chosen = OldNodes.of([interval for interval in best[1] if interval is not None]).boundaries
+    projected = projected_cost(SingleStep(model), model, chosen, model.counts.index(problem.nodes), options.seed)
+    decision = PolicyDecision(best[1], projected, moved + model.discount * projected)
+    return Answer("feasible", "time_limit", decision, decision.objective, moved, size, notes=(*why, SINGLE_STEP))
+
+
+def interpreted_single_step_answer(problem: MigrationPolicyProblem, options: Options) -> Answer:
+    """The same without compiled kernels, under a time limit; nothing where interpreting them takes longer."""
+    seconds = options.remaining
+    with interpreting(seconds), deadline(now() + seconds / 2):  # what the simulation leaves is there for its last step
+        try:
+            return single_step_answer(problem, options)
+        except InterpretationTooSlowError:
+            return Answer("none", "time_limit")

@@ -1,0 +1,136 @@
+"""Certificates of SSM: potentials, computed once more in integers (format `ssm` of the checker)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import accumulate
+from math import lcm
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.clock import look
+from edrp.mdp.tasks import OldNodes
+from edrp.migration.intervals import LOAD_SLACK
+from edrp.migration.single_step import MigrationProblem, MigrationSolution
+
+Integers = np.ndarray[Any, Any]
+"""Exact integers: int64 where all sums fit, else Python's own in an array of objects."""
+
+MAX_WINDOW = 20_000_000
+"""Boundaries × most tasks of an interval, beyond which there is no certificate: each is a number in eight arrays."""
+
+
+class Arcs(NamedTuple):
+    """What an interval keeps by its end b and its tasks, longest first; shape (m + 1, longest interval) each.
+
+    By whether the old node at its begin is free or used before, and the one at its end afterwards; far below 0 where that
+    cannot be.
+    """
+
+    free_free: Integers
+    used_free: Integers
+    free_used: Integers
+    used_used: Integers
+
+
+def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> Draft:
+    """The draft of a certificate of the least state that moves, or that nothing is within the load limit.
+
+    Raises
+    ------
+    NotCertifiedError
+        For intervals of so many tasks that the arcs do not fit into memory.
+    """
+    states = [Fraction(repr(size)) for size in problem.state_size]
+    scale = lcm(*(size.denominator for size in states))
+    state = exact([0, *accumulate(int(size * scale) for size in states)])
+    old = OldNodes.of(problem.intervals).boundaries
+    first = first_tasks(problem.work, problem.nodes, problem.tolerance)
+    tasks, nodes, never = len(first) - 1, problem.nodes, -2 * int(state[-1]) - 1
+    arcs = _arcs(state, old, first, never)
+    least = [tasks, *(0 for _ in range(nodes))]
+    for k in range(nodes):
+        least[k + 1] = int(first[least[k]])
+    free, used = np.full_like(state, never), np.full_like(state, never)
+    free[0] = 0
+    lines = []
+    for k in range(1, nodes + 1):
+        look("the potentials")
+        free, used = _layer(arcs, free, used, old, never)
+        begin = max(1, least[nodes - k])
+        reached = np.flatnonzero(free >= 0)
+        end = max(begin, int(reached[-1]) + 1 if reached.size else 0)
+        lines.append([begin, *([max(-1, int(gain)) for gain in row[begin:end]] for row in (free, used))])
+        free[:begin] = used[:begin] = never
+        free[0] = 0 if problem.allow_empty else never
+    header = {"bound": str(Fraction(int(state[-1] - free[-1]), scale))} if solution.status == "optimal" else {}
+    return Draft("ssm", lines, header)
+
+
+def exact(values: list[int]) -> Integers:
+    """Integers as int64 where sums of a few of them fit, else as objects."""
+    return np.array(values, np.int64 if 16 * (values[-1] + 1) < 2**63 else object)
+
+
+def first_tasks(work: tuple[float, ...], nodes: int, tolerance: float) -> Integers:
+    """For each boundary, the first task of the longest interval within the load limit that ends there; exact."""
+    amounts = [Fraction(repr(amount)) for amount in work]
+    scale = lcm(*(amount.denominator for amount in amounts))
+    before = [0, *accumulate(int(amount * scale) for amount in amounts)]
+    limit = (1 + Fraction(repr(tolerance))) * before[-1] * (1 + Fraction(repr(LOAD_SLACK))) / nodes
+    first, a = [], 0
+    for load in before:
+        while load - before[a] > limit:
+            a += 1
+        first.append(a)
+    return np.array(first)
+
+
+def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> Arcs:
+    """The arcs into every boundary."""
+    size = state.size
+    longest = max(1, int((np.arange(size) - first).max()))
+    if size * longest > MAX_WINDOW:
+        raise NotCertifiedError(f"intervals of up to {longest} of {size - 1} tasks have too many potentials for a certificate")
+    end = np.arange(size)[:, None]
+    begin = end - np.arange(longest, 0, -1)[None]
+    there = begin >= first[:, None]
+    begin = np.maximum(begin, 0)
+    left = np.searchsorted(old, begin, side="right") - 1
+    left = np.minimum(left, old.size - 2)
+    right = np.maximum(np.searchsorted(old, end, side="left") - 1, 0)
+    near = left == right
+    shared = np.where(near, state[end] - state[begin], state[end] - state[old[right]])
+    inner = _largest_between(state, old)[left, right]
+    begins = state[old[left + 1]] - state[begin]
+    return Arcs(
+        np.where(there, np.where(near, 0, np.maximum(inner, begins)), never),
+        np.where(there & ~near, inner, never),
+        np.where(there, shared, never),
+        np.where(there, np.where(near, 0, shared), never),
+    )
+
+
+def _largest_between(state: Integers, old: Integers) -> Integers:
+    """Most state of an old node strictly between two, shape (old nodes, old nodes); 0 where there is none."""
+    nodes = old.size - 1
+    sizes = state[old[1:]] - state[old[:-1]]
+    largest = np.zeros((nodes, nodes), state.dtype)
+    for left in range(nodes - 2):
+        largest[left, left + 2 :] = np.maximum.accumulate(sizes[left + 1 : -1])
+    return largest
+
+
+def _layer(arcs: Arcs, free: Integers, used: Integers, old: Integers, never: int) -> tuple[Integers, Integers]:
+    """Most state kept with one interval more, by boundary, with the old node there free and used."""
+    longest = arcs.free_free.shape[1]
+    padding = np.full(longest, never, free.dtype)
+    before_free, before_used = (sliding_window_view(np.concatenate([padding, row[:-1]]), longest) for row in (free, used))
+    new_free = np.maximum(before_free + arcs.free_free, before_used + arcs.used_free).max(axis=1)
+    new_used = np.maximum(before_free + arcs.free_used, before_used + arcs.used_used).max(axis=1)
+    new_free[old] = np.maximum(new_free[old], new_used[old])
+    new_used[old] = never
+    return np.where(new_free < 0, never, new_free), np.where(new_used < 0, never, new_used)

@@ -1,0 +1,64 @@
+"""Programs on which HiGHS calls a start optimal that is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import highspy
+import numpy as np
+import pytest
+from scipy import sparse
+
+import edrp
+from edrp.backends import solve_program
+from edrp.backends.base import SolverOptions
+from edrp.backends.highs import solve_arrays
+from edrp.core.program import Arrays, Linear, Program
+
+CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
+def test_allocations_of_links_that_were_called_optimal_at_their_start(file):
+    problem = edrp.load(file)
+    solution = edrp.solve(problem, "highs")
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(0.0, abs=1e-9)
+    assert edrp.solve(problem, "scipy").objective == pytest.approx(solution.objective, abs=1e-9)
+
+
+def read_mps(file: Path) -> Arrays:
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(file))
+    lp = solver.getLp()
+    starts, index, values = lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_
+    matrix = sparse.csc_array((values, index, starts), shape=(lp.num_row_, lp.num_col_)).tocsr()
+    integer = np.array([kind == highspy.HighsVarType.kInteger for kind in lp.integrality_])
+    bounds = [np.array(part) for part in (lp.col_cost_, lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)]
+    return Arrays(bounds[0], lp.offset_, bounds[1], bounds[2], integer, matrix, bounds[3], bounds[4])
+
+
+def test_the_program_of_the_first_case():
+    arrays = read_mps(CASES[0].with_name("lnk41.mps"))
+    result = solve_arrays(arrays, SolverOptions(start=np.zeros(arrays.objective.size)))
+    assert (result.status, result.objective, result.bound) == ("optimal", pytest.approx(0.0), pytest.approx(0.0))
+
+
+def small_program(cost: float) -> tuple[Program, np.ndarray]:
+    """A route or a price: presolve sees that the route is free, and leaves an objective that is constant."""
+    arrays = read_mps(CASES[0].with_name("lnk41.mps"))
+    program = Program()
+    program.add_columns("x", arrays.lower.size, lower=arrays.lower, upper=arrays.upper, integer=arrays.integer)
+    matrix = arrays.matrix.tocoo()
+    program.add_rows(
+        "rows", matrix.shape[0], [(matrix.row, matrix.col, matrix.data)], lower=arrays.row_lower, upper=arrays.row_upper
+    )
+    program.minimise(Linear.of([0, 1], -cost, constant=cost))
+    return program, np.zeros(arrays.lower.size)
+
+
+@pytest.mark.parametrize("cost", [1e-3, 0.1, 0.25, 0.499, 0.5, 0.7, 3.0])
+def test_whatever_the_route_is_worth(cost):
+    program, start = small_program(cost)
+    assert solve_program(program, "highs", start=start).objective == pytest.approx(0.0, abs=1e-9)

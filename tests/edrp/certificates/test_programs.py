@@ -1,0 +1,108 @@
+"""Certificates of programs: written by branch and bound, checked by a file that needs nothing of the package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.core.kinds import get_kind
+from edrp.validation.oracles import checker
+
+
+def instance(kind, family, size, seed=0):
+    found = {f.name: f for f in get_kind(kind).families if f.kind == kind}[family]
+    return found.make(size, np.random.default_rng(seed))
+
+
+def check(problem, solution, certificate):
+    document = json.loads(json.dumps(solution.to_document()))
+    return checker.check(checker.parse(problem.model_dump_json()), checker.parse(json.dumps(document)), certificate.splitlines())
+
+
+BUILT = [
+    ("link-allocation", "mesh", 6, 5),
+    ("link-allocation", "platform", 4, 0),
+    ("migration", "zipf", 12, 3),
+    ("edrp", "series-parallel-barabasi", 4, 3),
+    ("edrp", "fat-geometric", 4, 4),
+]
+
+
+@pytest.mark.parametrize(("kind", "family", "size", "seed"), BUILT)
+def test_an_optimum_is_certified_for_the_problem_itself(kind, family, size, seed):
+    problem = instance(kind, family, size, seed)
+    solution = edrp.solve(problem, "highs", certify=True)
+    assert (solution.status, solution.proof) == ("optimal", "checked certificate")
+    assert check(problem, solution, solution.certificate).startswith("no decision is below")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_checker_evaluates_deployments_as_the_package_does(seed):
+    problem = instance("edrp", "replicated-geometric", 5, seed)
+    solution = edrp.solve(problem, "random", seed=seed)
+    if solution.status != "feasible":
+        pytest.skip("nothing feasible was drawn")
+    document = checker.parse(json.dumps(solution.to_document()))
+    value = checker.evaluate_deployment(checker.parse(problem.model_dump_json()), document["deployment"])
+    assert float(value) == pytest.approx(solution.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "family"), [("latency-aware", "continuum"), ("enactment", "containers-diamond"), ("leasing", "containers")]
+)
+def test_other_kinds_are_certified_for_the_program_that_the_certificate_states(kind, family):
+    problem = instance(kind, family, 4)
+    solution = edrp.solve(problem, "highs", certify=True)
+    assert (solution.status, solution.proof, solution.notes) == ("optimal", "checked certificate", ())
+    assert check(problem, solution, solution.certificate).startswith("no point of the program ")
+
+
+def test_without_asking_the_word_of_the_solver_is_what_there_is():
+    solution = edrp.solve(instance("link-allocation", "mesh", 4), "highs")
+    assert (solution.proof, solution.certificate) == ("solver's word", None)
+
+
+def test_a_worse_decision_that_is_called_optimal_is_refused():
+    problem = instance("link-allocation", "mesh", 6, 5)
+    solution = edrp.solve(problem, "highs", certify=True)
+    current = problem.evaluate(problem.current)
+    assert current.feasible
+    assert current.objective > solution.objective + 0.1
+    worse = {**json.loads(json.dumps(solution.to_document())), "objective": current.objective}
+    worse["allocations"] = [allocation.model_dump(mode="json") for allocation in problem.current]
+    header, *tree = solution.certificate.splitlines()
+    claimed = json.dumps({**json.loads(header), "bound": str(Fraction(current.objective))})
+    with pytest.raises(checker.Refused, match="leaf 1 does not reach the bound"):
+        checker.check(checker.parse(problem.model_dump_json()), checker.parse(json.dumps(worse)), [claimed, *tree])
+
+
+def test_an_infeasible_problem_is_certified():
+    problem = edrp.loads(
+        """{"kind": "link-allocation", "max_links": 1, "flows": [
+            {"name": "f", "source": "a", "target": "c", "rate": 2, "price": 1, "route": ["a", "b", "c"]}],
+            "network": {"nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 0}, {"name": "c", "capacity": 0}],
+            "links": [{"source": "a", "target": "b", "bandwidth": 3}, {"source": "b", "target": "c", "bandwidth": 3}]}}"""
+    )
+    solution = edrp.solve(problem, "highs", certify=True)
+    assert (solution.status, solution.proof) == ("infeasible", "checked certificate")
+    assert check(problem, solution, solution.certificate).startswith("no decision is feasible")
+
+
+def test_the_checker_is_a_program_of_its_own(tmp_path):
+    problem = instance("migration", "zipf", 12, 3)
+    solution = edrp.solve(problem, "highs", certify=True)
+    edrp.save(problem, tmp_path / "instance.json")
+    solution.save(tmp_path / "solution.json")
+    (tmp_path / "certificate").write_text(solution.certificate)
+    words = [sys.executable, "-I", checker.__file__, "instance.json", "solution.json", "certificate"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout.startswith("proven: no decision is below")) == (0, True), done.stdout + done.stderr
+    (tmp_path / "certificate").write_text(solution.certificate.splitlines()[0] + "\n")
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "not proven: the tree ends before all of it is closed\n")
