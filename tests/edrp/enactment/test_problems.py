@@ -11,7 +11,7 @@ from edrp.core.errors import InvalidInstanceError, PolicyError
 from edrp.enactment import EnactmentState, HostState, Lease, Migrate, OperatorState, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.enactment.run_metrics import units_paid
+from edrp.enactment.run_metrics import LEVELS, units_paid
 from edrp.enactment.run_records import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.snapshot import EnactmentProblem
@@ -185,10 +185,49 @@ class TestScenario:
         assert found.objective == found.metrics["near_real_time_total"]
         assert found.metrics["mean_instances"] == 2
 
-    def test_every_started_unit_is_paid(self) -> None:
+    def lease(self, **changes: object) -> LeaseRecord:
+        fields = {"host": "a", "type": "small", "start": 0, "ready": 0, "end": None, "units": 1}
+        return LeaseRecord(**{**fields, **changes})
+
+    @pytest.mark.parametrize("units", [0, 2])
+    def test_every_started_unit_is_paid_and_no_other(self, units: int) -> None:
         assert [units_paid(0, end, 600) for end in (1, 600, 600.001, 1800, 1801)] == [1, 1, 2, 3, 4]
-        lease = LeaseRecord(host="a", type="small", start=0, ready=0, end=None, units=2)
-        assert "2 units paid against 1 started" in self.SCENARIO.evaluate(self.run(leases=(lease,))).broken[0]
+        broken = self.SCENARIO.evaluate(self.run(leases=(self.lease(units=units),))).broken
+        assert broken == (f"host a: {units} units paid against 1 started",)
+
+    def test_no_instance_starts_before_its_host_is_ready(self) -> None:
+        instances = (self.instance("filter"), self.instance("inform", started=30))
+        late = self.SCENARIO.evaluate(self.run(leases=(self.lease(ready=30),), instances=instances))
+        assert late.broken == ("filter on a: started before the host was ready",)
+        never = (self.instance("filter", started=None), instances[1])
+        assert self.SCENARIO.evaluate(self.run(leases=(self.lease(ready=30),), instances=never)).feasible
+
+    @pytest.mark.parametrize("times", [{"start": 10}, {"end": 590}])
+    def test_no_instance_runs_outside_of_its_lease(self, times: dict[str, float]) -> None:
+        broken = self.SCENARIO.evaluate(self.run(leases=(self.lease(**times),))).broken
+        assert broken == tuple(f"{name} on a: ran outside of the lease" for name in ("filter", "inform"))
+
+    @pytest.mark.parametrize(
+        ("levels", "nested"),
+        [
+            ((1200, 1200, 1200), True),
+            ((1201, 1200, 1200), False),
+            ((600, 1201, 1200), False),
+            ((600, 1200, 1201), False),
+        ],
+    )
+    def test_what_meets_a_level_meets_every_wider_one(self, levels: tuple[int, int, int], nested: bool) -> None:
+        """Real-time, near-real-time, relaxed, of 1200 completed."""
+        record = self.tally("inform", 1200).replace(**dict(zip(LEVELS, levels, strict=True)))
+        broken = self.SCENARIO.evaluate(self.run(operators=(self.tally("filter", 2400), record))).broken
+        assert broken == (() if nested else ("items of inform: levels must be nested",))
+
+    @pytest.mark.parametrize(("start", "broken"), [(300, ("limit of large: more than 1 hosts at a time",)), (360, ())])
+    def test_no_more_hosts_of_a_type_than_there_may_be(self, start: float, broken: tuple[str, ...]) -> None:
+        """One large host until 360 s, and another one from `start` on."""
+        scenario = self.SCENARIO.replace(host_types=(SMALL, LARGE))
+        large = [self.lease(host="b", type="large", end=360), self.lease(host="c", type="large", start=start, ready=start)]
+        assert scenario.evaluate(self.run(leases=(self.lease(), *large))).broken == broken
 
     @pytest.mark.parametrize(
         ("changes", "why"),
@@ -215,6 +254,9 @@ class TestScenario:
         with pytest.raises(InvalidInstanceError) as error:
             self.SCENARIO.replace(monitoring_interval=25.0, stall_interval=5.0, stall_duration=5.0)
         assert places(error) == {"monitoring_interval", "stall_duration"}
+
+
+AT_FIRST = "a (small): 2 filter; b (large): 2 inform"
 
 
 class TestDraft:
@@ -258,28 +300,36 @@ class TestDraft:
         assert tentative.free("b") == {"cpu": 5.0, "memory": 12.0}
 
     @pytest.mark.parametrize(
-        ("actions", "why"),
+        ("actions", "why", "hosts"),
         [
-            ([Remove("inform", "b"), Remove("inform", "b")], "it is the last instance of inform"),
-            ([Place("inform", "a")], "a has no room: memory 1 needed, 0 left"),
-            ([Release("a")], "2 filter would stay"),
-            ([Migrate("filter", "a", "b"), Release("a")], "1 filter would stay"),
-            ([Lease("c", "large")], "no more than 1 hosts of type large"),
-            ([Lease("a", "small")], "there is a host 'a' already"),
-            ([Lease("c", "tiny")], "there is no host type 'tiny'; there are small, large"),
-            ([Place("filter", "z")], "there is no host 'z'"),
-            ([Place("nobody", "b")], "there is no operator 'nobody'"),
-            ([Remove("inform", "a")], "no instance of inform on a is there to stop"),
-            ([Migrate("filter", "a", "a")], "source and target are the same host"),
+            (
+                [Remove("inform", "b"), Remove("inform", "b")],
+                "it is the last instance of inform",
+                "a (small): 2 filter; b (large): 1 inform",
+            ),
+            ([Place("inform", "a")], "a has no room: memory 1 needed, 0 left", AT_FIRST),
+            ([Release("a")], "2 filter would stay", AT_FIRST),
+            (
+                [Migrate("filter", "a", "b"), Release("a")],
+                "1 filter would stay",
+                "a (small): 2 filter; b (large): 2 inform, 1 filter",  # one of the two on its way
+            ),
+            ([Lease("c", "large")], "no more than 1 hosts of type large", AT_FIRST),
+            ([Lease("a", "small")], "there is a host 'a' already", AT_FIRST),
+            ([Lease("c", "tiny")], "there is no host type 'tiny'; there are small, large", AT_FIRST),
+            ([Place("filter", "z")], "there is no host 'z'", AT_FIRST),
+            ([Place("nobody", "b")], "there is no operator 'nobody'", AT_FIRST),
+            ([Remove("inform", "a")], "no instance of inform on a is there to stop", AT_FIRST),
+            ([Migrate("filter", "a", "a")], "source and target are the same host", AT_FIRST),
         ],
     )
-    def test_stops_what_is_not(self, actions: list[object], why: str) -> None:
+    def test_stops_what_is_not(self, actions: list[object], why: str, hosts: str) -> None:
         tentative = TentativeState(self.state())
         for action in actions[:-1]:
             tentative.apply(action)
         with pytest.raises(PolicyError) as error:
             tentative.apply(actions[-1])
         assert why in str(error.value)
-        assert "at 60 s, a (small): 2 filter" in str(error.value) or len(actions) > 1
+        assert f"at 60 s, {hosts}" in str(error.value)
         assert error.value.action == actions[-1]
         assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)

@@ -138,6 +138,17 @@ def test_moves_that_cannot_have_been_are_found(change, routes, why):
     assert any(fault.startswith(why) for fault in broken), broken
 
 
+@pytest.mark.parametrize(
+    ("most", "broken"), [(1, ("changes[0]: route a → b → c has more than 1 links",)), (2, ())], ids=["too long", "long enough"]
+)
+def test_a_hop_moves_to_no_route_of_more_links_than_reallocation_finds(most, broken):
+    """The component of the first task stays on a; its second hop begins on the public network."""
+    first = record(0.0, 10.0, nodes=("a",), routes=(("a",), ("a", "c")), public=(False, True))
+    changes = AllocationChanges(time=(4.0,), task=(0,), hop=(1,), route=(0,))
+    run = BimodalRun(tasks=(first, REFUSED, LAST), routes=(("a", "b", "c"),), changes=changes)
+    assert scenario(reallocation_links=most).evaluate(run).broken == broken
+
+
 def test_without_a_network_nothing_may_use_it():
     over_air = BimodalRun(tasks=(record(0.0, 10.0, public=(False, True)), REFUSED, LAST))
     assert any(

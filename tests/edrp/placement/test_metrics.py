@@ -87,6 +87,28 @@ def test_cost_counts_replicas_and_traffic(problem):
     assert cost.evaluate(problem, SPREAD) == pytest.approx(10.8)
 
 
+@pytest.mark.parametrize("order", [("fast", "slow"), ("slow", "fast")])
+def test_a_join_waits_for_the_latest_arrival(order):
+    """Eqs. 5–7: two branches arrive at the join, in either order of the document; both ways of the slow one count, 2 · 30 ms."""
+    operators = [{"name": "source", "external_rate": 1.0}, {"name": "fast"}, {"name": "slow"}, {"name": "join"}]
+    streams = [{"source": u, "target": v} for name in order for u, v in (("source", name), (name, "join"))]
+    ends = [("a", "b", 0.01), ("a", "c", 0.03), ("b", "c", 0.05)]
+    problem = EdrpProblem(
+        application={"operators": operators, "streams": streams},
+        network={
+            "nodes": [{"name": name} for name in "abc"],
+            "links": [{"source": u, "target": v, "delay": delay} for u, v, delay in ends],
+        },
+        weights={"response_time": 1.0},
+        limits={"response_time": 1.0},
+    )
+    deployment = Deployment({"source": ["a"], "fast": ["b"], "slow": ["c"], "join": ["a"]})
+    assert ResponseTime().evaluate(problem, deployment) == pytest.approx(0.06)
+    path = ResponseTime().critical_path(problem, deployment)
+    assert [part.name for part in path if not part.is_stream] == ["source", "slow", "join"]
+    assert problem.evaluate(deployment).metrics["response_time"] == pytest.approx(0.06)
+
+
 def test_network_usage_is_rate_times_delay(problem):
     assert EDRP_METRICS["network_usage"].evaluate(problem, SPREAD) == pytest.approx(30 * 0.01 + 30 * 0.025 + 30 * 0.02)
 
@@ -95,6 +117,17 @@ def test_availability_counts_every_node_and_link_once(problem):
     assert EDRP_METRICS["availability"].evaluate(problem, SPREAD) == pytest.approx(0.99 * 0.98 * 0.999 * 0.9)
     assert EDRP_METRICS["availability"].evaluate(problem, moved(["a", "a"])) == pytest.approx(0.99)
     assert EDRP_METRICS["availability"].scaled(0.5) == pytest.approx(math.log(2))
+
+
+def test_availability_counts_a_link_in_both_directions_twice_and_for_two_streams_once(problem):
+    """A link is directed: a → b and b → a fail independently; what uses a → b again does not make it fail more often."""
+    value = EDRP_METRICS["availability"].evaluate
+    apart = Deployment({"source": ["a", "b"], "work": ["a", "b"], "sink": ["b"]})
+    assert value(problem, apart) == pytest.approx(0.99 * 0.98 * 0.999**2)
+    there_and_back = Deployment({"source": ["a"], "work": ["b"], "sink": ["a"]})
+    assert value(problem, there_and_back) == pytest.approx(0.99 * 0.98 * 0.999**2)
+    one_way = Deployment({"source": ["a"], "work": ["a", "b"], "sink": ["b"]})
+    assert value(problem, one_way) == pytest.approx(0.99 * 0.98 * 0.999)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +145,8 @@ def test_availability_counts_every_node_and_link_once(problem):
         (["a", "a"], ["a"], 0.25),
         # Two replicas leave a together: all the state up, two thirds and one third down; b's share is larger.
         (["a", "a"], ["b", "b", "c"], 0.25 + (0.01 + 2 * (1 + 2 * 1 / 6)) + (0.01 + 2 * 2 / 3) + 0.5),
+        # Scale-in (eq. 32): a third of the state leaves a, and the replica that stays on b takes up two thirds.
+        (["a", "b", "b"], ["b"], 0.25 + (0.01 + 2 / 3) + (0.01 + 4 / 3)),
     ],
 )
 def test_downtime_of_pause_and_resume(problem, before, after, seconds):
@@ -124,6 +159,17 @@ def test_code_that_takes_longer_than_state_decides(problem):
     """Eq. 27: code and state come at the same time; source has no state."""
     target = Deployment({"source": ["b"], "work": ["a"], "sink": ["c"]})
     assert Downtime().operator_downtime(problem, target, "source") == pytest.approx(0.25 + max(0.11, 0.01) + 0.01 + 0.5)
+
+
+@pytest.mark.parametrize("there", [1, 2])
+def test_code_that_is_there_is_not_fetched_again(problem, there):
+    """Eq. 27: one replica on b is enough for the code to be there; 3 MB of it would take 3 s."""
+    operators = [operator.replace(code_size=3e6) for operator in problem.application.operators]
+    heavy = problem.replace(application=problem.application.replace(operators=tuple(operators)))
+    before, after = moved(["a", *["b"] * there]), moved(["b"] * (there + 1))
+    share = 2 / (there + 1)
+    seconds = 0.25 + (0.01 + share) + (0.01 + share) + 0.5
+    assert Downtime().operator_downtime(heavy.replace(current=before), after, "work") == pytest.approx(seconds)
 
 
 def test_operators_are_reconfigured_in_parallel(problem):
@@ -172,6 +218,31 @@ def test_broken_limits_are_named(problem):
     nodes = [node.replace(resources=3.5) for node in problem.network.nodes]
     crowded = problem.replace(network=problem.network.replace(nodes=tuple(nodes)))
     assert crowded.evaluate(SPREAD).broken == ("resources of node a: 4 against 3.5",)
+
+
+@pytest.mark.parametrize("metric", ["response_time", "cost", "downtime", "network_usage", "availability"])
+def test_a_limit_is_broken_by_a_ten_thousandth(problem, metric):
+    """What rounding makes of a value is within its limit, and nothing else is."""
+    value = EDRP_METRICS[metric].evaluate(problem, SPREAD)
+    beyond = 1 if metric == "availability" else -1  # its limit is a lower one
+
+    def broken(share: float) -> list[str]:
+        limits = problem.limits.replace(**{metric: value * (1 + beyond * share)})
+        return [text.split(":")[0] for text in problem.replace(limits=limits).evaluate(SPREAD).broken]
+
+    assert broken(1e-4) == broken(1e-6) == [f"limits.{metric}"]
+    assert broken(-1e-4) == broken(0.0) == broken(1e-13) == []
+
+
+def test_a_node_is_overfull_by_a_ten_thousandth(problem):
+    """Source and one work on a take 4."""
+
+    def broken(capacity: float) -> tuple[str, ...]:
+        nodes = [node.replace(resources=capacity) for node in problem.network.nodes]
+        return problem.replace(network=problem.network.replace(nodes=tuple(nodes))).evaluate(SPREAD).broken
+
+    assert broken(4 * (1 - 1e-4)) == ("resources of node a: 4 against 3.9996",)
+    assert broken(4.0) == broken(4 * (1 - 1e-13)) == ()
 
 
 def test_every_limit_makes_the_normalised_term_1(problem):
