@@ -10,6 +10,7 @@ from edrp.backends import solve_program
 from edrp.core.derived import derived_once
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear
+from edrp.core.verification import ROUNDING
 from edrp.formulations.placement.formulation import PlacementFormulation, formulate_placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
@@ -38,6 +39,13 @@ class SecondBest:
     distance: float | None
     least_distance: float | None
     finished: bool
+
+    @property
+    def better(self) -> bool:
+        """Whether it has a lower objective than the deployment explained, which then is not optimal or breaks limits."""
+        if self.distance is None or self.objective is None:
+            return False
+        return self.distance < -ROUNDING * max(1.0, abs(self.objective))
 
 
 def second_best(

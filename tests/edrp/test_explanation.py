@@ -78,6 +78,8 @@ def test_second_best_of_a_poor_deployment_is_the_optimum(word_count):
     assert found.deployment == optima[0]
     assert found.distance == pytest.approx(objective - word_count.evaluate(poor).objective)
     assert found.distance < 0
+    assert found.better
+    assert not second_best(word_count, optima[0]).better
 
 
 def test_second_best_of_a_deployment_outside_the_candidates_is_the_optimum(word_count):

@@ -116,8 +116,14 @@ def _second_best(explanation: Explanation, evaluation: Evaluation) -> Iterator[P
         why = "there is no other deployment within all limits" if second.finished else "none found in time"
         yield f"Second best: {why}{_proven(second.least_distance)}"
         return
-    share = _percent(second.distance, evaluation.objective)
-    yield Text(f"Second best: objective {second.objective:.9g}, {second.distance:+.3g} ({share})", "bold")
+    difference = f"{second.distance:+.3g} ({_percent(second.distance, evaluation.objective)})"
+    if evaluation.broken:
+        found = Text(f"Best deployment within all limits: objective {second.objective:.9g}, {difference}", "bold")
+    elif second.better:
+        found = Text(f"Not optimal: another deployment has objective {second.objective:.9g}, {difference}", "bold red")
+    else:
+        found = Text(f"Second best: objective {second.objective:.9g}, {difference}", "bold")
+    yield found
     if not second.finished:
         yield f"not proven, the time ran out{_proven(second.least_distance)}"
     yield from (f"• {action}" for action in second.differences)

@@ -260,6 +260,22 @@ def test_explain_takes_the_solution_that_solve_wrote(run, examples, tmp_path):
     assert "Second best: objective 0.155713636, +0.00125" in result.out
 
 
+@pytest.mark.parametrize(
+    ("reader", "said"),
+    [("edge", "Not optimal: another deployment has objective 0.163438889, -"), ("cloud", "Best deployment within all limits: ")],
+    ids=["within all limits", "breaks one"],
+)
+def test_explain_calls_nothing_better_second_best(run, examples, tmp_path, reader, said):
+    target = tmp_path / "answer.json"
+    run("solve", examples / "word_count.json", "-o", target)
+    solution = json.loads(target.read_text())
+    poor = {"reader": [reader], "splitter": ["fog", "fog"], "counter": ["cloud"], "writer": ["cloud"]}
+    target.write_text(json.dumps({**solution, "deployment": poor}))
+    result = run("explain", examples / "word_count.json", target)
+    assert said in result.out
+    assert "Second best" not in result.out
+
+
 def test_explain_solves_when_no_solution_is_given(run, examples):
     assert "Objective 0.163438889" in run("explain", examples / "word_count.json").out
 
