@@ -92,19 +92,21 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
         objective = formulation.objective_at(result.values, decision)
     notes = result.notes
     if own_terms:
-        notes += ("own terms were added to the objective: it was minimised with them, the value shown is without",)
-    proven = not formulation.restriction
-    if not proven:
+        optimal = " and is optimal" if result.status == "optimal" else ""
+        notes += (f"own terms were added to the objective: it was minimised with them{optimal}, the value shown is without",)
+    if formulation.restriction:
         notes += (formulation.restriction,)
     status = result.status
-    if not proven and status in ("optimal", "infeasible"):
-        status = "feasible" if status == "optimal" else "none"
+    if status == "optimal" and (formulation.restriction or own_terms):
+        status = "feasible"
+    if status == "infeasible" and formulation.restriction:
+        status = "none"
     return Answer(
         status=status,
         stopped_because=result.stopped_because,
         decision=decision,
         objective=None if own_terms else objective,
-        bound=_best_bound(formulation.bound, result.bound) if proven and not own_terms else None,
+        bound=None if formulation.restriction or own_terms else _best_bound(formulation.bound, result.bound),
         size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
         build_seconds=formulation.build_seconds,
         notes=notes,

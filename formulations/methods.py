@@ -8,6 +8,7 @@ from typing import Any
 
 from edrp.backends import get_backend, solve_program
 from edrp.backends.base import ProgramResult
+from edrp.backends.rounding import rounded
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
 from edrp.core.solution import Answer
@@ -88,7 +89,13 @@ class ProgramMethod(Method):
                 break
             best = result
         program.minimise(formulation.model_objective)
-        return replace(first, values=best.values, seconds=first.seconds + best.seconds)
+        # Continuous columns may have used up the slack of the rows that hold the stages: they are made optimal again.
+        last = rounded(program.arrays(), best)
+        assert first.objective is not None
+        assert last.objective is not None
+        if last.objective > first.objective + TIE_SLACK * max(1.0, abs(first.objective)):
+            return first
+        return replace(first, values=last.values, seconds=first.seconds + best.seconds)
 
 
 def _progress(options: Options) -> Progress | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from edrp.backends import solve_program
 from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
+from edrp.core.verification import GAP
 from edrp.formulations.clashes import explain_infeasible_program
 from edrp.formulations.formulation import Formulation, to_answer
 
@@ -15,7 +16,8 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     """Solve a formulation, own rows and terms included, and return a checked solution.
 
     The evaluator knows the problem's own limits only: it checks them, the metrics and the objective, not rows
-    that were added. With own objective terms, `objective` stays the problem's and no bound is given. Where own rows leave
+    that were added. With own objective terms, `objective` stays the problem's, nothing is proven about it (status "feasible"),
+    and `notes` say whether the objective with them was minimised to the end. Where own rows leave
     nothing feasible, `clashes` name those that cannot be met together with each other and the problem's limits.
 
     Parameters
@@ -47,4 +49,5 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
         limit = options.get("time_limit")
         left = MAX_EXPLANATION if limit is None else min(MAX_EXPLANATION, max(0.0, limit - (perf_counter() - started)))
         clashes = explain_infeasible_program(formulation, backend, left)
-    return checked_solution(formulation.problem, method, answer, Seconds(seconds), options.get("seed", 0), clashes)
+    seed, gap = options.get("seed", 0), options.get("gap", GAP)
+    return checked_solution(formulation.problem, method, answer, Seconds(seconds), seed, clashes, gap)

@@ -103,9 +103,14 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     try:
-        return rounded(arrays, backend.solve(arrays, settings))
+        return _bounded(rounded(arrays, backend.solve(arrays, settings)))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
+
+
+def _bounded(result: ProgramResult) -> ProgramResult:
+    """The same result; the optimum of a continuous program, for which some solvers tell no bound, is its own."""
+    return replace(result, bound=result.objective) if result.status == "optimal" and result.bound is None else result
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

@@ -75,8 +75,6 @@ class CvxpyBackend:
             held: Status = status if status in ("infeasible", "unbounded") else "none"
             return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
         objective = float(arrays.objective @ columns.value + arrays.constant)
-        if status == "optimal":
-            bound = objective if bound is None else bound
         return ProgramResult(status, stopped, np.asarray(columns.value, float), objective, bound, seconds)
 
 

@@ -6,6 +6,7 @@ The columns are described in `COLUMNS`, from which `docs/results.md` is generate
 from __future__ import annotations
 
 import json
+import math
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,18 +79,21 @@ STOPS = {
 
 @dataclass(slots=True)
 class Trace:
-    """Collects what a method reports on its way, keeping only what improves.
+    """Collects what a method reports on its way, keeping only what improves; an infinite bound or objective is none.
 
     >>> trace = Trace()
     >>> trace(0.5, 10.0, None); trace(0.6, 10.0, None); trace(0.7, 9.0, 2.0)
     >>> [step["seconds"] for step in trace.steps]
     [0.5, 0.7]
+    >>> trace(0.8, 9.0, float("inf")); trace.steps[-1]["bound"] is None
+    True
     """
 
     steps: list[dict[str, float | None]] = field(default_factory=list)
 
     def __call__(self, seconds: float, objective: float | None, bound: float | None) -> None:
         """Called by the method."""
+        objective, bound = (None if value is None or not math.isfinite(value) else value for value in (objective, bound))
         last = self.steps[-1] if self.steps else {"objective": None, "bound": None}
         if objective != last["objective"] or bound != last["bound"]:
             self.steps.append({"seconds": seconds, "objective": objective, "bound": bound})

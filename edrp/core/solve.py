@@ -14,8 +14,9 @@ from edrp.core.derived import derived_once
 from edrp.core.errors import OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, resolve_method
-from edrp.core.problem import Evaluation, SolutionType, Solvable
+from edrp.core.problem import SolutionType, Solvable
 from edrp.core.solution import Answer, installed_versions, relative_gap
+from edrp.core.verification import GAP, checked, first_not_finite
 
 MAX_EXPLANATION = 20.0
 """Seconds at most for finding out why a problem is infeasible."""
@@ -44,7 +45,7 @@ def solve(
     *,
     program: str | None = None,
     time_limit: float | None = None,
-    gap: float = 1e-9,
+    gap: float = GAP,
     seed: int = 0,
     threads: int = 1,
     start: Any = None,
@@ -88,7 +89,7 @@ def solve(
     InvalidInstanceError
         `start` is no decision about the problem.
     VerificationError
-        Method and evaluator disagree: a defect.
+        The method contradicts itself or the evaluator: a defect.
     """
     options = Options(
         time_limit=time_limit,
@@ -105,7 +106,7 @@ def solve(
         answer = _answer(problem, method, options)
         seconds = Seconds(options.elapsed + clock.skipped() - skipped, compilation.seconds - compiled)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
-        solution = checked_solution(problem, method, answer, seconds, seed, clashes)
+        solution = checked_solution(problem, method, answer, seconds, seed, clashes, gap)
         return with_certificate(problem, solution, min(MAX_SECONDS, options.remaining)) if certify else solution
 
 
@@ -151,16 +152,22 @@ def find_clashes(problem: Solvable[SolutionType], seconds: float) -> tuple[str, 
 
 
 def checked_solution(
-    problem: Solvable[SolutionType], method: str, answer: Answer, seconds: Seconds, seed: int = 0, clashes: tuple[str, ...] = ()
+    problem: Solvable[SolutionType],
+    method: str,
+    answer: Answer,
+    seconds: Seconds,
+    seed: int = 0,
+    clashes: tuple[str, ...] = (),
+    gap: float = GAP,
 ) -> SolutionType:
-    """The solution that an answer makes once the independent evaluator agrees with it.
+    """The solution that an answer makes once it contradicts neither itself nor the independent evaluator.
 
     Raises
     ------
     VerificationError
-        Method and evaluator disagree: a defect.
+        The method contradicts itself or the evaluator, or a number to be written is not finite: a defect.
     """
-    evaluation, disagreement = checked(problem, answer)
+    evaluation, disagreement = checked(problem, answer, gap)
     if disagreement:
         raise VerificationError(f"method {answer.method or method}: {disagreement}", answer, evaluation)
     objective = evaluation.objective if evaluation else None
@@ -184,22 +191,7 @@ def checked_solution(
         "notes": answer.notes,
         "proof": answer.proof if answer.claims else None,
     }
-    return problem.solution(answer.decision, fields)
-
-
-def checked(problem: Solvable[SolutionType], answer: Answer) -> tuple[Evaluation | None, str]:
-    """Evaluate an answer's decision independently and say what disagrees, or an empty string."""
-    if answer.decision is None:
-        return None, ""
-    evaluation = problem.evaluate(answer.decision)
-    if answer.objective is not None and not _close(answer.objective, evaluation.objective):
-        return evaluation, f"claimed objective {answer.objective!r}, evaluated {evaluation.objective!r}"
-    if answer.status in ("optimal", "feasible") and not evaluation.feasible:
-        return evaluation, f"claimed {answer.status}, but breaks {'; '.join(evaluation.broken)}"
-    if answer.bound is not None and answer.bound > evaluation.objective + 1e-9 * max(1.0, abs(evaluation.objective)):
-        return evaluation, f"bound {answer.bound!r} above the evaluated objective {evaluation.objective!r}"
-    return evaluation, ""
-
-
-def _close(a: float, b: float) -> bool:
-    return abs(a - b) <= 1e-9 * max(1.0, abs(a), abs(b))
+    solution = problem.solution(answer.decision, fields)
+    if not_finite := first_not_finite(solution):
+        raise VerificationError(f"method {answer.method or method}: {not_finite}, no number to be written", answer, evaluation)
+    return solution

@@ -25,6 +25,9 @@ from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 STATES_PER_SECOND = 400_000
 """States that are enumerated and ordered in a second, about; neither can be interrupted."""
 
+MAX_FURTHER_SWEEPS = 10
+"""Sweeps after projected costs are known to `ACCURACY`, where little state moves and the gap asks for more."""
+
 
 @dataclass(frozen=True, slots=True)
 class PmcParameters:
@@ -61,7 +64,7 @@ class Pmc(Method):
         limit = PREPARATION * options.remaining
         try:
             with deadline(now() + limit):
-                iteration = iterate(model, Threads(options.many_threads), max_sweeps=parameters.max_sweeps, time_limit=limit)
+                iteration = _iterated(problem, model, parameters.max_sweeps, limit, options)
         except OutOfTimeError as error:
             return single_step_answer(problem, options, str(error))
         build = perf_counter() - began
@@ -75,6 +78,21 @@ class Pmc(Method):
         return interpreted_single_step_answer(problem, options)
 
 
+def _iterated(
+    problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, limit: float, options: Options
+) -> Iteration:
+    """Projected costs, to `ACCURACY` or as exactly as the gap asks for, within so many sweeps and seconds."""
+    until, engine = now() + limit, Threads(options.many_threads)
+    iteration = iterate(model, engine, max_sweeps=max_sweeps, time_limit=limit)
+    answer = _answer(problem, model, iteration, options.gap)
+    if answer.status == "optimal" or iteration.error_bound > ACCURACY * model.total_state:
+        return iteration
+    # What is at stake here is little beside all state.
+    accuracy = 0.25 * options.gap * answer.decision.objective / model.total_state
+    most = min(max_sweeps, iteration.sweeps + MAX_FURTHER_SWEEPS)
+    return iterate(model, engine, state=iteration, accuracy=accuracy, max_sweeps=most, time_limit=until - now())
+
+
 def _size(model: PolicyModel) -> dict[str, int]:
     return {"states": sum(model.size.states), "pairs": model.size.pairs}
 
@@ -82,14 +100,14 @@ def _size(model: PolicyModel) -> dict[str, int]:
 def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iteration, gap: float) -> Answer:
     """The best decision with the costs of an iteration, which has come to its end or ran out of time."""
     decision = MigrationPolicy(model, iteration.to_costs(model)).decide(problem.intervals, problem.nodes)
-    exact = iteration.error_bound <= ACCURACY * model.total_state
-    proven = exact or 2 * iteration.error_bound * problem.discount <= gap * decision.objective
+    bound = _bound(decision, iteration.error_bound * problem.discount)
+    proven = decision.objective - bound <= gap * decision.objective
     return Answer(
         "optimal" if proven else "feasible",
         "finished" if proven else "time_limit",
         decision,
         decision.objective,
-        _bound(decision, iteration.error_bound * problem.discount),
+        bound,
         {**_size(model), "sweeps": iteration.sweeps},
         notes=() if proven else (f"projected costs are known to {iteration.error_bound:.3g} bytes only",),
     )
@@ -159,13 +177,13 @@ class StoredPolicy(Method):
         opened = perf_counter()
         decision = policy.decide(problem.intervals, problem.nodes)
         seconds = perf_counter() - opened
-        error = policy.costs.error_bound * problem.discount
+        bound = _bound(decision, policy.costs.error_bound * problem.discount)
         return Answer(
-            "optimal" if 2 * error <= options.gap * max(decision.objective, 1e-12) else "feasible",
+            "optimal" if decision.objective - bound <= options.gap * decision.objective else "feasible",
             "finished",
             decision,
             decision.objective,
-            _bound(decision, error),
+            bound,
             {"states": policy.costs.states},
             opened - began,
             notes=(f"decided in {1e6 * seconds:.0f} µs with the policy open",),

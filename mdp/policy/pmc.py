@@ -28,7 +28,7 @@ import numpy as np
 from edrp.core import clock
 from edrp.core.arrays import Floats, Ints
 from edrp.core.clock import look, seconds_left
-from edrp.core.errors import OutOfTimeError
+from edrp.core.errors import OutOfTimeError, VerificationError
 from edrp.core.interpretation import carried
 from edrp.core.kernels import inner_loop
 from edrp.mdp.best_response import best_responses
@@ -249,6 +249,11 @@ def iterate(
     Iteration
         Its `error_bound` exceeds the requested accuracy where a limit was reached.
 
+    Raises
+    ------
+    VerificationError
+        A projected cost is NaN or infinite: nothing of it is passed on or written.
+
     Examples
     --------
     Six equal tasks that are held by two or by three nodes in turn:
@@ -274,6 +279,8 @@ def iterate(
         values, error = _centred(model, now.values, swept)
         if error > target:
             values = _evaluated(model, sweep, values, error)
+        if not math.isfinite(error) or not all(np.isfinite(costs).all() for costs in values):
+            raise VerificationError(f"projected costs are no finite numbers after sweep {now.sweeps + 1}")
         now = Iteration(values, sweep.actions, now.sweeps + 1, error, [*now.seconds, perf_counter() - began])
         log.info("sweep %d: C known to %.3g bytes, %.1f s", now.sweeps, error, now.seconds[-1])
         if after_sweep is not None:

@@ -86,6 +86,26 @@ def test_projected_costs_are_those_of_plain_value_iteration(seed):
     assert (solution.status, solution.objective) == ("optimal", pytest.approx(expected.best(), rel=1e-9, abs=1e-9))
 
 
+def test_where_little_of_all_state_is_at_stake_costs_are_known_as_exactly_as_the_gap_asks():
+    """A task of a megabyte that never moves: what is known to a share of all state is not known well enough."""
+    problem = edrp.MigrationPolicyProblem(
+        work=[1.0] * 6,
+        state_size=[1e6, 1.0, 2.0, 1.0, 3.0, 1.0],
+        intervals=[[0, 3], [3, 6]],
+        nodes=3,
+        tolerance=0.5,
+        allow_empty=False,
+        node_counts=[2, 3],
+        transitions=[[0.0, 1.0], [1.0, 0.0]],
+        discount=0.8,
+    )
+    solution = edrp.solve(problem, "pmc")
+    assert solution.objective < 100
+    assert solution.status == "optimal"
+    assert solution.objective - solution.bound <= 1e-9 * solution.objective
+    assert solution.objective == pytest.approx(PolicyBruteForce(problem).best(), rel=1e-9)
+
+
 def test_counted_before_enumeration():
     model = sixteen_tasks()
     assert [len(rows) for rows in model.partitions] == list(model.size.states)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, VerificationError
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
@@ -123,6 +123,27 @@ def test_a_limit_leaves_a_checkpoint_and_no_policy(model, tmp_path):
     assert not (tmp_path / "manifest.json").exists()
     assert precompute_policy(model, Threads(1), tmp_path, accuracy=1.0).sweeps == 2
     assert load_policy(tmp_path).costs.error_bound <= model.total_state
+
+
+class Spoiling:
+    """An engine whose second sweep loses a number."""
+
+    def __init__(self):
+        self.sweeps = 0
+
+    def sweep(self, model, values, actions):
+        swept = Threads(1).sweep(model, values, actions)
+        self.sweeps += 1
+        if self.sweeps == 2:
+            swept.costs[1][0, 0] = np.nan
+        return swept
+
+
+def test_a_cost_that_is_no_number_is_an_error_and_never_written(model, tmp_path):
+    with pytest.raises(VerificationError, match="projected costs are no finite numbers after sweep 2"):
+        precompute_policy(model, Spoiling(), tmp_path)
+    assert not (tmp_path / "manifest.json").exists()
+    assert Checkpoints(tmp_path / "sweeps", model).latest().sweeps == 1
 
 
 def changed(path, **entries):

@@ -159,8 +159,8 @@ def build_model(compiled: Compiled) -> Model:
 def least_downtime(compiled: Compiled) -> Floats:
     """Lower bound on the downtime if an operator runs on a node at all, shape (operators, nodes), seconds.
 
-    0 where it runs now. Elsewhere some replica starts on the node and takes state from another one
-    (EDRP, eq. 27; Storm, eq. 35): at least a share of the state in both cases.
+    0 where it runs now. Elsewhere some replica starts on the node and takes at least a share of the state; of all pairs of a
+    node that runs the operator now and this one, the slowest decides (EDRP, eqs. 26–27; Storm, eq. 35).
     """
     n, nodes = compiled.candidate.shape
     if compiled.current is None:
@@ -169,7 +169,7 @@ def least_downtime(compiled: Compiled) -> Floats:
     running = compiled.current > 0
     share = compiled.state_size[:, None] / compiled.max_replicas[:, None]
     download = trip + share / compiled.store_bandwidth
-    upload = np.array([trip[row].min() for row in running])[:, None]
+    upload = np.array([trip[row].max() for row in running])[:, None]
     if compiled.storm:
         code = np.where(running.any(axis=0), 0.0, trip + compiled.code_size.sum() / compiled.store_bandwidth)[None]
         before = code + upload

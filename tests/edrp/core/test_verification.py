@@ -1,0 +1,94 @@
+"""`solve` believes no answer that contradicts itself or its evaluation, and writes no number that is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+import edrp
+from edrp.core.compiling import run_method
+from edrp.core.errors import VerificationError
+from edrp.core.methods import Options, methods
+from edrp.core.solve import Seconds, checked_solution
+from edrp.migration.policy import PolicyDecision
+
+NAN, INFINITY = math.nan, math.inf
+
+
+@pytest.fixture(scope="module")
+def believable(word_count):
+    """An answer without a fault: feasible, with a bound that is weak."""
+    answer = methods()["greedy"].run(word_count, Options())
+    return replace(answer, bound=0.5 * answer.objective)
+
+
+NOTHING = {"decision": None, "objective": None, "bound": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"status": "optimal"}, "claimed optimal, but the bound .* is further below the evaluated .* than the gap 1e-09"),
+        ({"status": "optimal", "bound": None}, "claims status 'optimal' without a bound"),
+        ({**NOTHING, "status": "optimal"}, "claims status 'optimal' without a decision"),
+        ({**NOTHING, "status": "feasible"}, "claims status 'feasible' without a decision"),
+        ({"status": "infeasible"}, "claims status 'infeasible' and gives a decision"),
+        ({"status": "none"}, "claims status 'none' and gives a decision"),
+        ({"status": "unbounded"}, "claims status 'unbounded' and gives a decision"),
+        ({"status": "infeasible", "decision": None}, "claims status 'infeasible' and gives an objective"),
+        ({"status": "solved"}, "status must be one of optimal, feasible, infeasible, unbounded, none, not 'solved'"),
+        ({"stopped_because": "tired"}, "stopped_because must be one of finished, .*, not 'tired'"),
+        ({"objective": NAN}, "claims nan as objective"),
+        ({"objective": INFINITY}, "claims inf as objective"),
+        ({"bound": NAN}, "claims nan as bound"),
+        ({"bound": -INFINITY}, "claims -inf as bound"),
+        ({**NOTHING, "status": "none", "bound": NAN}, "claims nan as bound"),
+        ({"build_seconds": NAN}, "seconds.build is nan"),
+    ],
+)
+def test_an_answer_that_contradicts_itself_is_an_error(word_count, believable, changes, complaint):
+    assert checked_solution(word_count, "greedy", believable, Seconds(1.0)).status == "feasible"
+    with pytest.raises(VerificationError, match=f"method mine: {complaint}"):
+        checked_solution(word_count, "greedy", replace(believable, **changes, method="mine"), Seconds(1.0))
+
+
+def test_what_counts_as_optimal_is_the_gap_that_was_asked_for(word_count, believable):
+    close = replace(believable, status="optimal", bound=0.95 * believable.objective)
+    assert checked_solution(word_count, "greedy", close, Seconds(1.0), gap=0.05).gap == pytest.approx(0.05)
+    with pytest.raises(VerificationError, match=r"than the gap 0\.04"):
+        checked_solution(word_count, "greedy", close, Seconds(1.0), gap=0.04)
+
+
+@pytest.mark.parametrize("value", [NAN, INFINITY])
+def test_a_metric_that_is_no_number_is_an_error(word_count, believable, monkeypatch, value):
+    evaluation = word_count.evaluate(believable.decision)
+    spoiled = replace(evaluation, metrics={**evaluation.metrics, "cost": value})
+    monkeypatch.setattr(type(word_count), "evaluate", lambda self, decision: spoiled)
+    with pytest.raises(VerificationError, match=f"cost is evaluated as {value}"):
+        checked_solution(word_count, "greedy", believable, Seconds(1.0))
+
+
+def test_a_policy_whose_projected_cost_is_no_number_is_an_error(examples):
+    problem = edrp.load(examples / "migration_policy.json")
+    answer = run_method(methods()["pmc"], problem, Options())
+    unknown = replace(answer.decision, projected_cost=NAN, costs=None)
+    assert isinstance(unknown, PolicyDecision)
+    with pytest.raises(VerificationError, match="objective is evaluated as nan"):
+        checked_solution(problem, "pmc", replace(answer, status="feasible", decision=unknown, objective=None), Seconds(1.0))
+
+
+def test_a_number_that_only_the_solution_shows_is_checked_too(examples, monkeypatch):
+    problem = edrp.load(examples / "migration.json")
+    answer = run_method(methods()["ssm"], problem, Options())
+    solution = type(problem).solution
+
+    def spoiled(self, decision, fields):
+        made = solution(self, decision, fields)
+        first = made.moves[0].model_copy(update={"size": NAN})
+        return made.model_copy(update={"moves": (first, *made.moves[1:])})
+
+    monkeypatch.setattr(type(problem), "solution", spoiled)
+    with pytest.raises(VerificationError, match=r"moves\[0\]\.size is nan, no number to be written"):
+        checked_solution(problem, "ssm", answer, Seconds(1.0))

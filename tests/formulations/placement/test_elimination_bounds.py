@@ -1,0 +1,154 @@
+"""Bounds of `eliminate` hold for every deployment of small problems, not only for optima: none within the cutoff is lost."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import edrp
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.formulations.placement.elimination.ascent import raise_bound
+from edrp.formulations.placement.elimination.box import Box
+from edrp.formulations.placement.elimination.method import _measured, _roots
+from edrp.formulations.placement.elimination.model import build_model, least_downtime
+from edrp.formulations.placement.elimination.paths import eliminate_by_paths
+from edrp.formulations.placement.elimination.reach import eliminate_by_response
+from edrp.placement.compilation import compile_problem
+from edrp.placement.configurations import multisets
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metrics import Downtime
+
+SAMPLED = 12
+"""Feasible deployments of a problem that are each looked for, from the best to the worst."""
+
+
+def every_deployment(problem: EdrpProblem) -> list[Deployment]:
+    """All deployments, feasible or not."""
+    pools = []
+    for operator in problem.application.operators:
+        names = operator.candidates or tuple(node.name for node in problem.network.nodes)
+        rows = multisets(range(len(names)), operator.max_replicas)
+        pools.append([[names[u] for u in row if u >= 0] for row in rows])
+    names = [operator.name for operator in problem.application.operators]
+    return [Deployment(dict(zip(names, chosen, strict=True))) for chosen in product(*pools)]
+
+
+def small(seed: int) -> EdrpProblem:
+    """A problem of a few hundred deployments; in every other one what is sent counts most."""
+    problem = random_problem(seed, operators=(2, 3), nodes=(3, 4), combinations_limit=1500)
+    if seed % 2:
+        links = tuple(link.replace(cost=link.cost * 100) for link in problem.network.links)
+        limits = {"response_time": 1e3, "cost": 1e5, "downtime": 1e4}
+        weights = {"cost": 0.8, "response_time": 0.1, "downtime": 0.1}
+        problem = problem.replace(network=problem.network.replace(links=links), weights=weights, limits=limits)
+    return problem
+
+
+SEEDS = [seed for seed in range(80) if edrp.methods()["eliminate"].refusal(small(seed)) is None]
+
+
+@pytest.mark.parametrize("seed", SEEDS[:40])
+def test_no_deployment_below_the_cutoff_is_lost(seed: int) -> None:
+    """It stays in one of the roots, whose bound is not above it, whatever eliminates there."""
+    problem = small(seed)
+    compiled = compile_problem(problem)
+    model = build_model(compiled)
+    values = [(evaluation.objective, d) for d in every_deployment(problem) if (evaluation := problem.evaluate(d)).feasible]
+    values.sort(key=lambda pair: pair[0])
+    for _, deployment in values[:: max(1, len(values) // SAMPLED)]:
+        objective = _measured(problem, compiled, model, deployment)[1]
+        counts = compiled.counts(deployment)[model.order]
+        downtime = problem.evaluate(deployment).metrics["downtime"]
+        held = [_shrunk(model, box, objective + 1e-9) for box in _roots(model) if _within(box, downtime)]
+        held = [box for box in held if box.alive[counts > 0].all() and not box.empty()]
+        assert held, f"no box holds {deployment}"
+        assert min(box.bound for box in held) <= objective + 1e-9
+
+
+def _within(box: Box, downtime: float) -> bool:
+    return box.least - 1e-9 <= downtime <= box.most + 1e-9
+
+
+def _shrunk(model, box: Box, cutoff: float) -> Box:
+    eliminate_by_response(model, box)
+    if not box.empty():
+        eliminate_by_paths(model, box, cutoff)
+    if not box.empty():
+        raise_bound(model, box, cutoff, 8, 500, lambda: False)
+    return box
+
+
+@pytest.mark.parametrize("reconfiguration", ["pause-and-resume", "storm"])
+@pytest.mark.parametrize("seed", range(30))
+def test_no_operator_reaches_a_node_in_less_than_its_least_downtime(seed: int, reconfiguration: str) -> None:
+    problem = random_problem(seed, operators=(3, 4), nodes=(4, 5), combinations_limit=1e3)
+    if problem.current is None:
+        problem = problem.replace(current=every_deployment(problem)[seed])
+    problem = problem.replace(reconfiguration=reconfiguration)
+    compiled = compile_problem(problem)
+    least = least_downtime(compiled)
+    for i, operator in enumerate(problem.application.operators):
+        nodes = operator.candidates or tuple(problem.network.by_name)
+        for row in multisets(range(len(nodes)), operator.max_replicas):
+            after = Deployment({**problem.current.root, operator.name: [nodes[u] for u in row if u >= 0]})
+            downtime = Downtime().evaluate(problem, after)
+            for node in set(after[operator.name]):
+                assert least[i, compiled.nodes.index(node)] <= downtime + 1e-9
+
+
+@pytest.fixture
+def leaving() -> EdrpProblem:
+    """A stateless operator on a, far from the store, and b, near it; c is somewhere between."""
+    nodes = [{"name": name, "store_delay": delay, "spawn_time": 0.5} for name, delay in (("a", 0.9), ("b", 0.1), ("c", 0.2))]
+    return EdrpProblem(
+        application={"operators": [{"name": "work", "max_replicas": 2, "cost": 1.0, "external_rate": 1.0}]},
+        network={"nodes": nodes, "within_zone": None, "between_zones": {"delay": 0.0}},
+        synchronisation_time=0.25,
+        weights={"cost": 0.5, "downtime": 0.5},
+        limits={"cost": 10.0, "downtime": 100.0},
+        current={"work": ["a", "b"]},
+    )
+
+
+@pytest.mark.parametrize("reconfiguration", ["pause-and-resume", "storm"])
+def test_the_least_downtime_waits_for_the_slowest_to_leave(leaving: EdrpProblem, reconfiguration: str) -> None:
+    """Eq. 26: the slowest pair decides, and every node that runs the operator now makes one with c."""
+    problem = leaving.replace(reconfiguration=reconfiguration)
+    after = Deployment({"work": ["c"]})
+    code = 2 * 0.2 if reconfiguration == "storm" else 0.0
+    seconds = 0.25 + code + 2 * 0.9 + 2 * 0.2 + 0.5
+    assert Downtime().evaluate(problem, after) == pytest.approx(seconds)
+    assert least_downtime(compile_problem(problem))[0].tolist() == pytest.approx([0.0, 0.0, seconds])
+
+
+def test_what_changes_in_place_only_is_found_where_nothing_may_move() -> None:
+    """One replica on a is overloaded and two are not; moving to b takes longer than the downtime may last."""
+    problem = EdrpProblem(
+        application={
+            "operators": [
+                {
+                    "name": "work",
+                    "external_rate": 50.0,
+                    "latency": {"model": "mm1", "service_rate": 40.0},
+                    "max_replicas": 2,
+                    "cost": 1.0,
+                    "state_size": 1e6,
+                }
+            ]
+        },
+        network={
+            "nodes": [{"name": "a"}, {"name": "b"}],
+            "links": [{"source": "a", "target": "b", "delay": 0.01}],
+            "store": {"delay": 1.0, "bandwidth": 1e6},
+        },
+        synchronisation_time=0.25,
+        weights={"response_time": 0.5, "cost": 0.3, "downtime": 0.2},
+        limits={"response_time": 1.0, "cost": 10.0, "downtime": 2.0},
+        current={"work": ["a"]},
+    )
+    solution = edrp.solve(problem, "eliminate", annealing=False)
+    assert (solution.status, solution.deployment) == ("optimal", {"work": ["a", "a"]})
+    assert solution.metrics["downtime"] == 0.25
+    assert solution.objective == pytest.approx(0.5 * 1 / 15 + 0.3 * 2 / 10 + 0.2 * 0.25 / 2)
