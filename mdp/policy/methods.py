@@ -69,7 +69,8 @@ class Pmc(Method):
             return single_step_answer(problem, options, str(error))
         build = perf_counter() - began
         answer = _answer(problem, model, iteration, options.gap)
-        if answer.status == "feasible" and iteration.sweeps == parameters.max_sweeps:
+        at_accuracy = iteration.error_bound <= ACCURACY * model.total_state
+        if answer.status == "feasible" and (iteration.sweeps == parameters.max_sweeps or at_accuracy):
             answer = replace(answer, stopped_because="iteration_limit")
         return replace(answer, build_seconds=build)
 
@@ -78,9 +79,7 @@ class Pmc(Method):
         return interpreted_single_step_answer(problem, options)
 
 
-def _iterated(
-    problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, limit: float, options: Options
-) -> Iteration:
+def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, limit: float, options: Options) -> Iteration:
     """Projected costs, to `ACCURACY` or as exactly as the gap asks for, within so many sweeps and seconds."""
     until, engine = now() + limit, Threads(options.many_threads)
     iteration = iterate(model, engine, max_sweeps=max_sweeps, time_limit=limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,7 @@ from edrp.batch.tasks import Choice, Instance, Task, read_choices, read_seeds
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
+from edrp.core.verification import GAP
 from edrp.datasets.families.registry import generate, own_families
 from edrp.validation.benchmark.own_instances import kind_of
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
@@ -51,18 +52,24 @@ class Benchmark:
     alarms: tuple[Alarm, ...]
 
 
+class BenchmarkOptions(TypedDict, total=False):
+    """Options of `run_benchmark`: what is tried instead of the suite's own, and where it runs."""
+
+    methods: Sequence[str] | None
+    seeds: int | None
+    time_limit: float | None
+    spark: SparkSession | None
+    n_jobs: int | None
+
+
 def run_benchmark(
     suite: Suite,
     out: str | Path,
     *,
     data: str | Path | None = None,
-    methods: Sequence[str] | None = None,
-    seeds: int | None = None,
-    time_limit: float | None = None,
-    spark: SparkSession | None = None,
-    n_jobs: int | None = None,
     command: str = "",
     progress: Any = None,
+    **options: Unpack[BenchmarkOptions],
 ) -> Benchmark:
     """Solve all instances of a suite with all its methods, then compare them.
 
@@ -75,14 +82,13 @@ def run_benchmark(
         `report.html`. The same call again solves only what is missing or failed.
     data
         Folder of data, for suites that need it.
-    methods, seeds, time_limit
-        Instead of the suite's.
-    spark
-        Session to solve on; without it, `n_jobs` processes.
     command
         That repeats the run, for the report.
     progress
         As of `solve_batch`.
+    **options
+        `methods`, `seeds`, `time_limit`: instead of the suite's. `spark`: session to solve on; without it, `n_jobs`
+        processes.
 
     Raises
     ------
@@ -92,28 +98,35 @@ def run_benchmark(
         Before any work: an unknown method, no data where some is needed, a folder that holds something else.
     """
     require_report_packages()
-    where = Path(out)
-    options: dict[str, Any] = {"time_limit": suite.time_limit if time_limit is None else time_limit, "gap": 1e-9}
-    choices = read_choices(suite.methods if methods is None else methods, **options)
-    run_seeds = read_seeds(range(suite.seeds if seeds is None else seeds))
+    rows = Path(out) / ROWS
+    tried = {name: value for name, value in options.items() if value is not None}
+    limits: dict[str, Any] = {"time_limit": tried.get("time_limit", suite.time_limit), "gap": GAP}
+    choices = read_choices(tried.get("methods", suite.methods), **limits)
+    seeds = read_seeds(range(tried.get("seeds", suite.seeds)))
     if suite.needs_data and data is None:
         raise InvalidInstanceError([Fault("data", "", f"suite {suite.name!r} needs a folder of data")])
     instances = dict(suite.instances(None if data is None else Path(data)))
-    how = {"spark": spark} if spark is not None else {"n_jobs": n_jobs}
-    names = [choice.method for choice in choices]
-    if not (where / ROWS).exists():
+    if not rows.exists():
         warm_up(choices, {_kind(instance) for instance in instances.values()})
-    solve_batch(instances, names, out=where / ROWS, seed=run_seeds, progress=progress, **options, **how)
-    rows = _rows_of_choices(read_rows(where / ROWS), choices, run_seeds)
-    settings = {
+    where = {"spark": tried["spark"]} if "spark" in tried else {"n_jobs": tried.get("n_jobs")}
+    solve_batch(instances, [choice.method for choice in choices], out=rows, seed=seeds, progress=progress, **limits, **where)
+    found = _rows_of_choices(read_rows(rows), choices, seeds)
+    settings = _settings(suite, choices, seeds, limits, tried.get("spark"))
+    return write_benchmark(found, instances, Path(out), suite, settings, command)
+
+
+def _settings(
+    suite: Suite, choices: Sequence[Choice], seeds: Sequence[int], limits: Mapping[str, Any], spark: SparkSession | None
+) -> dict[str, str]:
+    """How the rows were made, for the report."""
+    return {
         "suite": suite.name,
-        "time limit for each run": "none" if options["time_limit"] is None else f"{options['time_limit']:g} s",
-        "gap that counts as proven": f"{options['gap']:g}",
-        "methods": ", ".join(names),
-        "seeds": ", ".join(map(str, run_seeds)),
+        "time limit for each run": "none" if limits["time_limit"] is None else f"{limits['time_limit']:g} s",
+        "gap that counts as proven": f"{limits['gap']:g}",
+        "methods": ", ".join(choice.method for choice in choices),
+        "seeds": ", ".join(map(str, seeds)),
         "run by": f"Spark on {_master(spark)}" if spark is not None else "processes on this machine",
     }
-    return write_benchmark(rows, instances, where, suite, settings, command)
 
 
 def write_benchmark(

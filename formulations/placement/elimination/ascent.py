@@ -19,6 +19,7 @@ from edrp.formulations.placement.elimination.frontier import (
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import (
     covering_paths,
+    excess_usage,
     flow_paths,
     operator_flow,
     path_flow,
@@ -26,6 +27,7 @@ from edrp.formulations.placement.elimination.paths import (
     traced,
 )
 from edrp.formulations.placement.elimination.seats import Candidates, stream_delays
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 PATIENCE = 6
 """Steps without progress before the step is halved."""
@@ -108,7 +110,7 @@ class _Ascent:
         self._know(_critical_path(model, delay, latency))
         times = np.array([path @ delay + operator_flow(model, path) @ latency for path in self.paths])
         self._move_flow(relaxation.alpha * times, reach)
-        excess = np.where(np.isfinite(model.capacity), relaxed_usage(relaxation, chosen, seats) - model.capacity, -1.0)
+        excess = excess_usage(model, relaxed_usage(relaxation, chosen, seats))
         mean_time = float(prices.flow @ delay + operator_flow(model, prices.flow) @ latency)
         spent = float((model.replica_cost * replicas).sum())
         gradient = np.concatenate(
@@ -165,7 +167,8 @@ def _onto_simplex(point: Floats) -> Floats:
 
 
 def _relative_excess(value: float, limit: float) -> float:
-    return value / limit - 1.0 if np.isfinite(limit) else -1.0
+    excess = value / limit - 1.0 if np.isfinite(limit) else -1.0
+    return 0.0 if abs(excess) <= LIMIT_SLACK else excess
 
 
 def _critical_path(model: Model, delay: Floats, latency: Floats) -> list[int]:

@@ -12,6 +12,7 @@ from edrp.core.memory import refuse_beyond_memory
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, stream_delays
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 NEGLIGIBLE = 1e-9
 """Flow below this is none."""
@@ -107,7 +108,7 @@ def eliminate_by_paths(model: Model, box: Box, incumbent: float, rounds: int = 2
                     return best_prices
                 if bound > box.bound:
                     box.bound, best_prices = bound, prices.copy()
-                excess = np.where(np.isfinite(model.capacity), usage - model.capacity, -1.0)
+                excess = excess_usage(model, usage)
                 direction = np.where((excess > 0) | (prices > 0), excess, 0.0)
                 norm = float((direction**2).sum())
                 if norm == 0 or bound >= incumbent:
@@ -202,3 +203,12 @@ def relaxed_usage(relaxation: Relaxation, nodes: Ints, seats: Ints) -> Floats:
     np.add.at(usage, nodes, model.demand * here[:, None])
     np.add.at(usage, cheapest, model.demand * there[:, None])
     return usage
+
+
+def excess_usage(model: Model, usage: Floats) -> Floats:
+    """Usage beyond capacity, shape (nodes, resources); below 0 where there is room.
+
+    A difference that rounding makes is none: a price raised until it pays for that would drown the bound in rounding errors.
+    """
+    excess = np.where(np.isfinite(model.capacity), usage - model.capacity, -1.0)
+    return np.where(np.abs(excess) <= LIMIT_SLACK * usage, 0.0, excess)
