@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow lint types pytest clean
+.PHONY: install demo wheel check test test-slow mutants lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
@@ -27,6 +27,11 @@ test: lint types pytest
 # Larger random batches and long searches; before a release, or after a change of an algorithm.
 test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+
+# Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. An hour.
+mutants: $(VENV)/.installed-test
+	$(PIP) install --editable '.[mutants]'
+	$(BIN)/python tests/mutants.py
 
 # Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test $(VENV)/.warm

@@ -44,43 +44,50 @@ SparkMaster = Annotated[str, typer.Option("--spark", help="Master: local[cores],
 Memory = Annotated[str, typer.Option("--memory", help="Memory of the Spark driver, such as 2g.")]
 
 
+Events = Annotated[
+    str,
+    typer.Argument(
+        help="Parquet or CSV; flights or flights:aircraft; zipf:EVENTS; with --data taxi or twitter:AAPL (AMZN, GOOG).",
+        show_default=False,
+    ),
+]
+Interval = Annotated[float, typer.Option(callback=finite, help="Seconds of an interval; each has one number of nodes.")]
+Capacity = Annotated[
+    float | None, typer.Option(callback=finite, help="Load that a node carries in an interval, instead of spreading.")
+]
+Outliers = Annotated[float, typer.Option(callback=finite, help="Share of intervals at either end not to spread by.")]
+StateMeasure = Annotated[State, choice_option(State, "State of a task: its distinct keys, or its events of the last window.")]
+BytesEach = Annotated[float, typer.Option(callback=finite, help="Bytes of state for each key, or for each event without a size.")]
+Window = Annotated[float, typer.Option(callback=finite, help="Seconds of the window.")]
+MalformedLimit = Annotated[
+    float, typer.Option(callback=finite, help="Unreadable events allowed: a share if below 1, else a number.")
+]
+Discount = Annotated[float, typer.Option(min=0, callback=finite, help="Discount γ of the policy problem that is written.")]
+Tolerance = Annotated[float, typer.Option(min=0, callback=finite, help="Tolerance τ of the problems that are written.")]
+TimeColumn = Annotated[str, typer.Option(help="Column of the times: seconds, or ISO timestamps (UTC by default).")]
+KeyColumn = Annotated[str, typer.Option(help="Column of the keys that the operator partitions by.")]
+BytesColumn = Annotated[str | None, typer.Option(help="Column of the sizes of events; without it all are equal.")]
+
+
 @trace.command("prepare")
 def prepare(
-    events: Annotated[
-        str,
-        typer.Argument(
-            help="Parquet or CSV; flights or flights:aircraft; zipf:EVENTS; with --data taxi or twitter:AAPL (AMZN, GOOG).",
-            show_default=False,
-        ),
-    ],
+    events: Events,
     tasks: Annotated[int, typer.Option(help="Tasks that keys are hashed to.")] = 64,
-    interval: Annotated[
-        float, typer.Option(callback=finite, help="Seconds of an interval; each has one number of nodes.")
-    ] = 3600.0,
+    interval: Interval = 3600.0,
     low: Annotated[int, typer.Option(help="Smallest number of nodes.")] = 8,
     high: Annotated[int, typer.Option(help="Largest number of nodes.")] = 16,
-    capacity: Annotated[
-        float | None, typer.Option(callback=finite, help="Load that a node carries in an interval, instead of spreading.")
-    ] = None,
-    outliers: Annotated[float, typer.Option(callback=finite, help="Share of intervals at either end not to spread by.")] = 0.0,
+    capacity: Capacity = None,
+    outliers: Outliers = 0.0,
     work: Annotated[Measure, choice_option(Measure, "Measure of load.")] = "events",
-    state: Annotated[
-        State, choice_option(State, "State of a task: its distinct keys, or its events of the last window.")
-    ] = "keys",
-    bytes_each: Annotated[
-        float, typer.Option(callback=finite, help="Bytes of state for each key, or for each event without a size.")
-    ] = 100.0,
-    window: Annotated[float, typer.Option(callback=finite, help="Seconds of the window.")] = 3600.0,
-    malformed_limit: Annotated[
-        float, typer.Option(callback=finite, help="Unreadable events allowed: a share if below 1, else a number.")
-    ] = 0.01,
-    time_column: Annotated[str, typer.Option(help="Column of the times: seconds, or ISO timestamps (UTC by default).")] = "time",
-    key_column: Annotated[str, typer.Option(help="Column of the keys that the operator partitions by.")] = "key",
-    bytes_column: Annotated[str | None, typer.Option(help="Column of the sizes of events; without it all are equal.")] = None,
-    tolerance: Annotated[float, typer.Option(min=0, callback=finite, help="Tolerance τ of the problems that are written.")] = 0.2,
-    discount: Annotated[
-        float, typer.Option(min=0, callback=finite, help="Discount γ of the policy problem that is written.")
-    ] = 0.8,
+    state: StateMeasure = "keys",
+    bytes_each: BytesEach = 100.0,
+    window: Window = 3600.0,
+    malformed_limit: MalformedLimit = 0.01,
+    time_column: TimeColumn = "time",
+    key_column: KeyColumn = "key",
+    bytes_column: BytesColumn = None,
+    tolerance: Tolerance = 0.2,
+    discount: Discount = 0.8,
     loads: Annotated[bool, typer.Option("--loads", help="Also write the work by interval and task.")] = False,
     data: Annotated[Path | None, typer.Option("--data", help="Folder of the taxi and Twitter series.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the trace and the problems made of it.")] = None,

@@ -25,6 +25,9 @@ from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 STATES_PER_SECOND = 400_000
 """States that are enumerated and ordered in a second, about; neither can be interrupted."""
 
+NEGLIGIBLE = 1e-12
+"""Bytes that count as none."""
+
 MAX_FURTHER_SWEEPS = 10
 """Sweeps after projected costs are known to `ACCURACY`, where little state moves and the gap asks for more."""
 
@@ -100,7 +103,7 @@ def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iter
     """The best decision with the costs of an iteration, which has come to its end or ran out of time."""
     decision = MigrationPolicy(model, iteration.to_costs(model)).decide(problem.intervals, problem.nodes)
     bound = _bound(decision, iteration.error_bound * problem.discount)
-    proven = decision.objective - bound <= gap * decision.objective
+    proven = _within(gap, decision, bound)
     return Answer(
         "optimal" if proven else "feasible",
         "finished" if proven else "time_limit",
@@ -115,6 +118,11 @@ def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iter
 def _bound(decision: PolicyDecision, error: float) -> float:
     """Proven bound: the decision minimises a value that is off by at most `error` everywhere, and so is its own value."""
     return max(0.0, decision.objective - 2 * error)
+
+
+def _within(gap: float, decision: PolicyDecision, bound: float) -> bool:
+    """Whether the bound is as near to the objective as the gap asks for; a part of a byte is always near enough."""
+    return decision.objective - bound <= max(gap * decision.objective, NEGLIGIBLE)
 
 
 def too_many_states(model: PolicyModel) -> str:
@@ -178,7 +186,7 @@ class StoredPolicy(Method):
         seconds = perf_counter() - opened
         bound = _bound(decision, policy.costs.error_bound * problem.discount)
         return Answer(
-            "optimal" if decision.objective - bound <= options.gap * decision.objective else "feasible",
+            "optimal" if _within(options.gap, decision, bound) else "feasible",
             "finished",
             decision,
             decision.objective,

@@ -237,10 +237,8 @@ def iterate(
         Runs the sweeps.
     state
         Iteration to continue; by default a new one.
-    accuracy
-        Proven error of C, relative to all state, at which to stop.
-    max_sweeps, time_limit
-        Limits; the time (seconds) is looked at after each sweep.
+    accuracy, max_sweeps, time_limit
+        When to stop: at this proven error of C, relative to all state; after so many sweeps or seconds.
     after_sweep
         Called after each sweep, for progress and checkpoints.
 

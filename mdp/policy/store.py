@@ -84,25 +84,29 @@ def precompute_policy(
         return finished
     write_whole(place / PARAMETERS, json.dumps(parameters, indent=1) + "\n")
     checkpoints = Checkpoints(place / SWEEPS, model)
+    limits: dict[str, Any] = {"accuracy": accuracy, "max_sweeps": max_sweeps, "time_limit": time_limit}
+    iteration = _iterated(model, engine, checkpoints, after_sweep, limits)
+    if iteration.error_bound <= accuracy * model.total_state:
+        save_policy(model, iteration, place)
+        checkpoints.remove()
+    return iteration
+
+
+def _iterated(
+    model: PolicyModel,
+    engine: SweepEngine,
+    checkpoints: Checkpoints,
+    after_sweep: Callable[[Iteration], None] | None,
+    limits: dict[str, Any],
+) -> Iteration:
+    """Go on from the last checkpoint, and write one after each sweep."""
 
     def keep(now: Iteration) -> None:
         checkpoints.save(now)
         if after_sweep is not None:
             after_sweep(now)
 
-    iteration = iterate(
-        model,
-        engine,
-        state=checkpoints.latest(),
-        accuracy=accuracy,
-        max_sweeps=max_sweeps,
-        time_limit=time_limit,
-        after_sweep=keep,
-    )
-    if iteration.error_bound <= accuracy * model.total_state:
-        save_policy(model, iteration, place)
-        checkpoints.remove()
-    return iteration
+    return iterate(model, engine, state=checkpoints.latest(), after_sweep=keep, **limits)
 
 
 def _finished(place: Path, error: float) -> Iteration | None:

@@ -99,7 +99,7 @@ def run_benchmark(
     """
     require_report_packages()
     rows = Path(out) / ROWS
-    tried = {name: value for name, value in options.items() if value is not None}
+    tried: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     limits: dict[str, Any] = {"time_limit": tried.get("time_limit", suite.time_limit), "gap": GAP}
     choices = read_choices(tried.get("methods", suite.methods), **limits)
     seeds = read_seeds(range(tried.get("seeds", suite.seeds)))

@@ -90,7 +90,7 @@ def test_cost_counts_replicas_and_traffic(problem):
 @pytest.mark.parametrize("order", [("fast", "slow"), ("slow", "fast")])
 def test_a_join_waits_for_the_latest_arrival(order):
     """Eqs. 5–7: two branches arrive at the join, in either order of the document; both ways of the slow one count, 2 · 30 ms."""
-    operators = [{"name": "source", "external_rate": 1.0}, {"name": "fast"}, {"name": "slow"}, {"name": "join"}]
+    operators = [{"name": "source", "external_rate": 1.0}, *({"name": name} for name in (*order, "join"))]
     streams = [{"source": u, "target": v} for name in order for u, v in (("source", name), (name, "join"))]
     ends = [("a", "b", 0.01), ("a", "c", 0.03), ("b", "c", 0.05)]
     problem = EdrpProblem(
