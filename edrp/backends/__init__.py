@@ -16,6 +16,8 @@ from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.clock import deadline, now
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Program
+from edrp.core.solution import relative_gap
+from edrp.core.verification import within_gap
 from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {
@@ -103,14 +105,24 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     try:
-        return _bounded(rounded(arrays, backend.solve(arrays, settings)))
+        return _bounded(rounded(arrays, backend.solve(arrays, settings)), settings.gap)
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
 
 
-def _bounded(result: ProgramResult) -> ProgramResult:
-    """The same result; the optimum of a continuous program, for which some solvers tell no bound, is its own."""
-    return replace(result, bound=result.objective) if result.status == "optimal" and result.bound is None else result
+def _bounded(result: ProgramResult, gap: float) -> ProgramResult:
+    """The same result, optimal only where its bound says so, too.
+
+    The optimum of a continuous program, for which some solvers tell no bound, is its own.
+    """
+    if result.status != "optimal" or result.objective is None:
+        return result
+    if result.bound is None:
+        return replace(result, bound=result.objective)
+    if within_gap(result.objective, result.bound, gap):
+        return result
+    note = f"the solver ends with a gap of {relative_gap(result.objective, result.bound):.2g}, which its own tolerances allow"
+    return replace(result, status="feasible", notes=(*result.notes, note))
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

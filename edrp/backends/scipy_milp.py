@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
+import numpy as np
+
 from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none, in_fresh_thread, seconds_for_solver
+from edrp.core.arrays import Floats
 from edrp.core.clock import now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -19,6 +23,10 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
 """Status and the reason for stopping, by SciPy's status; without a point "feasible" becomes "none"."""
 
 
+LARGEST = 1e4
+"""Largest coefficient of an objective as SciPy gets it, about."""
+
+
 class ScipyBackend:
     """Second opinion that needs no extra."""
 
@@ -31,6 +39,7 @@ class ScipyBackend:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
+        scale = _scale(arrays.objective)
         settings: Any = {"mip_rel_gap": options.gap}
         bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
         rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
@@ -40,14 +49,23 @@ class ScipyBackend:
             settings["time_limit"] = limit
         started = now()
         answer = in_fresh_thread(
-            lambda: milp(arrays.objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
+            lambda: milp(scale * arrays.objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
         )
         seconds = now() - started
         status, stopped = OUTCOMES[answer.status]
         bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
         if bound is not None:
-            bound += arrays.constant
+            bound = bound / scale + arrays.constant
         if answer.x is None:
             held: Status = status if status in ("infeasible", "unbounded") else "none"
             return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
-        return ProgramResult(status, stopped, answer.x, float(answer.fun) + arrays.constant, bound, seconds)
+        return ProgramResult(status, stopped, answer.x, float(answer.fun) / scale + arrays.constant, bound, seconds)
+
+
+def _scale(objective: Floats) -> float:
+    """A power of two that makes the largest coefficient about `LARGEST`.
+
+    HiGHS calls what is within an absolute gap of 1e-6 optimal, which SciPy cannot change: in larger numbers that is less.
+    """
+    largest = float(np.abs(objective).max(initial=0.0))
+    return 2.0 ** round(math.log2(LARGEST / largest)) if largest > 0 else 1.0

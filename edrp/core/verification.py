@@ -47,6 +47,15 @@ def checked(problem: Solvable[Any], answer: Answer, gap: float = GAP) -> tuple[E
     return evaluation, _disagreement(answer, evaluation, gap)
 
 
+def within_gap(objective: float, bound: float, gap: float) -> bool:
+    """Whether an objective is as near to its bound as a relative gap asks for, up to rounding.
+
+    >>> within_gap(100.0, 99.0, 0.01), within_gap(100.0, 98.0, 0.01)
+    (True, False)
+    """
+    return objective - bound <= gap * abs(objective) + ROUNDING * max(1.0, abs(objective))
+
+
 def first_not_finite(solution: Solution) -> str:
     """Place and value of the first NaN or infinity that would be written with a solution, or an empty string."""
     return next((f"{place} is {value!r}" for place, value in _not_finite(solution, "")), "")
@@ -86,7 +95,7 @@ def _disagreement(answer: Answer, evaluation: Evaluation, gap: float) -> str:
             return f"claimed {answer.status}, but {name} is evaluated as {value!r}"
     if bound is not None and bound > objective + slack:
         return f"bound {bound!r} above the evaluated objective {objective!r}"
-    if answer.status == "optimal" and bound is not None and objective - bound > gap * abs(objective) + slack:
+    if answer.status == "optimal" and bound is not None and not within_gap(objective, bound, gap):
         return f"claimed optimal, but the bound {bound!r} is further below the evaluated {objective!r} than the gap {gap:g}"
     return ""
 

@@ -72,9 +72,14 @@ class Cheat(Method):
     [
         (lambda answer: replace(answer, objective=0.0), "claimed objective"),
         (lambda answer: replace(answer, status="infeasible", decision=None, objective=None), "calls the feasible problem"),
-        (lambda answer: replace(answer, status="optimal"), "proves|claimed optimal"),
+        (lambda answer: replace(answer, status="optimal"), "claims status 'optimal' without a bound"),
+        (lambda answer: replace(answer, status="optimal", bound=0.0), "claimed optimal, but the bound 0.0 is further below"),
+        (lambda answer: replace(answer, status="optimal", bound=answer.objective), "proves"),
+        (lambda answer: replace(answer, status="infeasible"), "claims status 'infeasible' and gives a decision"),
+        (lambda answer: replace(answer, status="none"), "claims status 'none' and gives a decision"),
+        (lambda answer: replace(answer, bound=float("nan")), "claims nan as bound"),
         (lambda answer: replace(answer, bound=1e3), "bound"),
-        (lambda answer: replace(answer, decision=None), "holds nothing"),
+        (lambda answer: replace(answer, decision=None), "claims status 'feasible' without a decision"),
     ],
 )
 def test_contract_catches_a_method_that_breaks_it(spoil, complaint):
