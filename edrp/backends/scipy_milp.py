@@ -40,6 +40,7 @@ class ScipyBackend:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         scale = _scale(arrays.objective)
+        objective = scale * arrays.objective
         settings: Any = {"mip_rel_gap": options.gap}
         bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
         rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
@@ -49,7 +50,7 @@ class ScipyBackend:
             settings["time_limit"] = limit
         started = now()
         answer = in_fresh_thread(
-            lambda: milp(scale * arrays.objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
+            lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
         )
         seconds = now() - started
         status, stopped = OUTCOMES[answer.status]

@@ -146,7 +146,7 @@ def test_all_data_arrives_and_no_stream_outruns_its_source(networks, cost):
         assert record.finish - record.start >= world.tasks[index].nominal * (1 - 1e-9)
         assert record.windows == math.ceil((record.finish - record.start) / world.window - 1e-9)
     on_links = [task for _, task in served if not any(task.public)]
-    assert bool(on_links) == (networks != "public")
+    assert (len(on_links) == len(served)) == (networks == "dedicated")
     assert all(task.shortfall == 0 for task in on_links)
     assert (metrics["reallocations"] > 0) == (networks == "both")  # what is on links has nowhere better to go
 
