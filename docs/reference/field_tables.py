@@ -8,10 +8,14 @@ from typing import Any
 
 from edrp.batch import COLUMNS
 from edrp.core.instances import document_kinds, schema
+from edrp.core.magnitudes import MAX_COUNT, RANGES
 
 PAGE = Path(__file__).with_name("instances.md")
 RESULTS = Path(__file__).with_name("results.md")
 MARK = "<!-- The rest is written by docs/reference/field_tables.py. -->\n"
+
+EDGES = {"integer": {MAX_COUNT}, "number": {magnitudes.largest for magnitudes in RANGES.values()}}
+"""Bounds by type that are not shown at every field: `units.md` lists them by unit."""
 
 
 def tables() -> str:
@@ -77,7 +81,8 @@ def _type(field: dict[str, Any]) -> str:
 
 def _bounds(field: dict[str, Any]) -> str:
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    found = [f"{sign} {field[name]:g}" for name, sign in signs.items() if name in field]
+    edges = EDGES.get(field.get("type", ""), set())
+    found = [f"{sign} {field[name]:g}" for name, sign in signs.items() if name in field and abs(field[name]) not in edges]
     return f" {', '.join(found)}" if found else ""
 
 

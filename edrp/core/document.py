@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from edrp.core.magnitudes import with_ranges
 from edrp.core.wording import invalid
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -43,9 +44,20 @@ class _DocumentMeta(ModelMetaclass):
 
 
 class Document(BaseModel, metaclass=_DocumentMeta):
-    """Base of every document: frozen, strict about fields, finite numbers."""
+    """Base of every document: frozen, strict about fields, finite numbers within the range of their unit."""
+
+    within_ranges: ClassVar[bool] = True
+    """Whether numbers must be in the range of their unit (`edrp.core.magnitudes`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        schema = handler(source)
+        if cls.within_ranges:
+            extras = {name: field.json_schema_extra for name, field in cls.model_fields.items()}
+            with_ranges(schema, {name: str(extra.get("unit")) for name, extra in extras.items() if isinstance(extra, dict)})
+        return schema
 
     def replace(self, **changes: Any) -> Self:
         """Return a validated copy with some fields changed.
@@ -64,6 +76,12 @@ class Document(BaseModel, metaclass=_DocumentMeta):
         fields = type(self).model_fields
         state["__dict__"] = {name: value for name, value in state["__dict__"].items() if name in fields}
         return state
+
+
+class Outcome(Document):
+    """Base of what methods and runs report: its numbers follow from those of a problem, and may be of any magnitude."""
+
+    within_ranges: ClassVar[bool] = False
 
 
 class Faults:

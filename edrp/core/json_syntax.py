@@ -34,11 +34,12 @@ class Scan:
         self._twice = False
         self._last: list[tuple[str, Any]] = []
         try:
-            found = json.loads(text, object_pairs_hook=self._object)
+            # Whole numbers as floats: of thousands of digits, Python refuses to read them. No number is looked at here.
+            found = json.loads(text, object_pairs_hook=self._object, parse_int=float)
             if found is _OBJECT:
                 self.top = dict(self._last)
             if self._twice:
-                pairs = json.loads(text, object_pairs_hook=_Pairs)
+                pairs = json.loads(text, object_pairs_hook=_Pairs, parse_int=float)
                 self.faults += [
                     Fault(format_place(location), "", "is given twice in one object; keep one of them")
                     for location in _twice(pairs)

@@ -19,6 +19,10 @@ from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.clock import look
+from edrp.core.memory import refuse_beyond_memory
+
+BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200
+"""Memory of an entry of the matrix, and of a column or row, on the way to a solver and in it; measured with HiGHS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,8 @@ class Program:
         look("the program")
         if name in self.column_blocks:
             raise ValueError(f"the program already has columns named {name!r}")
-        count = int(np.prod(shape, dtype=np.int64))
+        count = prod(shape) if isinstance(shape, tuple) else shape
+        self._refuse_beyond_memory(name, columns=count)
         index = np.arange(self.columns, self.columns + count, dtype=np.int64).reshape(shape)
         least, most = (np.broadcast_to(np.array(bound, float), index.shape) for bound in (lower, upper))
         self._bounds.append((least, most, np.broadcast_to(np.array(integer), index.shape)))
@@ -195,6 +200,7 @@ class Program:
         if name in self.row_blocks:
             raise ValueError(f"the program already has rows named {name!r}")
         shapes = [np.broadcast_shapes(*(np.shape(part) for part in entry)) for entry in entries]
+        self._refuse_beyond_memory(name, rows=count, nonzeros=sum(prod(shape) for shape in shapes))
         rows, columns = (_stack([entry[part] for entry in entries], np.int32, shapes) for part in range(2))
         values = _stack([entry[2] for entry in entries], np.float64, shapes)
         self._matrices.append(_compressed(rows, columns, values, (count, self.columns)))
@@ -202,6 +208,14 @@ class Program:
         self._row_bounds.append((_stack([lower], np.float64, [(count,)]), _stack([upper], np.float64, [(count,)])))
         self.row_blocks[name] = RowBlock(name, self.rows, count)
         self.rows += count
+
+    def _refuse_beyond_memory(self, name: str, *, columns: int = 0, rows: int = 0, nonzeros: int = 0) -> None:
+        """Refuse a block with which the program would not fit into memory, before any of it is built."""
+        columns, rows, nonzeros = self.columns + columns, self.rows + rows, self.nonzeros + nonzeros
+        if columns + rows + nonzeros > 1_000_000:  # otherwise not worth a look at the machine
+            what = f"the program's {columns:,} columns, {rows:,} rows and {nonzeros:,} nonzeros, block {name!r} included,"
+            needed = float(nonzeros) * BYTES_PER_ENTRY + float(columns + rows) * BYTES_PER_COLUMN
+            refuse_beyond_memory(needed, what, "try a smaller problem, or a method that builds no program")
 
     def add_row(self, name: str, expression: Linear, *, lower: float = -np.inf, upper: float = np.inf) -> None:
         """Add one row `lower ≤ expression ≤ upper`."""

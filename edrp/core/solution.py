@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
-from edrp.core.document import Document, Name, NonNegative
+from edrp.core.document import Name, NonNegative, Outcome
 from edrp.core.files import write_whole
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
@@ -64,7 +64,7 @@ class Answer:
         return self.status in ("optimal", "infeasible") or self.bound is not None
 
 
-class Solution(Document):
+class Solution(Outcome):
     """A checked answer; each kind of problem adds the decision in its own words.
 
     `status` says what we hold, `stopped_because` why the method stopped. `bound` and `gap` are None where

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -65,8 +66,20 @@ def shown(value: object) -> str:
         return f"an object of {len(value)} fields"
     if isinstance(value, (list, tuple, dict)) and any(isinstance(e, (list, tuple, dict)) for e in _members(value)):
         return "a list of lists or objects" if isinstance(value, (list, tuple)) else "a nested object"
+    if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to write numbers of thousands of digits
+        return f"a whole number of about {math.floor(math.log10(abs(value))) + 1} digits"
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def magnitude_words(smallest: float, unit: str, *, zero: bool) -> str:
+    """What a number must be that is not 0 but too near to it.
+
+    >>> magnitude_words(1e-9, "s", zero=True)
+    'must be 0, or at least 1e-09 s'
+    """
+    measured = f"{smallest:g}" if unit == "1" else f"{smallest:g} {unit}"
+    return f"must be 0, or at least {measured}" if zero else f"must be at least {measured}"
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:

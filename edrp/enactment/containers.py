@@ -12,7 +12,7 @@ from edrp.core.wording import suggestion
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
 MAX_INSTANCES = 100_000
-"""Largest number of instances of one operator in a document."""
+"""Largest number of instances of one operator, in a document and in a decision."""
 
 AMOUNT_SLACK = 1e-9
 """Relative excess over a host's resources that counts as rounding."""
@@ -46,7 +46,9 @@ class ContainerOperator(OperatorBase):
         1, description="minimum number of instances", json_schema_extra={"unit": "1"}
     )
     max_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] | None = Field(
-        None, description="maximum number of instances; null for as many as find room", json_schema_extra={"unit": "1"}
+        None,
+        description="maximum number of instances; null for as many as find room, up to 100,000",
+        json_schema_extra={"unit": "1"},
     )
 
     @model_validator(mode="after")
@@ -56,6 +58,11 @@ class ContainerOperator(OperatorBase):
             faults.add(("min_instances",), self.min_instances, f"must be at most max_instances, which is {self.max_instances}")
         faults.raise_if_any()
         return self
+
+    @property
+    def allowed_instances(self) -> int:
+        """Largest number of instances that a decision may have."""
+        return MAX_INSTANCES if self.max_instances is None else self.max_instances
 
     @property
     def occupied(self) -> float:
@@ -185,6 +192,16 @@ def check_hosts(
         for position, operator in enumerate(host.images):
             if operator not in application.by_name:
                 faults.add((field, index, "images", position), operator, "is no operator of the application")
+
+
+def check_counts(application: ContainerApplication, load: float, utilisation: float | None, faults: Faults) -> None:
+    """Add the faults of operators that need more instances than can be named, at a multiple of the external rates."""
+    for index, operator in enumerate(application.operators):
+        rate = load * application.load(operator.name)
+        busy = rate * operator.occupied / (utilisation or 1.0)
+        if utilisation is not None and not busy <= MAX_INSTANCES:
+            why = f"occupies {busy:.6g} instances with {rate:.6g} items/s; at most {MAX_INSTANCES:,} instances are taken"
+            faults.add(("application", "operators", index), operator.name, why)
 
 
 def used_resources(instances: Mapping[str, int], application: ContainerApplication) -> dict[str, float]:

@@ -17,7 +17,7 @@ from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Pr
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import suggestion
-from edrp.enactment.containers import ContainerApplication, HostType, check_hosting, overfull
+from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting, overfull
 from edrp.enactment.snapshot import ROUNDING, count_faults, fewest_instances, hosting_clashes
 
 MAX_PERIODS = 100_000
@@ -127,6 +127,7 @@ class LeasingProblem(Problem):
     def _check(self) -> Self:
         faults = Faults(self.kind)
         check_hosting(self.application, self.host_types, faults)
+        check_counts(self.application, max(self.forecast), self.utilisation, faults)
         for index, host_type in enumerate(self.host_types):
             periods = host_type.billing_time / self.period
             if round(periods) < 1 or abs(periods - round(periods)) > 1e-9 * periods:

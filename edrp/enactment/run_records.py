@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from edrp.core.document import Document, Name, NonNegative
+from edrp.core.document import Name, NonNegative, Outcome
 
 Count = Annotated[int, Field(ge=0)]
 
 
-class LeaseRecord(Document):
+class LeaseRecord(Outcome):
     """One host from lease to release."""
 
     host: Name = Field(description="name that the policy gave")
@@ -22,7 +22,7 @@ class LeaseRecord(Document):
     units: Count = Field(description="billing time units paid", json_schema_extra={"unit": "1"})
 
 
-class InstanceRecord(Document):
+class InstanceRecord(Outcome):
     """One instance from placement to its end."""
 
     operator: Name = Field(description="of which it is an instance")
@@ -36,7 +36,7 @@ class InstanceRecord(Document):
     ended_by: Literal["removed", "migrated"] | None = Field(description="why it was stopped")
 
 
-class OperatorRecord(Document):
+class OperatorRecord(Outcome):
     """The items of one operator type."""
 
     name: Name = Field(description="operator")
@@ -54,7 +54,7 @@ class OperatorRecord(Document):
     )
 
 
-class EnactmentRun(Document):
+class EnactmentRun(Outcome):
     """A whole run: every host leased, every instance started, every item counted."""
 
     leases: tuple[LeaseRecord, ...] = Field(description="in the order in which hosts were leased")

@@ -11,12 +11,20 @@ from edrp.core.document import Faults, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
-from edrp.enactment.containers import ContainerApplication, HostType, check_hosting
+from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting
 from edrp.enactment.run_audit import run_faults
 from edrp.enactment.run_metrics import LEVELS, run_metrics, units_paid
 from edrp.enactment.run_records import EnactmentRun
 
 Level = Literal["real_time", "near_real_time", "relaxed"]
+
+
+MAX_EVENTS = 10_000_000
+"""Most rounds of a run, and most items, emissions and samples of a round; of each a round may have as many."""
+
+
+MAX_VARIATION = 10.0
+"""Largest standard deviation of a logarithm: noise beyond it is no noise any more, and overflows."""
 
 
 class EnactmentScenarioSolution(Solution):
@@ -85,7 +93,7 @@ class EnactmentScenario(Problem):
         "regular", description="emissions at regular times, or single items at the times of a Poisson process"
     )
     service: Literal["lognormal", "exponential", "constant"] = Field("lognormal", description="noise of processing durations")
-    variation: NonNegative = Field(
+    variation: Annotated[float, Field(ge=0, le=MAX_VARIATION)] = Field(
         0.41, description="standard deviation of the logarithm of log-normal noise", json_schema_extra={"unit": "1"}
     )
     monitoring_interval: Positive = Field(15.0, description="time between samples of the queues", json_schema_extra={"unit": "s"})
@@ -121,6 +129,7 @@ class EnactmentScenario(Problem):
     def _check(self) -> Self:
         faults = Faults(self.kind)
         check_hosting(self.application, self.host_types, faults)
+        check_counts(self.application, max(self.load), 1.0, faults)
         rounds = self.provisioning_interval / self.monitoring_interval
         if round(rounds) < 1 or abs(rounds - round(rounds)) > 1e-9 * rounds:
             why = f"must be a whole part of provisioning_interval, which is {self.provisioning_interval:g} s"
@@ -137,8 +146,25 @@ class EnactmentScenario(Problem):
             if operator.max_instances is not None and operator.max_instances < self.initial_instances:
                 why = f"is below initial_instances, which is {self.initial_instances}"
                 faults.add(("application", "operators", index, "max_instances"), operator.max_instances, why)
+        self._check_events(faults)
         faults.raise_if_any()
         return self
+
+    def _check_events(self, faults: Faults) -> None:
+        """Note intervals and loads by which a run would have more events than can be simulated."""
+        interval = min(self.provisioning_interval, self.duration)
+        items = max(self.load) * sum(self.application.load(operator.name) for operator in self.application.operators) * interval
+        counted: list[tuple[str, object, float, str]] = [
+            ("provisioning_interval", self.provisioning_interval, self.duration / interval, "rounds of the policy in the run"),
+            ("monitoring_interval", self.monitoring_interval, interval / self.monitoring_interval, "samples in a round"),
+            ("emission_interval", self.emission_interval, self.bursts * interval / self.emission_interval, "bursts in a round"),
+            ("load", max(self.load), items, f"items in a round of {interval:g} s"),
+        ]
+        if self.stall_interval:
+            counted.append(("stall_interval", self.stall_interval, self.duration / self.stall_interval, "stalls in the run"))
+        for place, value, count, what in counted:
+            if count > MAX_EVENTS:
+                faults.add((place,), value, f"makes {count:.3g} {what}; at most {MAX_EVENTS:,} are simulated")
 
     @property
     def duration(self) -> float:

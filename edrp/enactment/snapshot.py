@@ -17,6 +17,7 @@ from edrp.enactment.containers import (
     ContainerOperator,
     Host,
     HostType,
+    check_counts,
     check_hosting,
     check_hosts,
     overfull,
@@ -99,6 +100,7 @@ class EnactmentProblem(Problem):
     def _check(self) -> Self:
         faults = Faults(self.kind)
         check_hosting(self.application, self.host_types, faults)
+        check_counts(self.application, 1.0, self.utilisation, faults)
         check_hosts(self.current, self.application, self.types, faults, "current")
         for name in self.queues:
             if name not in self.application.by_name:
@@ -209,8 +211,8 @@ def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> It
     """Yield why a number of instances is not allowed, in words."""
     if instances < fewest:
         yield f"instances of {operator.name}: {instances}, but its load needs {fewest}"
-    if operator.max_instances is not None and instances > operator.max_instances:
-        yield f"max_instances of {operator.name}: {instances} against {operator.max_instances}"
+    if instances > operator.allowed_instances:
+        yield f"max_instances of {operator.name}: {instances} against {operator.allowed_instances}"
 
 
 def hosting_clashes(

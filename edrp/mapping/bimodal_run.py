@@ -6,12 +6,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative
+from edrp.core.document import Faults, Name, NonNegative, Outcome
 
 Count = Annotated[int, Field(ge=0)]
 
 
-class TaskRecord(Document):
+class TaskRecord(Outcome):
     """Record of one task: refused, or mapped and served to its end."""
 
     accepted: bool = Field(description="whether a map was found and reserved")
@@ -31,7 +31,7 @@ class TaskRecord(Document):
     messages: Count = Field(0, description="maps sent between servers for it", json_schema_extra={"unit": "1"})
 
 
-class AllocationChanges(Document):
+class AllocationChanges(Outcome):
     """Moves of hops while their tasks ran, as columns of equal length, in order of time."""
 
     time: tuple[NonNegative, ...] = Field((), description="when", json_schema_extra={"unit": "s"})
@@ -51,7 +51,7 @@ class AllocationChanges(Document):
         return self
 
 
-class BimodalRun(Document):
+class BimodalRun(Outcome):
     """Record of a whole run: which tasks were admitted, how they were served, and which hops were moved."""
 
     tasks: tuple[TaskRecord, ...] = Field(description="in the order of the scenario")

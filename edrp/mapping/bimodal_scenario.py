@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, NonNegative, Positive
+from edrp.core.magnitudes import RANGES
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
@@ -21,6 +22,9 @@ from edrp.mapping.bimodal_metrics import is_whole, run_metrics
 from edrp.mapping.bimodal_run import BimodalRun
 from edrp.mapping.path_tasks import BimodalTask, Component, PathTask, Service
 from edrp.mapping.server_network import ServerNetwork
+
+MAX_INTERVALS = 1_000_000_000
+"""Most intervals of one kind in a run."""
 
 
 class BimodalScenarioSolution(Solution):
@@ -95,10 +99,10 @@ class BimodalScenario(Problem):
     flow_interval: Positive = Field(
         0.01, description="time for which the public network keeps its rate", json_schema_extra={"unit": "s"}
     )
-    variation: NonNegative = Field(
+    variation: Annotated[float, Field(ge=0, le=10)] = Field(
         1.0, description="standard deviation of the logarithm of the rate", json_schema_extra={"unit": "1"}
     )
-    variation_base: Annotated[float, Field(gt=1)] = Field(
+    variation_base: Annotated[float, Field(gt=1, le=10)] = Field(
         2.0, description="base of that logarithm", json_schema_extra={"unit": "1"}
     )
     buffer: NonNegative = Field(0.0, description="rate that a hop can hold back, as a time", json_schema_extra={"unit": "s"})
@@ -119,12 +123,38 @@ class BimodalScenario(Problem):
             for position, name in enumerate(task.services):
                 if name not in self._services:
                     faults.add(("tasks", index, "services", position), name, "is none of the services")
+            self._check_sizes(index, faults)
             if index and task.arrival < self.tasks[index - 1].arrival:
                 faults.add(("tasks", index, "arrival"), task.arrival, f"is before that of tasks[{index - 1}]; order them by time")
+        self._check_intervals(faults)
         if self.flow == "expected" and self.buffer:
             faults.add(("buffer",), self.buffer, 'must be 0 with flow "expected", which knows no buffer')
         faults.raise_if_any()
         return self
+
+    def _check_sizes(self, index: int, faults: Faults) -> None:
+        """Note a task that takes too long, or whose rate or data becomes too large on its way: products of what is in range."""
+        task = self.tasks[index]
+        longest, largest = RANGES["s"].largest, RANGES["bytes"].largest
+        if task.nominal > longest:
+            why = f"takes {task.nominal:g} s at a rate of {task.rate:g} bytes/s; at most {longest:g} s are taken"
+            faults.add(("tasks", index, "data"), task.data, why)
+        grown = 1.0
+        for position, name in enumerate(task.services):
+            grown *= self._services[name].shrinkage if name in self._services else 1.0
+            if not grown * max(task.rate, task.data) <= largest:
+                why = f"makes data or a rate of {grown * max(task.rate, task.data):g}; at most {largest:g} is taken"
+                faults.add(("tasks", index, "services", position), name, why)
+                return
+
+    def _check_intervals(self, faults: Faults) -> None:
+        """Note intervals of which a run would have more than can be simulated."""
+        latest = max((task.arrival + task.nominal for task in self.tasks), default=0.0)
+        for place in ("flow_interval", "window", "reallocation_interval"):
+            interval: float = getattr(self, place)
+            if interval and latest > MAX_INTERVALS * interval:
+                why = f"is {latest / interval:.3g} times in a run of {latest:g} s; at most {MAX_INTERVALS:,} are simulated"
+                faults.add((place,), interval, why)
 
     @cached_property
     def _services(self) -> dict[str, Service]:

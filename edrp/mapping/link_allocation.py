@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
@@ -35,7 +35,7 @@ class Flow(Document):
     )
 
 
-class FlowAllocation(Document):
+class FlowAllocation(Outcome):
     """The allocation of a flow: a route of dedicated links for all of its rate, or rate on the public network."""
 
     flow: Name = Field(description="its name")

@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive
+from edrp.core.magnitudes import RANGES
 
 MAX_COMPONENTS = 64
 """Components that a task may have."""
@@ -74,7 +75,23 @@ class PathTask(Document):
             why = f"must be {hops} bandwidths, one more than components: source → first, …, last → delivery"
             faults.add(("bandwidths",), list(self.bandwidths), why)
         faults.raise_if_any()
+        self._check_products(faults)
+        faults.raise_if_any()
         return self
+
+    def _check_products(self, faults: Faults) -> None:
+        """Note the first rate and the first need beyond their ranges: products of shrinkages, of rates and factors."""
+        rates, needs = RANGES["bytes/s"], RANGES["1"]
+        for index, rate in enumerate(self.hop_bandwidths[1:]):
+            if not rate <= rates.largest:
+                why = f"makes a rate of {rate:g} bytes/s; at most {rates.largest:g} are taken"
+                faults.add(("components", index, "shrinkage"), self.components[index].shrinkage, why)
+                return
+        for index, need in enumerate(self.needs):
+            if not need <= needs.largest:
+                why = f"makes a need of {need:g}; at most {needs.largest:g} are taken"
+                faults.add(("components", index, "cpu_factor"), self.components[index].cpu_factor, why)
+                return
 
     @cached_property
     def hop_bandwidths(self) -> tuple[float, ...]:

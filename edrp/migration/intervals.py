@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, NonNegative
+from edrp.core.document import Document, Faults, NonNegative, Outcome
 
 Index = Annotated[int, Field(ge=0)]
 Interval = tuple[Index, Index]
@@ -29,7 +29,7 @@ def load_limit(work: float, nodes: int, tolerance: float) -> float:
     return (1 + tolerance) * work / nodes * (1 + LOAD_SLACK)
 
 
-class Move(Document):
+class Move(Outcome):
     """Neighbouring tasks that go from one node to another."""
 
     first: Index = Field(description="first task that moves", json_schema_extra={"unit": "1"})

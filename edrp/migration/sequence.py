@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from edrp.core.document import Document, Faults, NonNegative
+from edrp.core.document import Faults, NonNegative, Outcome
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
@@ -29,7 +29,7 @@ RowOrRows = Annotated[
 Nodes = tuple[Interval | None, ...]
 
 
-class SequenceStep(Document):
+class SequenceStep(Outcome):
     """One migration of a sequence."""
 
     nodes: Index = Field(description="how many nodes there are afterwards", json_schema_extra={"unit": "1"})

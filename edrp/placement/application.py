@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Resources, duplicates
+from edrp.core.magnitudes import RANGES
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import LatencyModel
 
@@ -202,6 +203,15 @@ class StreamGraph(Document):
                     load[stream.target] += rate[name, stream.target]
         return load, rate
 
+    def _check_loads(self, faults: Faults) -> None:
+        """Note every operator whose load, which follows from rates and selectivities, is beyond the range of rates."""
+        largest = RANGES["tuples/s"].largest
+        for index, operator in enumerate(self.operators):
+            load = self.load(operator.name)
+            if not load <= largest:
+                why = f"receives {load:g} tuples/s by the rates and selectivities; at most {largest:g} are taken"
+                faults.add(("operators", index), operator.name, why)
+
     def load(self, operator: str) -> float:
         """Tuples per second that all replicas of the operator receive together."""
         return self._flow[0][operator]
@@ -259,11 +269,13 @@ class AcyclicGraph(StreamGraph):
 
     @model_validator(mode="after")
     def _check_acyclic(self) -> Self:
+        faults = Faults("application")
         if topological_order(self._successors):
+            self._check_loads(faults)
+            faults.raise_if_any()
             return self
         import networkx as nx
 
-        faults = Faults("application")
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(operator.name for operator in self.operators)  # the first of them is the first to be looked at
         graph.add_edges_from((stream.source, stream.target) for stream in self.streams)
@@ -326,5 +338,6 @@ class Topology(StreamGraph):
             if stream.rate is None and (stream.source, stream.target) in self.feedback:
                 why = f"missing: {stream.source} → {stream.target} closes a cycle, where no rate follows from the others; give it"
                 faults.add(("streams", index, "rate"), None, why)
+        self._check_loads(faults)
         faults.raise_if_any()
         return self

@@ -9,6 +9,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.magnitudes import RANGES
+
+LONGEST = RANGES["s"].largest
+"""A replica that takes more seconds than this counts as overloaded."""
 
 
 class Mm1Latency(Document):
@@ -28,8 +32,9 @@ class Mm1Latency(Document):
     )
 
     def at(self, rate: float) -> float:
-        """Latency in seconds at `rate` tuples/s; infinite when the queue is unstable."""
-        return 1.0 / (self.service_rate - rate) if rate < self.service_rate else float("inf")
+        """Latency in seconds at `rate` tuples/s; infinite when the queue is unstable, or so near to it that it might be."""
+        spare = self.service_rate - rate
+        return 1.0 / spare if spare * LONGEST >= 1.0 else float("inf")
 
 
 class PolynomialLatency(Document):
@@ -69,11 +74,11 @@ class PolynomialLatency(Document):
         return cls(coefficients=tuple(float(c) for c in fitted.convert().coef))
 
     def at(self, rate: float) -> float:
-        """Latency in seconds at `rate` tuples/s."""
+        """Latency in seconds at `rate` tuples/s; infinite beyond `LONGEST`."""
         value = 0.0
         for coefficient in reversed(self.coefficients):
             value = value * rate + coefficient
-        return value
+        return value if abs(value) <= LONGEST else float("inf")
 
 
 class TableLatency(Document):

@@ -14,8 +14,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.clock import look
-from edrp.core.errors import UnsupportedProblemError
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.memory import amount, refuse_beyond_memory
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
@@ -23,6 +23,9 @@ from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactme
 
 MAX_PACKED = 50
 """Largest number of compositions that are packed by best fit in search of a good incumbent."""
+
+MAX_COMBINATIONS = 20_000_000
+"""Most combinations of numbers of hosts: of so many it takes a second to say which cost too much, and a GiB."""
 
 BYTES_PER_ENTRY = 100
 """Memory of an entry of the program's matrix, in all forms that it takes on its way to a solver."""
@@ -179,7 +182,7 @@ def _worst_case(arrays: EnactmentArrays) -> float:
 
 def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     """All compositions whose price leaves room below an objective, shape (C, K). An empty host gains nothing."""
-    most = arrays.max_counts.sum()
+    most = math.inf if arrays.always_gains else arrays.max_counts.sum()
     least = arrays.late * arrays.violations(arrays.max_counts).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         affordable = np.where(arrays.price > 0, np.floor((objective - least) * (1 + NEAR) / arrays.price + NEAR), math.inf)
@@ -191,8 +194,13 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
             "give the type a limit, or the free resources no weight"
         )
     kinds = len(highest)
-    what = f"{kinds} host types with up to {int(highest.max())} hosts each"
-    refuse_beyond_memory(float(np.prod(highest + 1)) * 8 * (kinds + 2), what, "give the host types limits")
+    look("the combinations of hosts")
+    combinations = float(np.prod(highest + 1))
+    if combinations > MAX_COMBINATIONS:
+        raise ProblemTooLargeError(
+            f"{kinds} host types with up to {highest.max():.0f} hosts each have {amount(combinations)} combinations, more than "
+            f"the {MAX_COMBINATIONS:,} that are looked at; give the host types limits"
+        )
     grid = np.indices((highest + 1).astype(np.int64)).reshape(kinds, -1).T
     enough = (grid @ arrays.sizes.capacity * (1 + AMOUNT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
     slack = NEAR * max(1.0, abs(objective))

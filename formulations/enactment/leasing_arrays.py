@@ -30,7 +30,7 @@ class LeasingArrays:
     min_counts, max_counts
         Shape (T, O): instances that the load needs, and instances beyond which nothing is gained or none are allowed.
     allowed
-        Shape (O,): most instances of each operator, infinity for any number.
+        Shape (O,): most instances of each operator.
     arriving
         Shape (T, O): items of each period; those that wait at the start are in the first.
     served
@@ -80,9 +80,7 @@ def leasing_arrays(problem: LeasingProblem) -> LeasingArrays:
     arriving[0] += [problem.queues.get(name, 0.0) for name in sizes.operator_names]
     served = np.array([problem.period / operator.occupied for operator in application.operators])
     charge = np.broadcast_to(price[:, None] * share, paid.shape)
-    allowed = np.array(
-        [math.inf if operator.max_instances is None else operator.max_instances for operator in application.operators]
-    )
+    allowed = np.array([float(operator.allowed_instances) for operator in application.operators])
     arrays = LeasingArrays(sizes, unit, charge, paid, fewest, fewest, allowed, arriving, served, problem.penalty)
     if problem.penalty == 0:
         return arrays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +26,7 @@ class EnactmentArrays:
     late
         Weighted penalty of an item.
     min_counts, max_counts
-        Shape (O,): instances that the load needs, and instances beyond which nothing can be gained or none are allowed
-        (infinity where filling always gains).
+        Shape (O,): instances that the load needs, and instances beyond which nothing can be gained or none are allowed.
     arriving, served
         Shape (O,): items within the horizon, queue included, and items that one instance serves in it.
     """
@@ -41,6 +39,13 @@ class EnactmentArrays:
     max_counts: Floats
     arriving: Floats
     served: Floats
+
+    @property
+    def always_gains(self) -> bool:
+        """Whether ever more instances fill ever more hosts, and nothing that the document says keeps their number finite."""
+        fills = self.filling * self.sizes.needs.sum(axis=1) > 0
+        unlimited = np.array([operator.max_instances is None for operator in self.sizes.operators])
+        return bool((fills & unlimited).any())
 
     def violations(self, counts: Floats | Ints) -> Floats:
         """Items that are late, for numbers of instances of shape (…, O)."""
@@ -60,7 +65,7 @@ def enactment_arrays(problem: EnactmentProblem) -> EnactmentArrays:
         weights.free_resources,
         weights.violations * problem.penalty,
         fewest,
-        np.array([math.inf if operator.max_instances is None else operator.max_instances for operator in application.operators]),
+        np.array([float(operator.allowed_instances) for operator in application.operators]),
         np.array(arriving),
         np.array(served),
     )

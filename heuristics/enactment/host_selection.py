@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.clock import look
 from edrp.core.document import named_resources
 from edrp.enactment import TentativeState
 from edrp.enactment.containers import AMOUNT_SLACK
@@ -137,6 +138,7 @@ def place(
     """
     ranking = _HostRanking(packing, operator, without, cached_factor)
     for left in range(number, 0, -1):
+        look("a packing")
         host = ranking.best()
         if host is None:
             kind = packing.sizes.cheapest(operator, packing.leased) if lease else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Ints
+from edrp.core.clock import look, seconds_left
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
 from edrp.heuristics.enactment.host_selection import place
@@ -68,15 +69,18 @@ def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
     sizes = packing.sizes
     for kind in range(len(sizes.types)):
         while packing.leased[kind] > sizes.max_hosts[kind]:
+            look("a packing")
             hosts = np.flatnonzero(packing.type == kind)
             packing.drop(int(hosts[np.argmin(packing.counts[hosts].sum(axis=1))]))
     packing.counts[sizes.room[packing.type] == 0] = 0
     for host in range(len(packing.hosts)):
         while (short := packing.free[host] < -packing.slack[host]).any():
+            look("a packing")
             here = np.where((sizes.needs[:, short] > 0).any(axis=1), packing.counts[host], 0)
             packing.counts[host, int(np.argmax(here))] -= 1
     for operator, number in enumerate((packing.totals - terms.max_counts).tolist()):
         for _ in range(number):
+            look("a packing")
             hosts = np.flatnonzero(packing.counts[:, operator])
             packing.counts[hosts[np.argmin(packing.counts[hosts].sum(axis=1))], operator] -= 1
 
@@ -87,6 +91,8 @@ def without_needless_hosts(packing: Packing, terms: SnapshotTerms) -> Packing:
     if not terms.lateness:
         wanted = terms.min_counts
     for name in [packing.hosts[index].name for index in np.argsort(packing.counts.sum(axis=1), kind="stable")]:
+        if seconds_left() <= 0:
+            break
         host = [host.name for host in packing.hosts].index(name)
         plan = _without(packing, host, wanted)
         if plan is not None and _value(plan, terms) < _value(packing, terms):

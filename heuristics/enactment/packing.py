@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import look
 from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, Host, HostType
 from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
 from edrp.heuristics.placement.filling import filled
@@ -155,6 +156,7 @@ class Packing:
         self.counts[:, operator] += shares
         missing = number - int(shares.sum())
         while missing and (kind := self.sizes.cheapest(operator, self.leased)) is not None:
+            look("a packing")
             room = int(self.sizes.room[kind, operator])
             hosts = min(int(self.sizes.max_hosts[kind] - self.leased[kind]), max(1, missing // room))
             self.lease(kind, hosts)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import seconds_left
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.enactment.containers import MAX_INSTANCES
 from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import ROUNDING, EnactmentProblem
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
@@ -39,14 +41,13 @@ class SnapshotTerms:
         self.arriving = np.array([problem.expected_violations(operator.name, 0) for operator in sizes.operators])
         self.served = np.array([problem.horizon / operator.occupied for operator in sizes.operators])
         self.min_counts = np.array([problem.minimum_instances[operator.name] for operator in sizes.operators])
-        self.max_counts = np.array(
-            [UNNEEDED**2 if operator.max_instances is None else operator.max_instances for operator in sizes.operators]
-        )
+        self.max_counts = np.array([operator.allowed_instances for operator in sizes.operators])
         self._need = sizes.needs
 
     def waiting(self, totals: Ints) -> Ints:
-        """Shape (operators,): instances that are missing to serve all arrivals."""
-        return np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - ROUNDING).astype(np.int64)
+        """Shape (operators,): instances that are missing to serve all arrivals, at most all that there may be."""
+        missing = np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - ROUNDING)
+        return np.minimum(missing, MAX_INSTANCES).astype(np.int64)
 
     def value(self, totals: Ints, capacity: Floats, leased: Ints) -> float:
         """The objective, from instances of each operator, resources of all hosts together and hosts of each type."""
@@ -73,7 +74,7 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
     Where no item waits no host is leased, although free hosts would allow ever better mixtures of operators.
     """
     sizes = packing.sizes
-    while True:
+    while seconds_left() > 0:
         totals, capacity, leased = packing.totals, packing.capacity.sum(axis=0), packing.leased
         value = terms.value(totals, capacity, leased)
         best, lowest = None, value

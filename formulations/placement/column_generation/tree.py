@@ -256,7 +256,9 @@ class Search:
         return self.model.apart + len(patterns) * self.model.price - float(self.model.saved(patterns).sum())
 
     def _choose_from_pool(self, proof: Certificate, window: Window) -> None:
-        """Improve the incumbent with the patterns known so far."""
+        """Improve the incumbent with the patterns known so far, if any: where no supervisor has room there are none."""
+        if not self.pool.cost:
+            return
         owner, pattern = np.array(self.pool.owner, np.int64), np.array(self.pool.pattern)
         candidates = self._candidates(owner, pattern, proof, self.target)
         selected = self._select(Selection(self.model, candidates, window, self.least_delay), min(3.0, 0.3 * self.remaining()))

@@ -1,0 +1,58 @@
+"""Documents to begin with: small instances of every family of a kind, and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from edrp.core.instances import schema
+from edrp.datasets.families.family import Family
+from edrp.datasets.families.registry import all_families
+
+SEEDS = 12
+"""Instances of each family and size."""
+
+SIZES_BEYOND_LEAST = 6
+"""Sizes of each family, from the smallest on."""
+
+
+def base_documents(kinds: Sequence[str], files: Sequence[Path] = ()) -> st.SearchStrategy[dict[str, Any]]:
+    """Documents of these kinds, as they would be read from JSON; those in the files are as likely as those of one kind."""
+    known = all_families()
+    by_kind = [_of_families([family for family in known[kind].values() if not family.missing_packages]) for kind in kinds]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    documents = [document for document in map(json.loads, texts) if document.get("kind") in kinds]
+    return st.one_of(*by_kind, *([st.sampled_from(documents)] if documents else []))
+
+
+def _of_families(families: list[Family]) -> st.SearchStrategy[dict[str, Any]]:
+    names = st.sampled_from([(family.kind, family.name) for family in families])
+    chosen = st.tuples(names, st.integers(0, SIZES_BEYOND_LEAST - 1), st.integers(0, SEEDS - 1))
+    return chosen.map(lambda choice: _generated(*choice[0], *choice[1:]))
+
+
+@cache
+def _generated(kind: str, name: str, beyond: int, seed: int) -> dict[str, Any]:
+    family = all_families()[kind][name]
+    problem = family.make(family.least_size + beyond, np.random.default_rng(seed))
+    document: dict[str, Any] = problem.model_dump(mode="json")
+    return document
+
+
+@cache
+def units_of(kind: str) -> dict[str, str]:
+    """Units of the fields of a kind of document and of all that it holds, by name.
+
+    >>> units_of("edrp")["spawn_time"]
+    's'
+    """
+    described = schema(kind)
+    owners = [described, *described.get("$defs", {}).values()]
+    fields = [item for owner in owners for item in owner.get("properties", {}).items()]
+    return {name: field["unit"] for name, field in fields if "unit" in field}

@@ -1,0 +1,162 @@
+"""What must hold of any document, whatever it says: an answer, a refusal, or nothing in time, and no two answers that differ."""
+
+from __future__ import annotations
+
+import io
+import json
+import traceback
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.console import Console
+
+from edrp.cli.display.solution import print_solution
+from edrp.cli.exit import ExitCode, outcome_code
+from edrp.core.clock import now
+from edrp.core.errors import EdrpError
+from edrp.core.instances import loads
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.core.solve import solve
+
+GRACE = 2.0
+"""Seconds beyond the time limit within which an answer must be there."""
+
+AGREEMENT = 1e-8
+"""Relative difference of two proven optima, or of an objective before and after it was written, that counts as rounding."""
+
+ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One document, and how it is solved: by each of several methods under one time limit."""
+
+    text: str
+    methods: tuple[str, ...] = ("auto",)
+    time_limit: float = 1.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A case in which something did not hold.
+
+    Attributes
+    ----------
+    signature : what it was and where: finds with the same one are likely to have the same cause.
+    reason : what it was, in full.
+    """
+
+    case: Case
+    signature: str
+    reason: str
+
+    def to_json(self) -> str:
+        """The find as JSON; `from_json` reads it back."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Find:
+        """Read what `to_json` wrote."""
+        fields = json.loads(text)
+        case = fields.pop("case")
+        return cls(Case(**{**case, "methods": tuple(case["methods"])}), **fields)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What became of a case: the exit codes of its methods, and what did not hold."""
+
+    codes: list[ExitCode] = field(default_factory=list)
+    finds: list[Find] = field(default_factory=list)
+
+
+def judge(case: Case) -> Verdict:
+    """Solve a case and note what does not hold.
+
+    Examples
+    --------
+    >>> judge(Case('{"kind": "migration", "work": []}')).codes
+    [<ExitCode.BAD_INPUT: 2>]
+    """
+    verdict = Verdict()
+    problem = None
+    try:
+        problem = loads(case.text)
+    except EdrpError as error:
+        verdict.codes.append(outcome_code(error))
+        if not str(error).isprintable() and not str(error).replace("\n", "").isprintable():
+            verdict.finds.append(Find(case, "control characters in a message", repr(str(error))))
+    except Exception:
+        verdict.finds.append(_crash(case, "reading"))
+    if problem is not None:
+        solutions = [solution for method in case.methods if (solution := _solved(case, problem, method, verdict)) is not None]
+        verdict.finds += [Find(case, _summary(why), why) for why in _contradictions(problem, solutions)]
+    return verdict
+
+
+def _solved(case: Case, problem: Problem, method: str, verdict: Verdict) -> Solution | None:
+    """The checked and shown answer of one method, or None where it has none to give."""
+    seconds = []
+    for _ in range(2):  # a machine may be busy once
+        started = now()
+        try:
+            solution: Solution = solve(problem, method, time_limit=case.time_limit, seed=case.seed)
+            code = outcome_code(solution)
+            seconds.append(now() - started)
+            _show(problem, solution)
+        except EdrpError as error:
+            solution, code = None, outcome_code(error)  # type: ignore[assignment]
+            seconds.append(now() - started)
+            if code not in ALLOWED:
+                verdict.finds.append(Find(case, _crash(case, method).signature, f"{method}: {error}"))
+        except Exception:
+            verdict.finds.append(_crash(case, method))
+            return None
+        if seconds[-1] <= case.time_limit + GRACE:
+            break
+    else:
+        why = f"time limit: {method} of {problem.kind} took {min(seconds):.1f} s with a limit of {case.time_limit:g} s"
+        verdict.finds.append(Find(case, f"time limit: {method} of {problem.kind}", why))
+    verdict.codes.append(code)
+    if solution is not None and code not in ALLOWED:
+        verdict.finds.append(Find(case, f"exit code {code}: {method}", f"{method}: {solution.status}"))
+    return solution
+
+
+def _show(problem: Problem, solution: Solution) -> None:
+    """Print a solution, and write and read its document."""
+    print_solution(Console(file=io.StringIO(), width=200), "case", problem, solution)
+    read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
+    if solution.holds_decision and read.objective != solution.objective:
+        raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")
+
+
+def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
+    """What the answers of several methods to one problem say against one another."""
+    found = []
+    held = [solution for solution in solutions if solution.status in ("optimal", "feasible") and solution.objective is not None]
+    for one in solutions:
+        if one.status == "infeasible" and held:
+            found.append(f"{one.method} says infeasible, {held[0].method} holds a decision: {problem.kind}")
+        for other in held:
+            slack = AGREEMENT * max(1.0, abs(other.objective or 0.0))
+            if one is not other and one.bound is not None and one.bound > (other.objective or 0.0) + slack:
+                found.append(f"{one.method} bounds by {one.bound!r}, {other.method} reaches {other.objective!r}: {problem.kind}")
+    return found
+
+
+def _summary(reason: str) -> str:
+    return " ".join(word for word in reason.split() if not any(sign.isdigit() for sign in word))
+
+
+def _crash(case: Case, during: str) -> Find:
+    """The find of the exception that is being handled: its type, and the innermost place of ours."""
+    text = traceback.format_exc()
+    lines = [line.strip() for line in text.splitlines()]
+    ours = [line for line in lines if line.startswith("File ") and "fuzzing" not in line and "site-packages" not in line]
+    place = ours[-1].split("/", 1)[-1] if ours else ""
+    words: list[Any] = place.replace('"', "").replace(",", "").split()
+    where = f"{words[0].rsplit('/', 1)[-1]} in {words[-1]}" if words else "?"
+    return Find(case, f"{lines[-1].split(':')[0]} at {where}", f"{during}\n{text}")
