@@ -16,6 +16,7 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase
 
+from edrp.core.compilation import compilation
 from edrp.fuzzing.cases import cases
 from edrp.fuzzing.oracle import Case, Find, judge
 
@@ -157,6 +158,7 @@ def _started(campaign: Campaign, number: int) -> Any:
 
 def _guarded(campaign: Campaign, number: int) -> None:
     """Run a chunk in a process that ends when a case hangs; the case is on disk then, the stack too. The result is a file."""
+    compilation.patient = True  # kernels are compiled where they are needed, as clocks do not count it
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     current = _current(campaign, number)
     with current.with_suffix(".stack").open("w") as stack:

@@ -47,7 +47,7 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         if counts is None:
             continue
         kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
-        packed = pack_by_swaps(arrays.sizes, counts, kinds)
+        packed = pack_by_swaps(arrays.sizes, counts, kinds, until)
         reached = composition_objective(arrays, hosts, counts)
         if packed is not None and reached < objective:
             types, contents, objective = kinds, packed, reached

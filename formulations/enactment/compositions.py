@@ -182,6 +182,8 @@ def _worst_case(arrays: EnactmentArrays) -> float:
 
 def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     """All compositions whose price leaves room below an objective, shape (C, K). An empty host gains nothing."""
+    if (arrays.min_counts > arrays.max_counts).any():
+        return np.zeros((0, len(arrays.price)), np.int64)
     most = math.inf if arrays.always_gains else arrays.max_counts.sum()
     least = arrays.late * arrays.violations(arrays.max_counts).sum()
     with np.errstate(divide="ignore", invalid="ignore"):

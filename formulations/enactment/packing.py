@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look
+from edrp.core.clock import look, seconds_left
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
@@ -120,19 +120,23 @@ def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -
 STEPS = 150
 """Swaps that are tried before the search gives up; most packings take a dozen."""
 
+MAX_SWAPS = 50_000_000
+"""Largest table of swaps, in numbers: a second for each step, and a GiB."""
+
 AMONG = 20
 """Number of least harmful swaps from which one is drawn where none helps."""
 
 
-def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int]) -> Contents | None:
+def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float = -np.inf) -> Contents | None:
     """Pack instances of each operator into hosts of the given types by swaps; None where none is found that fits.
 
     All are placed where most is left, full or not. Then an instance of the host that is overfull most changes places with
     one of another host, or with nothing: the swap that lowers the excess most, or one of the least harmful, at random (the
-    same on every run).
+    same on every run). Nothing is found either where less than `until` is left of the time, or where the table of all swaps
+    is too large.
     """
     runs = np.any(sizes.room[list(types)] > 0, axis=0)
-    if not types or not runs[counts > 0].all():
+    if not types or not runs[counts > 0].all() or len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS:
         return None
     kinds, generator = np.array(types), np.random.default_rng(0)
     allowed = np.column_stack([sizes.room[kinds] > 0, np.ones(kinds.size, bool)])
@@ -141,6 +145,8 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int]) -> Contents 
     contents = _placed(sizes, counts, kinds)
     free = sizes.capacity[kinds] * (1 + AMOUNT_SLACK) - contents @ needs
     for _ in range(STEPS):
+        if seconds_left() <= until:
+            return None
         excess = _excess(free, offered)
         if not excess.any():
             return contents[:, :-1]

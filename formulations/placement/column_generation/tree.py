@@ -303,6 +303,8 @@ class Search:
     def _least_delays(self) -> Floats:
         """Seconds of each forward stream at least, where its ends are on different supervisors; 0 where they cannot be."""
         between = self.relabelling.between
+        if not self.model.classes:
+            return np.zeros(len(self.model.source))
         usable = np.array([supervisors.max_instances > 0 for supervisors in self.model.classes]).T
         ends = zip(self.model.source, self.model.target, strict=True)
         delays = np.array([between[np.ix_(usable[a], usable[b])].min(initial=np.inf) for a, b in ends])
