@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow mutants lint types pytest clean
+.PHONY: install demo wheel check test test-slow mutants fuzz lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
@@ -33,6 +33,11 @@ mutants: $(VENV)/.installed-test
 	$(PIP) install --editable '.[mutants]'
 	$(BIN)/python tests/mutants.py
 
+# Mutated documents of all kinds under all methods, 50,000 of them: stop with Ctrl-C, and the same command goes on. What does
+# not hold is written to fuzz/finds.
+fuzz: $(VENV)/.installed-test $(VENV)/.warm
+	$(BIN)/python -m edrp.fuzzing run --cases 50000 --processes 2 --also examples --also tests/edrp/fuzzing/hostile
+
 # Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test $(VENV)/.warm
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
@@ -47,7 +52,7 @@ types: $(VENV)/.installed-test
 	cd build/installed && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p edrp
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'

@@ -7,6 +7,8 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from edrp.backends.base import Backend, ProgramResult, SolverOptions, check_numbers
 from edrp.backends.cvxpy_bridge import CvxpyBackend
 from edrp.backends.highs import HighsBackend
@@ -15,7 +17,7 @@ from edrp.backends.rounding import rounded
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.clock import deadline, now
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
-from edrp.core.program import Program
+from edrp.core.program import Arrays, Program
 from edrp.core.solution import relative_gap
 from edrp.core.verification import within_gap
 from edrp.core.wording import suggestion
@@ -24,6 +26,9 @@ BACKENDS: dict[str, Backend] = {
     backend.name: backend for backend in (HighsBackend(), ScipyBackend(), CvxpyBackend(), PyomoBackend())
 }
 """Every backend by name, installed or not."""
+
+USUAL = (1e-3, 1e9)
+"""Range of the largest coefficient of an objective that solvers get as it is."""
 
 __all__ = ["BACKENDS", "Backend", "ProgramResult", "SolverOptions", "available_backends", "get_backend", "solve_program"]
 
@@ -105,7 +110,9 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     try:
-        return _bounded(rounded(arrays, backend.solve(arrays, settings)), settings.gap)
+        scaled, settings, scale = _at_scale(arrays, settings)
+        result = _bounded(rounded(scaled, backend.solve(scaled, settings)), settings.gap)
+        return replace(result, objective=_times(result.objective, scale), bound=_times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
 
@@ -123,6 +130,25 @@ def _bounded(result: ProgramResult, gap: float) -> ProgramResult:
         return result
     note = f"the solver ends with a gap of {relative_gap(result.objective, result.bound):.2g}, which its own tolerances allow"
     return replace(result, status="feasible", notes=(*result.notes, note))
+
+
+def _at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOptions, float]:
+    """The program with an objective whose largest coefficient is about 1, as solvers' tolerances are absolute; and the scale.
+
+    Where that is so already, within `USUAL`, nothing is changed, and otherwise no more than exponents.
+    """
+    largest = float(np.abs(arrays.objective).max(initial=0.0))
+    if largest == 0 or USUAL[0] <= largest <= USUAL[1]:
+        return arrays, settings, 1.0
+    scale = 2.0 ** math.floor(math.log2(largest))
+    told = settings.progress
+    if told is not None:
+        settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(_times(value, scale) for value in found)))
+    return replace(arrays, objective=arrays.objective / scale, constant=arrays.constant / scale), settings, scale
+
+
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

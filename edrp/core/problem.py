@@ -44,6 +44,11 @@ class Problem(Document):
 
     kind: str
 
+    @property
+    def resolution(self) -> float:
+        """Difference of two objectives that rounding may make where they are small beside what they are differences of."""
+        return 0.0
+
     @abstractmethod
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision with plain code that shares nothing with any method."""
@@ -87,6 +92,11 @@ class Solvable(Protocol[SolutionType]):
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision independently."""
+        ...
+
+    @property
+    def resolution(self) -> float:
+        """Difference of two objectives that counts as rounding."""
         ...
 
     def read_decision(self, decision: Any, place: str = "decision") -> Any:

@@ -44,7 +44,7 @@ def checked(problem: Solvable[Any], answer: Answer, gap: float = GAP) -> tuple[E
     if contradiction or answer.decision is None:
         return None, contradiction
     evaluation = problem.evaluate(answer.decision)
-    return evaluation, _disagreement(answer, evaluation, gap)
+    return evaluation, _disagreement(answer, evaluation, gap, problem.resolution)
 
 
 def within_gap(objective: float, bound: float, gap: float) -> bool:
@@ -82,11 +82,11 @@ def _contradiction(answer: Answer) -> str:
     return ""
 
 
-def _disagreement(answer: Answer, evaluation: Evaluation, gap: float) -> str:
+def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution: float) -> str:
     """How an answer with a decision disagrees with its evaluation, or an empty string."""
     objective, bound = evaluation.objective, answer.bound
-    slack = ROUNDING * max(1.0, abs(objective))
-    if answer.objective is not None and not _close(answer.objective, objective):
+    slack = max(ROUNDING * max(1.0, abs(objective)), resolution)
+    if answer.objective is not None and abs(answer.objective - objective) > max(slack, ROUNDING * abs(answer.objective)):
         return f"claimed objective {answer.objective!r}, evaluated {objective!r}"
     if not evaluation.feasible:
         return f"claimed {answer.status}, but breaks {'; '.join(evaluation.broken)}"
@@ -95,13 +95,9 @@ def _disagreement(answer: Answer, evaluation: Evaluation, gap: float) -> str:
             return f"claimed {answer.status}, but {name} is evaluated as {value!r}"
     if bound is not None and bound > objective + slack:
         return f"bound {bound!r} above the evaluated objective {objective!r}"
-    if answer.status == "optimal" and bound is not None and not within_gap(objective, bound, gap):
+    if answer.status == "optimal" and bound is not None and not within_gap(objective, bound + resolution, gap):
         return f"claimed optimal, but the bound {bound!r} is further below the evaluated {objective!r} than the gap {gap:g}"
     return ""
-
-
-def _close(a: float, b: float) -> bool:
-    return abs(a - b) <= ROUNDING * max(1.0, abs(a), abs(b))
 
 
 def _not_finite(value: Any, place: str) -> Iterator[tuple[str, float]]:

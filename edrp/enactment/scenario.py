@@ -20,7 +20,7 @@ Level = Literal["real_time", "near_real_time", "relaxed"]
 
 
 MAX_EVENTS = 10_000_000
-"""Most rounds of a run, and most items, emissions and samples of a round; of each a round may have as many."""
+"""Most rounds, bursts and stalls of a run, and most items and samples of a round."""
 
 
 MAX_VARIATION = 10.0
@@ -153,11 +153,13 @@ class EnactmentScenario(Problem):
     def _check_events(self, faults: Faults) -> None:
         """Note intervals and loads by which a run would have more events than can be simulated."""
         interval = min(self.provisioning_interval, self.duration)
-        items = max(self.load) * sum(self.application.load(operator.name) for operator in self.application.operators) * interval
+        rate = max(self.load) * sum(self.application.load(operator.name) for operator in self.application.operators)
+        items = rate * max(interval, self.emission_interval)  # an emission brings all items of its interval
+        emissions = self.bursts * self.duration / self.emission_interval
         counted: list[tuple[str, object, float, str]] = [
             ("provisioning_interval", self.provisioning_interval, self.duration / interval, "rounds of the policy in the run"),
             ("monitoring_interval", self.monitoring_interval, interval / self.monitoring_interval, "samples in a round"),
-            ("emission_interval", self.emission_interval, self.bursts * interval / self.emission_interval, "bursts in a round"),
+            ("emission_interval", self.emission_interval, emissions, "bursts in the run"),
             ("load", max(self.load), items, f"items in a round of {interval:g} s"),
         ]
         if self.stall_interval:

@@ -20,9 +20,9 @@ Folder = Annotated[Path, typer.Option(help="Where finished chunks and finds are 
 def run(
     cases: Annotated[int, typer.Option(min=1, help="Number of cases, those that are finished already included.")] = 50_000,
     processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
-    folder: Folder = Path("build/fuzz"),
+    folder: Folder = Path("fuzz"),
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same cases.")] = 0,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for each method.")] = 1.0,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for each method.")] = 0.2,
     kind: Annotated[list[str] | None, typer.Option(help="Kind of problems; default: all.")] = None,
     also: Annotated[list[Path] | None, typer.Option(help="Folder of documents to begin with, too.")] = None,
 ) -> None:
@@ -40,7 +40,7 @@ def run(
 
 
 @app.command()
-def again(folder: Folder = Path("build/fuzz/finds")) -> None:
+def again(folder: Folder = Path("fuzz/finds")) -> None:
     """Judge the finds in a folder again and say which of them are still there."""
     left = 0
     for file in known_finds(folder):

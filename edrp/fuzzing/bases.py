@@ -23,12 +23,22 @@ SIZES_BEYOND_LEAST = 6
 
 
 def base_documents(kinds: Sequence[str], files: Sequence[Path] = ()) -> st.SearchStrategy[dict[str, Any]]:
-    """Documents of these kinds, as they would be read from JSON; those in the files are as likely as those of one kind."""
+    """Documents of these kinds, as they would be read from JSON; those in the files are as likely as those of one kind.
+
+    Files that hold no JSON, or none that Python reads, are left out.
+    """
     known = all_families()
     by_kind = [_of_families([family for family in known[kind].values() if not family.missing_packages]) for kind in kinds]
-    texts = [file.read_text(encoding="utf-8") for file in files]
-    documents = [document for document in map(json.loads, texts) if document.get("kind") in kinds]
+    documents = [document for file in files if (document := _read(file)).get("kind") in kinds]
     return st.one_of(*by_kind, *([st.sampled_from(documents)] if documents else []))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _of_families(families: list[Family]) -> st.SearchStrategy[dict[str, Any]]:

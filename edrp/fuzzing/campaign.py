@@ -20,9 +20,6 @@ from edrp.core.compilation import compilation
 from edrp.fuzzing.cases import cases
 from edrp.fuzzing.oracle import Case, Find, judge
 
-CHUNK = 100
-"""Cases of one process; it ends after them, so that nothing that it leaves behind can matter to others."""
-
 HANGING = 90.0
 """Seconds after which a case counts as hanging; kernels may have to be compiled."""
 
@@ -43,13 +40,15 @@ class Campaign:
     kinds : kinds of problems, none for all.
     files : further documents to begin with.
     time_limit : seconds for each method.
+    chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others.
     """
 
     folder: Path
     seed: int = 0
     kinds: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
-    time_limit: float = 1.0
+    time_limit: float = 0.2
+    chunk: int = 100
 
     @property
     def chunks(self) -> Path:
@@ -63,8 +62,9 @@ class Campaign:
 
     def finished(self) -> list[dict[str, Any]]:
         """Finished chunks with the same seed; a line that was cut off is not counted."""
-        lines = self.chunks.read_text().split("\n")[:-1] if self.chunks.exists() else []
-        return [chunk for chunk in map(json.loads, lines) if chunk["seed"] == self.seed]
+        lines = self.chunks.read_text().splitlines() if self.chunks.exists() else []
+        chunks = [json.loads(line) for line in lines if line.endswith("}}")]
+        return [chunk for chunk in chunks if chunk["seed"] == self.seed]
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Summary:
 
 
 def run_chunk(
-    campaign: Campaign, number: int, count: int = CHUNK, before_each: Callable[[int, Case], None] | None = None
+    campaign: Campaign, number: int, count: int, before_each: Callable[[int, Case], None] | None = None
 ) -> dict[str, Any]:
     """Draw and judge the cases of one chunk in this process, and write its finds.
 
@@ -130,7 +130,7 @@ def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator
         summary.add(chunk)
         finished.add(chunk["chunk"])
     yield summary
-    missing = iter([number for number in range(-(-count // CHUNK)) if number not in finished])
+    missing = iter([number for number in range(-(-count // campaign.chunk)) if number not in finished])
     running: dict[int, Any] = {}
     try:
         while True:
@@ -167,7 +167,7 @@ def _guarded(campaign: Campaign, number: int) -> None:
             current.write_text(json.dumps({"number": done, **asdict(case)}))
             faulthandler.dump_traceback_later(HANGING, exit=True, file=stack)
 
-        chunk = run_chunk(campaign, number, before_each=before_each)
+        chunk = run_chunk(campaign, number, campaign.chunk, before_each)
         faulthandler.cancel_dump_traceback_later()
     _result(campaign, number).write_text(json.dumps(chunk) + "\n")
 
@@ -191,7 +191,7 @@ def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
         chunk = {"seed": campaign.seed, "chunk": number, "cases": cases_before, "codes": codes, "signatures": {signature: 1}}
         line = json.dumps(chunk) + "\n"
     with campaign.chunks.open("a") as file:
-        file.write(line)
+        file.write("\n" + line)  # perhaps after a line that was cut off
     for left in (result, current, current.with_suffix(".stack")):
         left.unlink(missing_ok=True)
     entered: dict[str, Any] = json.loads(line)

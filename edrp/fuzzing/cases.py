@@ -27,7 +27,7 @@ def methods_for(kind: str) -> tuple[str, ...]:
 
 
 @st.composite
-def cases(draw: Draw, chosen: Sequence[str] = (), files: Sequence[Path] = (), time_limit: float = 1.0) -> Case:
+def cases(draw: Draw, chosen: Sequence[str] = (), files: Sequence[Path] = (), time_limit: float = 0.2) -> Case:
     """A case of these kinds (default: all): a mutated document, solved by `auto` and by one other method."""
     document: dict[str, Any] = draw(mutated(base_documents(tuple(chosen) or tuple(kinds()), files)))
     method = draw(st.sampled_from(methods_for(document["kind"])))

@@ -36,13 +36,13 @@ ODD_NAMES = (
     "null",
     "0",
 )
-ODD_VALUES = (None, True, False, "text", "1", [], {}, [[]], [None], {"a": 1})
+ODD_VALUES: tuple[Any, ...] = (None, True, False, "text", "1", [], {}, [[]], [None], {"a": 1})
 
 
 @st.composite
 def mutated(draw: Draw, bases: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
     """A document of the base after a few mutations, of which most leave it a document."""
-    document = copy.deepcopy(draw(bases))
+    document: dict[str, Any] = copy.deepcopy(draw(bases))
     for _ in range(draw(st.integers(0, MAX_MUTATIONS))):
         draw(st.sampled_from(MUTATIONS))(draw, document)
     return document
@@ -57,7 +57,8 @@ def written(draw: Draw, documents: st.SearchStrategy[dict[str, Any]]) -> str:
     first = draw(st.integers(0, len(text)))
     end = draw(st.integers(first, len(text)))
     inserted = draw(st.sampled_from(("", "{", "]", ",", '"', "\x00", "\\ud800", "1" * 5000, "NaN", "-", "[" * 2000, "\ufeff")))
-    return text[:first] + inserted + draw(st.sampled_from((text[first:], text[end:], "")))
+    damaged: str = text[:first] + inserted + draw(st.sampled_from((text[first:], text[end:], "")))
+    return damaged
 
 
 def places(value: Any, here: Place = ()) -> Iterator[tuple[Place, Any]]:

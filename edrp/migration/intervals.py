@@ -20,6 +20,10 @@ LOAD_SLACK = 1e-9
 """Relative rounding that a comparison with the load limit allows."""
 
 
+RESOLUTION = 1e-9
+"""Share of all state below which differences of what moves are not told apart."""
+
+
 def load_limit(work: float, nodes: int, tolerance: float) -> float:
     """Most work that a node may hold: (1 + τ)·W/n′ and a rounding slack (state migration, Definition 3.1).
 
@@ -165,6 +169,11 @@ class TaskIntervals(Document):
     intervals: tuple[Interval, ...] = Field(
         min_length=1, description="tasks [first, end) of each current node", json_schema_extra={"unit": "1"}
     )
+
+    @property
+    def resolution(self) -> float:
+        """1e-9 of all state: what moves is a difference of sums over it."""
+        return RESOLUTION * sum(self.state_size)
 
     @model_validator(mode="after")
     def _check_intervals(self) -> Self:

@@ -11,7 +11,7 @@ from edrp.core.document import Faults, NonNegative, Outcome
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
-from edrp.migration.intervals import Assignment, Index, Interval, Move, moves_between, uncovered_faults
+from edrp.migration.intervals import RESOLUTION, Assignment, Index, Interval, Move, moves_between, uncovered_faults
 from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes
 
 Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
@@ -90,6 +90,11 @@ class MigrationSequence(Problem):
     nodes: tuple[int, ...] = Field(min_length=1, description="nodes after each step", json_schema_extra={"unit": "1"})
     tolerance: tuple[NonNegative, ...] = Field(min_length=1, description="τ of each step", json_schema_extra={"unit": "1"})
     allow_empty: bool = Field(True, description="whether a node may hold no task")
+
+    @property
+    def resolution(self) -> float:
+        """1e-9 of all state that there is in the steps: what moves is a difference of sums over it."""
+        return RESOLUTION * sum(sum(self.state_size_at(step)) for step in range(len(self.nodes)))
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -204,7 +204,9 @@ class StreamGraph(Document):
         return load, rate
 
     def _check_loads(self, faults: Faults) -> None:
-        """Note every operator whose load, which follows from rates and selectivities, is beyond the range of rates."""
+        """Note every operator whose load, where it follows from rates and selectivities, is beyond the range of rates."""
+        if all(stream.rate is not None for stream in self.streams):
+            return
         largest = RANGES["tuples/s"].largest
         for index, operator in enumerate(self.operators):
             load = self.load(operator.name)

@@ -203,7 +203,7 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
             f"{kinds} host types with up to {highest.max():.0f} hosts each have {amount(combinations)} combinations, more than "
             f"the {MAX_COMBINATIONS:,} that are looked at; give the host types limits"
         )
-    grid = np.indices((highest + 1).astype(np.int64)).reshape(kinds, -1).T
+    grid = np.indices([int(count) + 1 for count in highest]).reshape(kinds, -1).T
     enough = (grid @ arrays.sizes.capacity * (1 + AMOUNT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
     slack = NEAR * max(1.0, abs(objective))
     reached = grid[enough & (grid @ arrays.price + least <= objective + slack)]

@@ -145,7 +145,7 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
     contents = _placed(sizes, counts, kinds)
     free = sizes.capacity[kinds] * (1 + AMOUNT_SLACK) - contents @ needs
     for _ in range(STEPS):
-        if seconds_left() <= until:
+        if seconds_left() < until:
             return None
         excess = _excess(free, offered)
         if not excess.any():

@@ -8,6 +8,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.single_step.ties import best_migration, settle
 from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
+from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 
 
@@ -69,8 +70,9 @@ class Ssm(Method):
         size = {"tasks": len(problem.work), "nodes": problem.nodes}
         if best is None:
             return Answer("infeasible", "finished", size=size)
-        gain, assignment = best
-        moved = max(0.0, float(tasks.state_before[-1]) - gain)
+        # What moves, summed by itself: as a difference of sums over all state it would lose what is small beside them.
+        _, assignment = best
+        moved = sum((move.size for move in moves_between(problem.intervals, assignment, problem.state_size)), 0.0)
         return Answer("optimal", "finished", assignment, moved, moved, size)
 
 
