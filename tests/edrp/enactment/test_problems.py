@@ -199,8 +199,37 @@ class TestScenario:
         instances = (self.instance("filter"), self.instance("inform", started=30))
         late = self.SCENARIO.evaluate(self.run(leases=(self.lease(ready=30),), instances=instances))
         assert late.broken == ("filter on a: started before the host was ready",)
+        later = (self.instance("filter", started=31), instances[1])
+        assert self.SCENARIO.evaluate(self.run(leases=(self.lease(ready=30),), instances=later)).feasible
         never = (self.instance("filter", started=None), instances[1])
         assert self.SCENARIO.evaluate(self.run(leases=(self.lease(ready=30),), instances=never)).feasible
+
+    def test_items_neither_appear_nor_vanish(self) -> None:
+        """All that arrived are completed, in service or queued."""
+        lost = self.tally("inform", 1190).replace(arrived=1200, queued=6, in_service=3)
+        broken = self.SCENARIO.evaluate(self.run(operators=(self.tally("filter", 2400), lost))).broken
+        assert broken == ("items of inform: 1200 arrived against 1190 completed, 3 in service, 6 queued",)
+        kept = lost.replace(queued=7)
+        assert self.SCENARIO.evaluate(self.run(operators=(self.tally("filter", 2400), kept))).feasible
+
+    def test_metrics_of_hosts_and_instances_by_hand(self) -> None:
+        """A small host for the whole 600 s; a large one of 1.5 per unit for 150 s, with an instance that moves there and goes."""
+        scenario = self.SCENARIO.replace(host_types=(SMALL, {**LARGE, "billing_time": 100.0}))
+        leases = (self.lease(), self.lease(host="b", type="large", start=200, ready=210, end=350, units=2))
+        moved = self.instance("inform", ended=220, ended_by="migrated")
+        there = self.instance("inform", host="b", placed=200, started=220, cause="migrated", ended=340, ended_by="removed")
+        back = self.instance("inform", placed=320, started=330, cause="placed")
+        counts = {"filter": self.tally("filter", 2400), "inform": self.tally("inform", 1200)}
+        waits = (counts["filter"].replace(time_to_adapt=40.0), counts["inform"].replace(time_to_adapt=20.0))
+        instances = (self.instance("filter"), moved, there, back)
+        found = scenario.evaluate(self.run(leases=leases, instances=instances, operators=waits))
+        assert found.broken == ()
+        assert found.metrics["paid_units"] == 3
+        assert found.metrics["resource_cost"] == 1 + 2 * 1.5
+        assert found.metrics["mean_hosts"] == pytest.approx(1 + 150 / 600)
+        assert found.metrics["mean_instances"] == pytest.approx(1 + (220 + 140 + 280) / 600)
+        assert found.metrics["time_to_adapt"] == 30.0
+        assert [found.metrics[name] for name in ("upscalings", "downscalings", "migrations")] == [1, 1, 1]
 
     @pytest.mark.parametrize("times", [{"start": 10}, {"end": 590}])
     def test_no_instance_runs_outside_of_its_lease(self, times: dict[str, float]) -> None:
@@ -228,6 +257,9 @@ class TestScenario:
         scenario = self.SCENARIO.replace(host_types=(SMALL, LARGE))
         large = [self.lease(host="b", type="large", end=360), self.lease(host="c", type="large", start=start, ready=start)]
         assert scenario.evaluate(self.run(leases=(self.lease(), *large))).broken == broken
+        one_more = self.lease(host="d", type="large", start=500, ready=500)
+        again = scenario.evaluate(self.run(leases=(self.lease(), *large, one_more)))
+        assert again.broken == ("limit of large: more than 1 hosts at a time",)
 
     @pytest.mark.parametrize(
         ("changes", "why"),

@@ -78,6 +78,7 @@ def test_moved_hops_are_followed():
     evaluation = scenario().evaluate(run)
     assert evaluation.broken == ()
     assert evaluation.metrics["link_utilisation"] == pytest.approx((100 * 10 + 50 * 6) / (400 * 20))
+    assert scenario(reallocation_links=1).evaluate(run).broken == ()
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,28 @@ def test_moved_hops_are_followed():
 def test_what_cannot_have_been_is_found(tasks, why):
     broken = scenario().evaluate(BimodalRun(tasks=tasks)).broken
     assert any(fault.startswith(why) for fault in broken), broken
+
+
+def test_a_task_may_wait_before_it_starts_and_rounding_is_no_fault():
+    late = record(21.0, 31.0, shortfall=1.0 + 1e-12)
+    assert scenario().evaluate(BimodalRun(tasks=(FIRST, REFUSED, late))).broken == ()
+
+
+@pytest.mark.parametrize(("third", "broken"), [(7.0, ("capacity of b: 3 reserved of 2",)), (10.0, ())])
+def test_servers_are_reserved_while_tasks_run(third, broken):
+    """Two tasks of one unit of capacity run on b until 10 s; a third one comes."""
+    links = [{**link, "bandwidth": 1e3} for link in LINKS]
+    tasks = [{**TASK, "arrival": 0.0}, {**TASK, "arrival": 0.0}, {**TASK, "arrival": third}]
+    run = BimodalRun(tasks=(record(0.0, 10.0), record(0.0, 10.0), record(third, third + 10.0)))
+    assert scenario(network={"nodes": NODES, "links": links}, tasks=tasks).evaluate(run).broken == broken
+
+
+def test_a_hop_within_a_server_cannot_move():
+    """The component runs on a, where the task comes from: its first hop has no link."""
+    first = record(0.0, 10.0, nodes=("a",), routes=(("a",), ("a", "b", "c")))
+    changes = AllocationChanges(time=(4.0,), task=(0,), hop=(0,), route=(0,))
+    run = BimodalRun(tasks=(first, REFUSED, LAST), routes=(("a", "b"),), changes=changes)
+    assert scenario().evaluate(run).broken == ("changes[0]: no such task, hop or route",)
 
 
 def test_uplinks_are_reserved_by_admission():

@@ -260,10 +260,10 @@ def test_overloaded_nodes_are_relieved_before_the_score_counts() -> None:
 
 
 def test_what_fits_nowhere_ends_with_the_least_overload() -> None:
-    """Ten instances for eight places: two too many, wherever they are."""
+    """Ten instances for eight places: two too many, all of them on one node."""
     made = engine(chain([10], [1.0], [], network([4.0, 4.0])))
     list(made.climb("repaired"))
-    assert made.value()[:2] == pytest.approx((1, 0.5)) or made.value()[:2] == pytest.approx((2, 0.5))
+    assert made.value()[:2] == pytest.approx((1, 0.5))
 
 
 def test_where_latency_weighs_nodes_of_one_zone_are_found() -> None:
