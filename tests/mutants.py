@@ -47,9 +47,9 @@ PARTS = {
         100,
     ),
     "metrics": Part(
-        ("edrp/placement/metrics/*.py", "edrp/placement/problem.py"),
-        ("tests/edrp/placement",),
-        100,
+        (*(f"edrp/placement/metrics/{name}.py" for name in ("availability", "base", "cost", "downtime", "response_time")),),
+        ("tests/edrp/placement/test_metrics.py", "tests/edrp/test_limit_slack.py"),
+        150,
     ),
     "audits": Part(
         ("edrp/enactment/run_audit.py", "edrp/enactment/run_metrics.py", "edrp/mapping/bimodal_audit.py"),
