@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +11,14 @@ from time import perf_counter
 from typing import NamedTuple
 
 from edrp.core.compilation import compilation
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, UnwritableError
+from edrp.core.files import naming_errors
 from edrp.core.interpretation import compiling_at_once
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods
+
+KERNEL_FILES = (".nbc", ".nbi")
+"""Endings of the files in a folder of kernels, next to `target.json`."""
 
 WARM_UP_LIMIT = 2.0
 """Seconds that a method may go on with a problem once its kernels are compiled."""
@@ -88,8 +91,8 @@ def kernels_for_wheel(folder: Path) -> Iterator[None]:
     """
     from edrp.core.wheel_kernels import FOR_WHEEL, TARGET_ENVIRONMENT, describe_target
 
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    with naming_errors(folder):
+        _empty(folder)
     before = dict(os.environ)
     with tempfile.TemporaryDirectory() as empty:
         os.environ.update(TARGET_ENVIRONMENT | {FOR_WHEEL: str(folder), "NUMBA_CACHE_DIR": empty})
@@ -99,3 +102,13 @@ def kernels_for_wheel(folder: Path) -> Iterator[None]:
             os.environ.clear()
             os.environ.update(before)
     describe_target(folder)
+
+
+def _empty(folder: Path) -> None:
+    """Create a folder for kernels, or remove those of an earlier call from it; one that holds anything else is refused."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = list(folder.iterdir())
+    if others := [file for file in files if file.suffix not in KERNEL_FILES and file.name != "target.json"]:
+        raise UnwritableError(str(folder), f"holds {others[0].name}, which is no kernel; name a new or empty folder")
+    for file in files:
+        file.unlink()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow
 from pyarrow import parquet
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import refuse_target, writing
+from edrp.core.folders import new_folder, refuse_used
 from edrp.core.instances import save
 from edrp.core.problem import Problem
 
@@ -27,7 +27,7 @@ NO_FOLDERS = (".json", ".csv", ".gz", ".zip", ".ndjson")
 ROWS_PER_GROUP = 256
 
 
-def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path) -> int:
+def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path, *, replace: bool = True) -> int:
     """Write identifiers and problems; they appear whole or not at all, and few of them are held in memory.
 
     Parameters
@@ -37,6 +37,8 @@ def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path) -
     path
         Ends in `.parquet` or `.jsonl` for a table with the columns `id` and `instance` (JSON text on one line);
         otherwise a folder that does not exist or is empty, for one file `<id>.json` each.
+    replace
+        Whether a table that is there may be replaced.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path) -
 
     Raises
     ------
-    InvalidInstanceError
+    InvalidInstanceError, UnwritableError
         When the place cannot be written to, before the first instance is made.
 
     Examples
@@ -55,62 +57,48 @@ def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path) -
     3
     """
     target = Path(path)
-    refuse_place(target)
-    try:
-        with _appearing(target) as partial:
-            if target.suffix == ".parquet":
-                return _write_parquet(instances, partial)
-            if target.suffix == ".jsonl":
-                return _write_lines(instances, partial)
-            return _write_folder(instances, partial)
-    except OSError as error:
-        raise InvalidInstanceError([Fault("out", str(target), f"cannot be written: {error.strerror}")]) from None
+    refuse_place(target, replace=replace)
+    if target.suffix not in TABLES:
+        with new_folder(target) as folder:
+            return _write_folder(instances, folder)
+    with writing(target, replace=replace) as file:
+        return (_write_parquet if target.suffix == ".parquet" else _write_lines)(instances, file)
 
 
-def refuse_place(target: Path) -> None:
+def refuse_place(target: Path, *, replace: bool = True) -> None:
     """Refuse a place that instances cannot be written to.
 
     Raises
     ------
-    InvalidInstanceError
+    InvalidInstanceError, UnwritableError
         Naming what is in the way.
     """
-    parent = target.absolute().parent
-    why = ""
     if target.suffix in NO_FOLDERS:
-        why = f"must end in {' or '.join(TABLES)}, or name a folder"
-    elif not parent.is_dir():
-        why = f"there is no folder {parent}; create it first"
-    elif not os.access(parent, os.W_OK):
-        why = f"cannot be written: no permission to write to {parent}"
-    elif target.suffix in TABLES and target.is_dir():
-        why = "is a folder; name a file"
-    elif target.suffix not in TABLES and target.exists() and (not target.is_dir() or any(target.iterdir())):
-        why = f"exists already; name a new or empty folder, or a file that ends in {' or '.join(TABLES)}"
-    if why:
-        raise InvalidInstanceError([Fault("out", str(target), why)])
+        raise InvalidInstanceError([Fault("out", str(target), f"must end in {' or '.join(TABLES)}, or name a folder")])
+    if target.suffix in TABLES:
+        refuse_target(target, replace=replace)
+    else:
+        refuse_used(target)
 
 
-def _write_parquet(instances: Iterable[tuple[str, Problem]], path: Path) -> int:
+def _write_parquet(instances: Iterable[tuple[str, Problem]], file: BinaryIO) -> int:
     rows, count = iter(instances), 0
-    with parquet.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+    with parquet.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
         while group := [{"id": identifier, "instance": _text(problem)} for identifier, problem in islice(rows, ROWS_PER_GROUP)]:
             writer.write_table(pyarrow.Table.from_pylist(group, SCHEMA))
             count += len(group)
     return count
 
 
-def _write_lines(instances: Iterable[tuple[str, Problem]], path: Path) -> int:
+def _write_lines(instances: Iterable[tuple[str, Problem]], file: BinaryIO) -> int:
     count = 0
-    with path.open("w", encoding="utf-8", newline="\n") as lines:
-        for identifier, problem in instances:
-            lines.write(json.dumps({"id": identifier, "instance": _text(problem)}, ensure_ascii=False) + "\n")
-            count += 1
+    for identifier, problem in instances:
+        file.write(json.dumps({"id": identifier, "instance": _text(problem)}, ensure_ascii=False).encode() + b"\n")
+        count += 1
     return count
 
 
 def _write_folder(instances: Iterable[tuple[str, Problem]], path: Path) -> int:
-    path.mkdir()
     count = 0
     for identifier, problem in instances:
         save(problem, path / f"{identifier}.json")
@@ -120,23 +108,3 @@ def _write_folder(instances: Iterable[tuple[str, Problem]], path: Path) -> int:
 
 def _text(problem: Problem) -> str:
     return problem.model_dump_json()
-
-
-@contextmanager
-def _appearing(target: Path) -> Iterator[Path]:
-    """A place beside `target` to write to, moved there when the block ends well and removed when it does not."""
-    partial = target.with_name(target.name + ".partial")
-    _remove(partial)
-    try:
-        yield partial
-        partial.replace(target)
-    except BaseException:
-        _remove(partial)
-        raise
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

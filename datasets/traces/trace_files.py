@@ -11,7 +11,7 @@ import pyarrow
 from pyarrow import parquet
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import read_whole, write_whole
+from edrp.core.files import read_whole, write_whole, writing
 from edrp.datasets.migration.node_counts import TransitionCounts
 from edrp.datasets.traces.trace import Trace, TraceSettings
 
@@ -95,7 +95,8 @@ def load_trace(folder: str | Path) -> Trace:
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:
-    parquet.write_table(pyarrow.table(columns), path)
+    with writing(path) as file:
+        parquet.write_table(pyarrow.table(columns), file)
 
 
 def _column(table: pyarrow.Table, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Thread
@@ -15,7 +16,7 @@ from edrp.batch.folder import SORTED_BY, Fingerprint, ResultFolder
 from edrp.batch.journal import Journal, result_table
 from edrp.batch.progress import BatchProgress, FolderWatch, Report
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.batch.source import fingerprint, read_instances, refuse_missing_columns
+from edrp.batch.source import fingerprint, instances_of_columns, read_instances, refuse_missing_columns
 from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task
 from edrp.batch.worker import Worker
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -23,13 +24,24 @@ from edrp.core.errors import Fault, InvalidInstanceError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+log = logging.getLogger("edrp.batch")
+
 PARTITIONS_PER_SLOT = 32
 """Times to solve are heavy-tailed: a long row delays only what shares its partition."""
 
 SLOTS = 64
 """Assumed where a session does not say how many tasks run at once (Spark Connect)."""
 
+JOB_ATTEMPTS = 4
+"""How often the tasks of a batch are sent to Spark that lose a worker; as often as Spark tries a task on a cluster."""
+
+LOST_WORKER = ("Python worker exited", "Python worker process terminated", "EOFException", "Connection reset", "Broken pipe")
+"""In Spark's reasons for giving a job up: a process was killed."""
+
 COUNTS = pa.schema([("rows", pa.int64())])
+
+INSTANCES = pa.schema([(name, pa.string()) for name in ("id", "instance", "fault")])
+"""Columns of a frame of instances: the fields of `Instance` in their order."""
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -56,24 +68,64 @@ def solve_on_spark(
                 if report is not None:
                     report(BatchProgress(count, *watch.look(), perf_counter() - begin))
 
-            _write(_even(left, count), plan, folder.path, look)
+            _write_all(left, count, plan, folder, look)
         folder.recover()
     return spark.read.parquet(str(folder.path)).orderBy(*SORTED_BY)
 
 
+def _write_all(tasks: DataFrame, count: int, plan: BatchPlan, folder: ResultFolder, watch: Callable[[], None]) -> None:
+    """Solve all tasks; a job that Spark gives up because it lost a worker is sent again with what it has not written.
+
+    Spark itself tries a task again on a cluster, but not with the master `local[cores]`, which a user's session may have.
+    """
+    from pyspark.errors import PythonException
+
+    left = tasks
+    for attempt in range(1, JOB_ATTEMPTS + 1):
+        try:
+            _write(_even(left, count), plan, folder, watch)
+        except PythonException:  # what our own code raises, such as on a full disk, it would raise again
+            raise
+        except Exception as error:
+            if attempt == JOB_ATTEMPTS or not _lost_a_worker(error):
+                raise
+            folder.recover()
+            left = _without(tasks, folder.keys())
+            count = left.count()
+            log.warning("Spark gave the batch up because it lost a worker; %d rows are left, which it is sent again", count)
+            if not count:
+                return
+        else:
+            return
+
+
+def _lost_a_worker(error: Exception) -> bool:
+    """Whether a job failed because a process of Spark was killed."""
+    return any(sign in str(error) for sign in LOST_WORKER)
+
+
 def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | None) -> DataFrame:
-    """The instances with the columns `id` and `instance`; a given DataFrame is checked."""
+    """The instances with the columns `id`, `instance` and `fault`; a given DataFrame is checked."""
     if instances is not None:
-        ids, texts = zip(*instances, strict=True)
-        return spark.createDataFrame(pa.table({"id": pa.array(ids), "instance": pa.array(texts)}))
+        return spark.createDataFrame(_instance_table(instances))
     refuse_missing_columns(source.columns, "the DataFrame")
-    frame: DataFrame = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
-    repeated = frame.groupBy("id").count().where("count > 1 or id is null").limit(5).collect()
+
+    def read(batches: Batches) -> Batches:
+        for batch in batches:
+            yield from _instance_table(instances_of_columns(batch["id"], batch["instance"])).to_batches()
+
+    texts = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
+    frame: DataFrame = texts.mapInArrow(read, _spark_schema(INSTANCES))
+    repeated = frame.groupBy("id").count().where("count > 1").limit(5).collect()
     if repeated:
         why = "each instance needs an id of its own"
         faults = [Fault("column id", repr(row["id"]), f"names {row['count']} instances; {why}") for row in repeated]
         raise InvalidInstanceError(faults, "the DataFrame")
     return frame
+
+
+def _instance_table(instances: Iterable[Instance]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(INSTANCES.names, instance, strict=True)) for instance in instances], INSTANCES)
 
 
 def _fingerprint(frame: DataFrame) -> Fingerprint:
@@ -96,7 +148,7 @@ def _tasks_on_spark(frame: DataFrame, choices: Sequence[Choice], seeds: Sequence
     chosen = frame.sparkSession.createDataFrame(combinations, names)
     parts = ("id", "sha2(instance, 256)", "method", "parameters", "cast(run_seed as string)")
     key = f"sha2(concat_ws('{SEPARATOR}', {', '.join(parts)}), 256) as key"
-    return frame.crossJoin(chosen).selectExpr("id", "instance", "choice", "run_seed", key)
+    return frame.crossJoin(chosen).selectExpr(*INSTANCES.names, "choice", "run_seed", key)
 
 
 def _among(tasks: DataFrame, keys: set[str]) -> set[str]:
@@ -138,16 +190,16 @@ def _rows(tasks: DataFrame, plan: BatchPlan) -> DataFrame:
     return tasks.mapInArrow(solved, _spark_schema(RESULT_SCHEMA))
 
 
-def _write(tasks: DataFrame, plan: BatchPlan, folder: Path, watch: Callable[[], None]) -> None:
+def _write(tasks: DataFrame, plan: BatchPlan, folder: ResultFolder, watch: Callable[[], None]) -> None:
     """Solve all tasks; each partition writes a journal of its own, which a second run of the partition goes on with."""
-    run = uuid4().hex[:8]
+    run, path, batch = uuid4().hex[:8], folder.path, folder.batch
 
     def written(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        with Journal(folder, f"{run}-{context.partitionId():06d}") as journal:
+        with Journal(path, f"{run}-{context.partitionId():06d}", batch) as journal:
             for task in _tasks(batches, plan.choices):
                 if task.identity["key"] not in journal.keys:
                     journal.write(_worker(plan).solve(task))
@@ -159,9 +211,9 @@ def _write(tasks: DataFrame, plan: BatchPlan, folder: Path, watch: Callable[[], 
 
 def _tasks(batches: Batches, choices: Sequence[Choice]) -> Iterator[Task]:
     for batch in batches:
-        columns = (batch[name].to_pylist() for name in ("id", "instance", "choice", "run_seed"))
-        for name, text, choice, run_seed in zip(*columns, strict=True):
-            yield Task(Instance(name, text), choices[choice], run_seed)
+        columns = (batch[name].to_pylist() for name in (*INSTANCES.names, "choice", "run_seed"))
+        for name, text, fault, choice, run_seed in zip(*columns, strict=True):
+            yield Task(Instance(name, text, fault), choices[choice], run_seed)
 
 
 _WORKERS: dict[tuple[bytes, float | None], Worker] = {}

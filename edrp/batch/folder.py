@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import fcntl
-import json
+import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from edrp.batch.journal import JOURNAL, PART, settle, write_part
+from edrp.batch.journal import JOURNAL, settle
+from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA, SCHEMA_VERSION
+from edrp.core.damage import DamagedFileError, read_sealed, read_unsealed, sealed, set_aside
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.core.files import write_whole
+from edrp.core.files import naming_errors, open_own, write_whole
+from edrp.core.folders import refuse_folder
+
+log = logging.getLogger("edrp.batch")
 
 MANIFEST = "_batch.json"
 LOCK = ".lock"
@@ -49,36 +55,46 @@ class ResultFolder:
     instances
         What the results are of.
 
+    Attributes
+    ----------
+    batch
+        Fingerprint of the instances as text, which journals and parts carry.
+
     Raises
     ------
     InvalidInstanceError
         When the folder holds results of other instances or of another schema, or something else altogether.
+    UnwritableError
+        When it cannot be written to.
     """
 
     def __init__(self, path: str | Path, instances: Fingerprint) -> None:
         self.path = Path(path).absolute()
-        self._claim(instances)
+        self.batch = f"{instances.count}-{instances.digest:016x}"
+        refuse_folder(self.path)
+        with naming_errors(self.path):
+            self._claim(instances)
 
     def _claim(self, instances: Fingerprint) -> None:
         place, manifest = str(self.path), self.path / MANIFEST
         mine = {"results": SCHEMA_VERSION, "instances": instances.count, "digest": f"{instances.digest:016x}"}
-        if manifest.exists():
-            found = read_manifest(self.path)
-            if found["results"] != SCHEMA_VERSION:
-                why = f"holds results of schema version {found['results']}, this is {SCHEMA_VERSION}; choose another folder"
-                raise InvalidInstanceError([Fault("out", place, why)])
-            if found != mine:
-                why = f"holds results of {found['instances']} other instances; choose another folder for these {instances.count}"
-                raise InvalidInstanceError([Fault("out", place, why)])
-            return
-        try:
+        if os.path.lexists(manifest):
+            try:
+                found = read_manifest(self.path)
+            except DamagedFileError as error:
+                log.warning("%s; it is set aside as %s", error, set_aside(manifest))
+            else:
+                if found != mine:
+                    other = f"holds results of {found['instances']} other instances"
+                    why = f"{other}; choose another folder for these {instances.count}"
+                    raise InvalidInstanceError([Fault("out", place, why)])
+                return
+        else:
             self.path.mkdir(parents=True, exist_ok=True)
             if any(self.path.iterdir()):
                 why = f"holds other files and no {MANIFEST}; choose a new or an empty folder"
                 raise InvalidInstanceError([Fault("out", place, why)])
-            write_whole(manifest, json.dumps(mine) + "\n")
-        except OSError as error:
-            raise InvalidInstanceError([Fault("out", place, f"cannot be written: {error.strerror}")]) from None
+        write_whole(manifest, sealed(mine) + "\n")
 
     @contextmanager
     def ours_alone(self) -> Iterator[None]:
@@ -89,93 +105,107 @@ class ResultFolder:
         EdrpError
             When another batch writes here now.
         """
-        with (self.path / LOCK).open("w") as lock:
+        lock = open_own(self.path / LOCK, os.O_RDWR)
+        try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise EdrpError(f"another batch is writing to {self.path}; wait for it, or choose another folder") from None
             yield
+        finally:
+            os.close(lock)
 
     def recover(self) -> set[str]:
-        """Turn what a killed batch left behind into whole files without a row twice.
+        """Turn what a killed batch left behind into whole files without a row twice; set aside what is damaged.
 
         Returns
         -------
         set
             Keys of all rows that need no second try.
         """
-        for leftover in self.path.glob(".*.partial"):
-            leftover.unlink()
+        with naming_errors(self.path):
+            for leftover in self.path.glob(".*.partial"):
+                leftover.unlink()
+        outcomes = self._drop_repeated()
         for journal in sorted(self.path.glob(JOURNAL.format("*"))):
-            name = journal.stem.removeprefix("_journal-")
-            settle(journal, self._free_part(name), set(self._columns("key")["key"].to_pylist()))
-        self.drop_repeated()
-        columns = self._columns("key", "outcome")
-        return set(columns.filter(pc.not_equal(columns["outcome"], "failed"))["key"].to_pylist())
+            outcomes |= settle(journal, journal.stem.removeprefix("_journal-"), self.batch, set(outcomes))
+        return {key for key, outcome in outcomes.items() if outcome != "failed"}
 
     def failed(self) -> set[str]:
         """Keys of the rows that a second run tries again."""
-        columns = self._columns("key", "outcome")
-        return set(columns.filter(pc.equal(columns["outcome"], "failed"))["key"].to_pylist())
+        return {key for table in self._parts("key", "outcome").values() for key, outcome in _pairs(table) if outcome == "failed"}
+
+    def keys(self) -> set[str]:
+        """Keys of all rows."""
+        return {key for table in self._parts("key").values() for key in table["key"].to_pylist()}
 
     def forget(self, keys: Iterable[str]) -> None:
         """Drop rows that are about to be solved again; killed meanwhile, they are missing rather than there twice."""
         unwanted = pa.array(sorted(self.failed() & set(keys)), pa.string())
         if not len(unwanted):
             return
-        for part in self._parts():
-            here = pq.read_table(part, columns=["key"])["key"]
-            if pc.any(pc.is_in(here, unwanted)).as_py():
-                table = pq.read_table(part, schema=RESULT_SCHEMA)
-                _rewrite(part, table.filter(pc.invert(pc.is_in(table["key"], unwanted))))
+        for path, table in self._parts("key").items():
+            if pc.any(pc.is_in(table["key"], unwanted)).as_py():
+                self._keep(path, pc.invert(pc.is_in(table["key"], unwanted)))
 
     def rows(self) -> pa.Table:
         """All rows, by id, method and seed."""
         return read_rows(self.path)
 
-    def _columns(self, *names: str) -> pa.Table:
-        schema = pa.schema([RESULT_SCHEMA.field(name) for name in names])
-        parts = (pq.read_table(part, columns=list(names)).cast(schema) for part in self._parts())
-        return pa.concat_tables([schema.empty_table(), *parts])
+    def _parts(self, *columns: str) -> dict[Path, pa.Table]:
+        return sound_parts(self.path, columns, self.batch)
 
-    def _parts(self) -> list[Path]:
-        return sorted(self.path.glob(PART.format("*")))
-
-    def _free_part(self, name: str) -> Path:
-        """A name that no finished part has: where a writer died between its part and its journal, both are there."""
-        part, number = self.path / PART.format(name), 1
-        while part.exists():
-            part, number = self.path / PART.format(f"{name}-{number}"), number + 1
-        return part
-
-    def drop_repeated(self) -> None:
-        """A task that a cluster ran twice at once may have left a row in two parts: the first stays."""
-        seen: set[str] = set()
-        for part in self._parts():
-            keys = pq.read_table(part, columns=["key"])["key"].to_pylist()
-            fresh = [key not in seen and not seen.add(key) for key in keys]  # type: ignore[func-returns-value]
+    def _drop_repeated(self) -> dict[str, str]:
+        """Outcomes by key; of a row that a cluster, running a task twice at once, left in two parts, the first stays."""
+        outcomes: dict[str, str] = {}
+        for path, table in self._parts("key", "outcome").items():
+            fresh = []
+            for key, outcome in _pairs(table):
+                fresh.append(key not in outcomes)
+                outcomes.setdefault(key, outcome)
             if not all(fresh):
-                _rewrite(part, pq.read_table(part, schema=RESULT_SCHEMA).filter(pa.array(fresh)))
+                self._keep(path, pa.array(fresh))
+        return outcomes
+
+    def _keep(self, path: Path, wanted: Any) -> None:
+        """Write a part again with some of its rows only."""
+        table = read_part(path, None, self.batch).filter(wanted)
+        kept = write_part(self.path, part_name(path), table, self.batch) if table.num_rows else None
+        if path != kept:
+            path.unlink()
 
 
-def read_manifest(path: str | Path) -> dict[str, object]:
+def _pairs(table: pa.Table) -> Iterable[tuple[str, str]]:
+    return zip(table["key"].to_pylist(), table["outcome"].to_pylist(), strict=True)
+
+
+def read_manifest(path: str | Path) -> dict[str, Any]:
     """The description in a folder of what its results belong to.
 
     Raises
     ------
     InvalidInstanceError
-        When it is no folder of results.
+        When it is no folder of results, or one of another version.
+    DamagedFileError
+        When the description is damaged.
     """
+    manifest = Path(path) / MANIFEST
+    if not os.path.lexists(manifest):
+        raise InvalidInstanceError([Fault("folder", str(path), f"is no folder of results: it has no readable {MANIFEST}")])
     try:
-        manifest = json.loads((Path(path) / MANIFEST).read_text(encoding="utf-8"))
-        return {name: manifest[name] for name in ("results", "instances", "digest")}
-    except (OSError, ValueError, KeyError, TypeError):
-        why = f"is no folder of results: it has no readable {MANIFEST}"
-        raise InvalidInstanceError([Fault("folder", str(path), why)]) from None
+        return read_sealed(manifest)
+    except DamagedFileError:
+        version = (read_unsealed(manifest) or {}).get("results", SCHEMA_VERSION)
+        if version == SCHEMA_VERSION:
+            raise
+    why = f"holds results of schema version {version}, this is {SCHEMA_VERSION}; choose another folder"
+    raise InvalidInstanceError([Fault("out", str(path), why)])
 
 
 def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
     """All rows of a folder of results, by id, method and seed; of a batch that runs, those in finished files.
+
+    A file that is damaged or belongs to other instances is left out, which is said by the logger "edrp.batch".
 
     Parameters
     ----------
@@ -189,21 +219,23 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
     InvalidInstanceError
         When it is no folder of results.
     """
-    read_manifest(path)
-    parts = sorted(Path(path).glob(PART.format("*")))
+    batch = None
+    try:
+        manifest = read_manifest(path)
+        batch = f"{manifest['instances']}-{manifest['digest']}"
+    except DamagedFileError as error:
+        log.warning("%s; the same batch again mends it", error)
     wanted = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name in SORTED_BY]
     schema = pa.schema([RESULT_SCHEMA.field(name) for name in wanted], RESULT_SCHEMA.metadata)
-    tables = (pq.read_table(part, columns=wanted, schema=RESULT_SCHEMA) for part in parts)
-    return sorted_rows(pa.concat_tables([schema.empty_table(), *tables]))
+    tables = [schema.empty_table()]
+    for part in part_paths(Path(path)):
+        try:
+            tables.append(read_part(part, wanted, batch).replace_schema_metadata(schema.metadata))
+        except DamagedFileError as error:
+            log.warning("%s; its rows are left out, and the same batch again solves them", error)
+    return sorted_rows(pa.concat_tables(tables))
 
 
 def sorted_rows(table: pa.Table) -> pa.Table:
     """Rows by id, method and seed."""
     return table.sort_by([(name, "ascending") for name in SORTED_BY])
-
-
-def _rewrite(part: Path, table: pa.Table) -> None:
-    if table.num_rows:
-        write_part(part, table)
-    else:
-        part.unlink()

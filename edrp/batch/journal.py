@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from edrp.batch.parts import part_paths, read_part, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
-from edrp.core.errors import EdrpError
+from edrp.core.damage import CHECKSUM, DamagedFileError, digest_of, set_aside
+from edrp.core.errors import EdrpError, InvalidInstanceError
+from edrp.core.files import open_own, read_regular, write_whole
+
+log = logging.getLogger("edrp.batch")
 
 JOURNAL = "_journal-{}.jsonl"
-PART = "part-{}.parquet"
 ROWS_PER_PART = 1000
 """Rows of each Parquet file that a batch on one machine writes."""
 # What begins with "_" or "." is none of a reader's business: Spark, Arrow and DuckDB read the folder as one table.
+
+SEAL = f', "{CHECKSUM}": "%s"}}'
+"""End of a line, with the checksum of the rest of it."""
+
+SEAL_LENGTH = len(SEAL % digest_of(b""))
 
 
 class Journal:
@@ -35,19 +44,36 @@ class Journal:
         Folder of results; all writers see it under this path.
     name
         Name of the journal and of the Parquet file that it becomes; no two writers share one.
+    batch
+        Fingerprint of the instances that the rows belong to.
 
     Attributes
     ----------
     keys
-        Keys of the rows that it holds.
+        Keys of the rows that it holds, or that it held when it became a Parquet file.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, batch: str) -> None:
+        self._folder, self._name, self._batch = folder, name, batch
         self._path = folder / JOURNAL.format(name)
-        self._part = folder / PART.format(name)
-        self.keys = {row["key"] for row in _lines(self._path)}
-        _drop_torn_end(self._path)
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._begin()
+        self._file = open_own(self._path, os.O_WRONLY | os.O_APPEND)
+
+    def _begin(self) -> None:
+        """See what a writer of the same name has left."""
+        self.keys: set[str] = set()
+        for part in part_paths(self._folder, self._name):
+            try:
+                self.keys |= set(read_part(part, ["key"], self._batch)["key"].to_pylist())
+            except DamagedFileError:  # whoever recovers the folder says so
+                continue
+        if not os.path.lexists(self._path):
+            return
+        held = _read(self._path, self._batch)
+        self.keys |= set(held.rows)
+        if held.damage:
+            _report(self._path, held)
+            write_whole(self._path, b"".join(_line(row, self._batch) for row in held.rows.values()))
 
     def __enter__(self) -> Journal:
         return self
@@ -66,7 +92,7 @@ class Journal:
         EdrpError
             When the disk is full; rows written before are kept.
         """
-        line = json.dumps(row, default=_written).encode() + b"\n"
+        line = _line(row, self._batch)
         try:
             written = os.write(self._file, line)
         except OSError as error:
@@ -78,14 +104,20 @@ class Journal:
     def close(self) -> None:
         """Turn the rows into a Parquet file."""
         os.close(self._file)
-        settle(self._path, self._part, set())
+        settle(self._path, self._name, self._batch, set())
 
 
 class RollingJournal:
-    """A journal that becomes a Parquet file every so many rows."""
+    """A journal that becomes a Parquet file every so many rows.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    Parameters
+    ----------
+    folder, batch
+        As for `Journal`.
+    """
+
+    def __init__(self, folder: Path, batch: str) -> None:
+        self._folder, self._batch = folder, batch
         self._run = uuid4().hex[:8]
         self._number = 0
         self._journal: Journal | None = None
@@ -99,7 +131,7 @@ class RollingJournal:
     def write(self, row: Row) -> None:
         """Keep a row."""
         if self._journal is None:
-            self._journal = Journal(self._folder, f"{self._run}-{self._number:06d}")
+            self._journal = Journal(self._folder, f"{self._run}-{self._number:06d}", self._batch)
         self._journal.write(row)
         if len(self._journal) >= ROWS_PER_PART:
             self._roll()
@@ -111,21 +143,25 @@ class RollingJournal:
             self._number += 1
 
 
-def settle(journal: Path, part: Path, already: set[str]) -> None:
-    """Turn a journal into a Parquet file, without rows that exist `already` or twice; the journal goes last."""
-    rows = {row["key"]: row for row in _lines(journal) if row["key"] not in already}
+def settle(journal: Path, name: str, batch: str, already: set[str]) -> dict[str, str]:
+    """Turn a journal into a Parquet file, without rows that exist `already` or twice; the journal goes last.
+
+    Returns
+    -------
+    dict
+        Outcome of each row that is in the file, by key.
+    """
+    if not os.path.lexists(journal):
+        return {}
+    held = _read(journal, batch)
+    rows = [row for key, row in held.rows.items() if key not in already]
     if rows:
-        write_part(part, result_table(list(rows.values())))
-    journal.unlink(missing_ok=True)
-
-
-def write_part(path: Path, table: pa.Table) -> None:
-    """Write a Parquet file; it appears whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    failed = table["outcome"].to_pylist().count("failed")
-    stamped = table.replace_schema_metadata({**(RESULT_SCHEMA.metadata or {}), b"edrp.failed": str(failed).encode()})
-    pq.write_table(stamped, partial, compression="zstd")
-    partial.replace(path)
+        write_part(journal.parent, name, result_table(rows), batch)
+    if held.damage:
+        _report(journal, held)
+    else:
+        journal.unlink(missing_ok=True)
+    return {row["key"]: row["outcome"] for row in rows}
 
 
 def result_table(rows: list[Row]) -> pa.Table:
@@ -133,23 +169,53 @@ def result_table(rows: list[Row]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=RESULT_SCHEMA)
 
 
-def _lines(path: Path) -> list[Row]:
-    """Rows of a journal; a last line that was torn by a crash does not count."""
-    if not path.exists():
-        return []
-    lines = path.read_bytes().split(b"\n")[:-1]
-    return [_row(line) for line in lines]
+class _Held(NamedTuple):
+    """Content of a journal: its sound rows by key, and what is wrong with the rest."""
+
+    rows: dict[str, Row]
+    damage: str
 
 
-def _row(line: bytes) -> Row:
-    row: Row = json.loads(line)
+def _read(path: Path, batch: str) -> _Held:
+    try:
+        *lines, end = read_regular(path).split(b"\n")
+    except InvalidInstanceError as error:
+        return _Held({}, error.faults[0].why)
+    rows, damaged = {}, 0
+    for line in lines:
+        try:
+            row = _row(line, batch)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            damaged += 1
+        else:
+            rows[row["key"]] = row
+    faults = [f"{damaged} of its {len(lines)} lines are damaged"] if damaged else []
+    faults += ["its last line was cut off"] if end else []
+    return _Held(rows, ", ".join(faults))
+
+
+def _report(path: Path, held: _Held) -> None:
+    """Set a damaged journal aside and say so."""
+    kept = f"; {len(held.rows)} sound rows of it are kept, the others are solved again"
+    log.warning("%s: %s; it is set aside as %s%s", path, held.damage, set_aside(path), kept)
+
+
+def _line(row: Row, batch: str) -> bytes:
+    """A row as a line, which ends in a checksum of the rest and of the batch that it belongs to."""
+    content = json.dumps(row, default=_written)[:-1].encode()
+    return content + _seal(content, batch) + b"\n"
+
+
+def _seal(content: bytes, batch: str) -> bytes:
+    return (SEAL % digest_of(batch.encode() + content)).encode()
+
+
+def _row(line: bytes, batch: str) -> Row:
+    content, seal = line[:-SEAL_LENGTH], line[-SEAL_LENGTH:]
+    if seal != _seal(content, batch):
+        raise ValueError("its checksum is another")
+    row: Row = json.loads(content + b"}")
     return {**row, "finished_at": datetime.fromisoformat(row["finished_at"])}
-
-
-def _drop_torn_end(path: Path) -> None:
-    if path.exists():
-        content = path.read_bytes()
-        os.truncate(path, content.rfind(b"\n") + 1)
 
 
 def _written(value: Any) -> str:

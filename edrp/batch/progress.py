@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from edrp.batch.journal import JOURNAL, PART
+from edrp.batch.journal import JOURNAL
+from edrp.batch.parts import FAILED, part_name, part_paths
 
-FAILED = b'"outcome": "failed"'
+FAILED_ROW = b'"outcome": "failed"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,14 @@ class FolderWatch:
     @classmethod
     def of(cls, folder: Path) -> FolderWatch:
         """From now on."""
-        return cls(folder, frozenset(path.name for path in folder.glob(PART.format("*"))))
+        return cls(folder, frozenset(path.name for path in part_paths(folder)))
 
     def look(self) -> tuple[int, int, int]:
         """Rows done, rows failed, journals open."""
         journals = list(self.folder.glob(JOURNAL.format("*")))
         for journal in journals:
             self._follow(journal)
-        for part in self.folder.glob(PART.format("*")):
+        for part in part_paths(self.folder):
             if part.name not in self.known:
                 self._finish(part)
         counts = self._read.values()
@@ -87,11 +88,11 @@ class FolderWatch:
         except FileNotFoundError:  # it has just become a part
             return
         whole = fresh[: fresh.rfind(b"\n") + 1]
-        self._read[name] = (rows + whole.count(b"\n"), failed + whole.count(FAILED), offset + len(whole))
+        self._read[name] = (rows + whole.count(b"\n"), failed + whole.count(FAILED_ROW), offset + len(whole))
 
     def _finish(self, part: Path) -> None:
-        name = part.stem.removeprefix("part-")
+        name = part_name(part)
         if self._read.get(name, (0, 0, 0))[2] == -1:
             return
         metadata = pq.read_metadata(part)
-        self._read[name] = (metadata.num_rows, int(metadata.metadata[b"edrp.failed"]), -1)
+        self._read[name] = (metadata.num_rows, int(metadata.metadata[FAILED]), -1)

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from edrp.core.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.solution import Solution
+from edrp.core.visible import encodable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when a column changes; folders of another version are refused."""
 
 Outcome = Literal["solved", "infeasible", "nothing found", "refused", "failed"]
@@ -161,6 +162,6 @@ def _error(outcome: Outcome, error_type: str, message: str, place: str | None = 
         "status": "none",
         "stopped_because": "error",
         "error_type": error_type,
-        "error_place": place,
-        "error_message": message,
+        "error_place": None if place is None else encodable(place),
+        "error_message": encodable(message),
     }

@@ -155,7 +155,7 @@ def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: 
         left = {task.identity["key"]: task for task in tasks}
         left = {key: task for key, task in left.items() if key not in done}
         folder.forget(left)
-        with RollingJournal(folder.path) as journal:
+        with RollingJournal(folder.path, folder.batch) as journal:
             for row in _here(list(left.values()), plan, n_jobs, progress):
                 journal.write(row)
         return folder.rows()

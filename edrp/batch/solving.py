@@ -10,7 +10,7 @@ from typing import Any
 from edrp.batch.rows import Trace, answered, died, failed
 from edrp.batch.tasks import Task
 from edrp.core.compilation import compiling_under_limits
-from edrp.core.errors import UnsupportedProblemError
+from edrp.core.errors import Fault, InvalidInstanceError, UnsupportedProblemError
 from edrp.core.instances import loads
 from edrp.core.methods import get_method
 from edrp.core.solve import solve
@@ -49,6 +49,8 @@ def lost(task: Task, error_type: str, message: str, wall_seconds: float) -> Row:
 
 
 def _solved(task: Task, row: Row) -> Row:
+    if task.instance.fault:
+        raise InvalidInstanceError([Fault("instance", "", task.instance.fault)])
     problem = loads(task.instance.text)
     row["kind"] = problem.kind
     method = get_method(task.choice.name)

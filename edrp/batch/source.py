@@ -1,10 +1,10 @@
-"""Where the instances of a batch come from: folders, tables, problems."""
+"""Where the instances of a batch come from: folders, tables, problems. A broken entry costs its own row, later."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,14 @@ import pyarrow.parquet as pq
 from edrp.batch.folder import Fingerprint
 from edrp.batch.tasks import SEPARATOR, Instance, text_hash
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import read_whole, refuse_missing
+from edrp.core.files import decode_text, read_content, read_regular, refuse_missing
 from edrp.core.problem import Problem
+from edrp.core.visible import encodable
 
 COLUMNS = ("id", "instance")
 """That a table of instances must have; others do not matter."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_instances(source: Any) -> list[Instance]:
@@ -35,12 +38,12 @@ def read_instances(source: Any) -> list[Instance]:
     Raises
     ------
     InvalidInstanceError
-        When the source does not exist, cannot be read, lacks a column or holds an id twice.
+        When the source does not exist, cannot be read, lacks a column, holds an id twice or nothing that has an id.
 
     Examples
     --------
     >>> read_instances({"a": '{"kind": "edrp"}'})
-    [Instance(id='a', text='{"kind": "edrp"}')]
+    [Instance(id='a', text='{"kind": "edrp"}', fault='')]
     """
     if isinstance(source, (str, Path)):
         instances = _from_path(Path(source))
@@ -90,33 +93,90 @@ def _from_path(path: Path) -> list[Instance]:
 
 
 def _from_file(file: Path) -> Instance:
-    return Instance(file.stem, file.read_text(encoding="utf-8", errors="backslashreplace"))
+    content = b""
+    try:
+        content = read_regular(file)
+        return Instance(encodable(file.stem), decode_text(content, str(file)))
+    except InvalidInstanceError as error:
+        fault = error.faults[0]
+        why = f"{file} {fault.why}" if fault.place == "file" else f"{file}: {fault}"
+        return Instance(encodable(file.stem), content.decode("utf-8", "backslashreplace"), encodable(why))
 
 
 def _from_lines(path: Path) -> list[Instance]:
-    instances, faults = [], []
-    for number, line in enumerate(read_whole(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-            instances.append(Instance(str(entry["id"]), _text(entry["instance"])))
-        except json.JSONDecodeError as error:
-            faults.append(Fault(f"line {number}", line[:40], f"is not JSON: {error.msg}"))
-        except (KeyError, TypeError):
-            faults.append(Fault(f"line {number}", line[:40], "must be an object with the fields id and instance"))
-    if faults:
-        raise InvalidInstanceError(faults, str(path))
+    """One instance a line; only where no line is one, as in a file of another format, is the file refused."""
+    content = read_content(path).removeprefix(BYTE_ORDER_MARK)
+    # Bytes, not text: in JSON text other characters that end a line somewhere, such as U+2028, stand for themselves.
+    lines = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
+    instances = [_from_line(number, line) for number, line in lines]
+    if not instances:
+        raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document per line")], str(path))
+    if all(instance.fault for instance in instances):
+        parts = (instance.fault.partition(": ") for instance in instances)
+        raise InvalidInstanceError([Fault(place, "", why) for place, _, why in parts], str(path))
     return instances
+
+
+def _from_line(number: int, line: bytes) -> Instance:
+    """The instance of a line; where it has no id, the number of the line is its name."""
+    name, text = f"line {number}", line.decode("utf-8", "backslashreplace")
+    try:
+        entry = json.loads(line.decode("utf-8"))
+        name = encodable(str(entry["id"]))
+        made = _instance(name, entry["instance"])
+        return made._replace(fault=f"line {number}: {made.fault}") if made.fault else made
+    except json.JSONDecodeError as error:
+        why = f"is not JSON: {error.msg}"
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start + 1} of the line is not UTF-8 text"
+    except RecursionError:
+        why = "is nested too deeply"
+    except (KeyError, TypeError):
+        why = "must be an object with the fields id and instance"
+    except ValueError as error:
+        why = str(error)
+    return Instance(name, text, f"line {number}: {why} (got {text[:40]})")
 
 
 def _from_table(table: pa.Table, source: str) -> list[Instance]:
     refuse_missing_columns(table.column_names, source)
-    ids, texts = (table[name].cast(pa.string()).to_pylist() for name in COLUMNS)
-    without = [Fault(f"row {index}, column id", "null", "needs a name") for index, name in enumerate(ids) if name is None]
-    if without:
-        raise InvalidInstanceError(without, source)
-    return [Instance(name, text or "") for name, text in zip(ids, texts, strict=True)]
+    return list(instances_of_columns(table["id"], table["instance"]))
+
+
+def instances_of_columns(ids: Any, texts: Any) -> Iterator[Instance]:
+    """Instances of a column of ids and one of JSON texts, Arrow arrays of any type."""
+    for index, (name, value) in enumerate(zip(_as_bytes(ids), _as_bytes(texts), strict=True)):
+        named = f"row {index}" if name is None else name.decode("utf-8", "backslashreplace")
+        if name is None:
+            yield Instance(named, "", f"needs a name in the column id, whose type is {ids.type}")
+        elif value is None:
+            yield Instance(named, "", "" if _is_text(texts.type) else f"must be JSON text, not {texts.type}")
+        else:
+            text = value.decode("utf-8", "backslashreplace")
+            try:
+                value.decode("utf-8")
+            except UnicodeDecodeError as error:
+                yield Instance(named, text, f"byte {error.start} is not UTF-8 text")
+            else:
+                yield Instance(named, text)
+
+
+def _as_bytes(column: Any) -> list[bytes | None]:
+    """Texts and simple values, such as numbers, as bytes; null for values that have no text, such as structs."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not _is_text(column.type):
+        try:
+            column = column.cast(pa.string())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            return [None] * len(column)
+    values: list[bytes | None] = column.cast(pa.large_binary()).to_pylist()
+    return values
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    is_a = pa.types
+    return any(check(kind) for check in (is_a.is_string, is_a.is_large_string, is_a.is_binary, is_a.is_large_binary))
 
 
 def refuse_missing_columns(names: Iterable[str], source: str) -> None:
@@ -137,11 +197,24 @@ def _from_value(index: int, value: Any) -> Instance:
     if isinstance(value, Instance):
         return value
     if isinstance(value, tuple) and len(value) == 2:
-        return Instance(str(value[0]), _text(value[1]))
+        return _instance(encodable(str(value[0])), value[1])
     if isinstance(value, (Problem, str)):
-        return Instance(f"{index:06d}", _text(value))
+        return _instance(f"{index:06d}", value)
     why = "must be a problem, its JSON text, or a pair of an id and one of these"
     raise InvalidInstanceError([Fault(f"instances[{index}]", type(value).__name__, why)])
+
+
+def _instance(name: str, value: Any) -> Instance:
+    """An instance of a problem, of its JSON text or of what such a text stands for."""
+    try:
+        text = _text(value)
+        text.encode()
+    except UnicodeEncodeError as error:
+        why = f"character {error.start} is half of a character (a lone surrogate), which is no Unicode text"
+        return Instance(name, encodable(text), why)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Instance(name, "", f"is no problem that can be written as JSON: {error}")
+    return Instance(name, text)
 
 
 def _text(value: Any) -> str:

@@ -39,10 +39,21 @@ OPTIONS = tuple(field.name for field in fields(Arguments))
 
 
 class Instance(NamedTuple):
-    """A name and the JSON text of a problem, which nobody has read yet."""
+    """A name and the JSON text of a problem, which nobody has read yet.
+
+    Attributes
+    ----------
+    id
+        Its name.
+    text
+        What is to be read.
+    fault
+        Why there is nothing to be read; empty for an ordinary instance.
+    """
 
     id: str
     text: str
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ READY = "ready"
 START_SECONDS = 300.0
 """How long a process may take to import everything on a busy machine."""
 
+START_ATTEMPTS = 3
+"""How often a process is started that dies before it is ready, as one does that is killed when memory runs out."""
+
 
 class Worker:
     """Solves tasks one after the other in a child process, which is started when it is needed.
@@ -62,7 +65,7 @@ class Worker:
         Raises
         ------
         EdrpError
-            When the child cannot even be started.
+            When the child dies while it starts, several times.
         """
         connection = self._started()
         begin = perf_counter()
@@ -90,8 +93,22 @@ class Worker:
             self._last_words = None
 
     def _started(self) -> Connection:
-        if self._connection is not None:
-            return self._connection
+        """The connection to a child that is ready; one that died since its last task is replaced."""
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        for attempt in range(1, START_ATTEMPTS + 1):
+            if self._connection is not None:
+                break
+            try:
+                self._start()
+            except (EOFError, OSError):
+                cause = self._cause_of_death()
+                if attempt == START_ATTEMPTS:
+                    raise EdrpError(f"a worker does not start: {cause}") from None
+        assert self._connection is not None
+        return self._connection
+
+    def _start(self) -> None:
         ours, theirs = socket.socketpair()
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         self._process = subprocess.Popen(
@@ -106,13 +123,12 @@ class Worker:
         )
         theirs.close()
         self._connection = Connection(ours.detach())
-        try:
-            self._connection.send_bytes(self._plan.additions)
-            if not self._connection.poll(START_SECONDS) or self._connection.recv() != READY:
-                raise EOFError
-        except (EOFError, OSError):
-            raise EdrpError(f"a worker does not start: {self._cause_of_death()}") from None
-        return self._connection
+        self._connection.send_bytes(self._plan.additions)
+        if not self._connection.poll(START_SECONDS):
+            self.close()
+            raise EdrpError(f"a worker does not start within {START_SECONDS:g} s")
+        if self._connection.recv() != READY:
+            raise EOFError
 
     def _cause_of_death(self) -> str:
         """The cause of the child's death, with the end of what it printed; the next task gets a new child."""

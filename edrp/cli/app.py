@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 
 from edrp.cli.exit import EXIT_CODES, outcome_code
 from edrp.cli.lazy import LazyCommands
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, UnwritableError
 
 app = typer.Typer(
     name="edrp",
@@ -27,10 +31,47 @@ def edrp() -> None:
 
 def run(arguments: Sequence[str] | None) -> None:
     """Run the command line, with the words of the process if none are given; every expected error becomes an exit code."""
+    logging.getLogger("edrp").addHandler(_WARNINGS)
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="edrp")
+        try:
+            app(args=None if arguments is None else list(arguments), prog_name="edrp")
+        finally:
+            _flush()
     except EdrpError as error:
-        from edrp.cli.terminal import report
+        _end_with(error)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) or error.strerror is None:
+            raise
+        _end_with(UnwritableError(str(error.filename or "output"), error.strerror))
 
-        report(error)
-        raise SystemExit(outcome_code(error)) from None
+
+def _end_with(error: EdrpError) -> NoReturn:
+    from edrp.cli.terminal import report
+
+    report(error)
+    raise SystemExit(outcome_code(error)) from None
+
+
+class _WarningHandler(logging.Handler):
+    """Prints warnings of the package, such as of damaged files, as sentences on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one."""
+        from edrp.cli.terminal import errors, say
+
+        say(errors(), record.getMessage(), "yellow")
+
+
+_WARNINGS = _WarningHandler(logging.WARNING)
+
+
+def _flush() -> None:
+    """Write out what was printed, so that a full disk under standard output is an error like any other."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # Python would try once more when it ends, and say so at length.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise UnwritableError("standard output", f"cannot be written: {error.strerror}") from None

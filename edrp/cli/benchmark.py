@@ -10,12 +10,14 @@ import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
 from edrp.cli.exit import ExitCode
+from edrp.cli.output_folder import ForceFolder
 from edrp.cli.solve import TimeLimit
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
+from edrp.core.folders import refuse_folder
 from edrp.validation.benchmark.own_instances import own_suite
-from edrp.validation.benchmark.suite_run import require_report_packages, run_benchmark
+from edrp.validation.benchmark.suite_run import WRITTEN, require_report_packages, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite, get_suite
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def compare_methods(
     data: Annotated[Path | None, typer.Option("--data", help="Folder of data, for suites that need it.")] = None,
     time_limit: TimeLimit = None,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds for each method and instance.")] = None,
+    force: ForceFolder = False,
 ) -> None:
     """Compare methods with the proven optimum, on a suite or on your own instances: tables and one HTML report.
 
@@ -63,8 +66,7 @@ def compare_methods(
     chosen = _suite(suite, paths)
     if data is not None:
         refuse_missing(data)
-    if out.exists() and not out.is_dir():
-        raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
+    refuse_folder(out, WRITTEN, force=force)
     options: dict[str, Any] = {
         "--suite": [suite],
         "--instances": paths,
@@ -85,6 +87,7 @@ def compare_methods(
                 seeds=seeds,
                 time_limit=time_limit,
                 command=_command(options),
+                force=force,
                 progress=report,
                 **arguments,
             )

@@ -10,8 +10,7 @@ import typer
 from edrp.cli.exit import ExitCode
 from edrp.cli.terminal import output, say
 from edrp.core.certificates import with_certificate
-from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import read_whole, write_whole
+from edrp.core.files import naming_errors, read_whole, write_whole
 
 
 def certified_for_file(problem: Any, solution: Any, file: Path, seconds: float) -> Any:
@@ -19,12 +18,14 @@ def certified_for_file(problem: Any, solution: Any, file: Path, seconds: float) 
     return with_certificate(problem, solution, seconds, read_whole(file))
 
 
-def write_certificates(solution: Any, file: Path, certificate: Path | None, vipr: Path | None) -> None:
+def write_certificates(solution: Any, file: Path, certificate: Path | None, vipr: Path | None, force: bool = False) -> None:
     """Write the certificate of a solution, where it has one, and the same as VIPR, where it is of a program.
+
+    With `force` they may take the place of other files.
 
     Raises
     ------
-    InvalidInstanceError
+    UnwritableError
         When a file cannot be written.
     NoViprError
         When the certificate cannot be written as VIPR.
@@ -32,20 +33,18 @@ def write_certificates(solution: Any, file: Path, certificate: Path | None, vipr
     if solution.certificate is None:
         return
     if certificate is not None:
-        _write("--certificate", certificate, solution.certificate)
+        _write(certificate, solution.certificate, force)
     if vipr is not None:
         from edrp.certificates.vipr import to_vipr
         from edrp.validation.oracles import checker
 
-        _write("--vipr", vipr, to_vipr(solution.certificate, checker.parse(read_whole(file))))
+        _write(vipr, to_vipr(solution.certificate, checker.parse(read_whole(file))), force)
 
 
-def _write(option: str, path: Path, text: str) -> None:
-    try:
+def _write(path: Path, text: str, force: bool) -> None:
+    with naming_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text)
-    except OSError as error:
-        raise InvalidInstanceError([Fault(option, str(path), f"cannot be written: {error.strerror}")]) from None
+    write_whole(path, text, replace=force)
 
 
 def check_files(

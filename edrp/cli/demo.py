@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from edrp.cli.output_folder import ForceFolder, output_folder
 from edrp.cli.solve import Method
 from edrp.cli.terminal import output
 from edrp.validation.papers.edrp import report
@@ -18,7 +19,9 @@ def run_demo(
     data: Data = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("out"),
     method: Method = "auto",
+    force: ForceFolder = False,
     short: Annotated[bool, typer.Option("--short", help=f"Decide less often: {report.SHORT}.")] = False,
 ) -> None:
     """Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives."""
-    report.run_demo(output(), data, out, method=method, short=short)
+    with output_folder(out, force, (report.HOUR_FIGURE, report.DAY_FIGURE)) as folder:
+        report.run_demo(output(), data, folder, method=method, short=short)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from edrp.cli.solve import Force
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import Problem
@@ -33,6 +34,7 @@ def generate_instances(
         int | None,
         typer.Option(help="Size of every instance, such as its number of operators or tasks; default: that of the family."),
     ] = None,
+    force: Force = False,
     show: Annotated[bool, typer.Option("--list", help="List the families, of KIND or of all kinds.")] = False,
 ) -> None:
     """Make random instances, one family after the other.
@@ -52,10 +54,10 @@ def generate_instances(
         faults.append(Fault("--out", "", "missing; name a file that ends in .parquet or .jsonl, or a new folder"))
     if kind is None or out is None:
         raise InvalidInstanceError(faults)
-    refuse_place(out)
+    refuse_place(out, replace=force)
     instances = generate(kind, count, seed, families=family or _possible_families(kind), size=size)
     with counting(errors(), f"generating {out}") as report:
-        written = save_instances(_counted(instances, count, report), out)
+        written = save_instances(_counted(instances, count, report), out, replace=force)
     say(output(), f"{written} instances of kind {kind} written to {out}")
 
 

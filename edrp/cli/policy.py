@@ -14,11 +14,12 @@ import typer
 from edrp.cli.choices import choice_option
 from edrp.cli.display.solution import print_solution
 from edrp.cli.exit import ExitCode
-from edrp.cli.solve import TimeLimit, finite
+from edrp.cli.solve import Force, TimeLimit, finite, write_solution
 from edrp.cli.terminal import errors, output, say
 from edrp.cli.trace import Memory
 from edrp.core.errors import Fault, InvalidInstanceError, ProblemTooLargeError
-from edrp.core.files import read_whole
+from edrp.core.files import read_whole, refuse_target
+from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
 from edrp.core.memory import memory_limit
 from edrp.core.solve import solve
@@ -68,6 +69,7 @@ def precompute(
     local = engine == "local" or (engine is None and spark is None)
     if local and spark is not None:
         raise InvalidInstanceError([Fault("--engine", "local", "runs no Spark; leave out --spark")])
+    refuse_folder(out)
     if not local:
         require_spark(spark or DEFAULT_MASTER)
     model = _model(problem)
@@ -83,8 +85,6 @@ def precompute(
                 time_limit=time_limit,
                 after_sweep=lambda now: say(errors(), _sweep_line(now)),
             )
-    except OSError as error:
-        raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
     except KeyboardInterrupt:
         say(errors(), f"interrupted; the same command goes on from the last sweep that {out} holds")
         raise
@@ -101,17 +101,17 @@ def decide(
     before: Annotated[str, typer.Option("--from", help="Intervals of the nodes as JSON, [[0,8],[8,64]], or a file of it.")],
     nodes: Annotated[int, typer.Option(min=1, help="Number of nodes after the migration.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the solution.")] = None,
+    force: Force = False,
 ) -> None:
     """Decide a migration with a precomputed policy: least state moved now and, discounted, expected later."""
+    if out is not None:
+        refuse_target(out, replace=force)
     wanted = MigrationPolicyProblem(**stored_parameters(folder), intervals=_intervals(before), nodes=nodes)
     with working(errors(), f"opening {folder}"):
         solution = solve(wanted, StoredPolicy.name, policy=folder)
     print_solution(output(), str(folder), wanted, solution)
     if out is not None:
-        try:
-            solution.save(out)
-        except OSError as error:
-            raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
+        write_solution(solution, out, force)
 
 
 def _model(source: Path) -> PolicyModel:

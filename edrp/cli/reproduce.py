@@ -10,8 +10,10 @@ import typer
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
 from edrp.cli.choices import choice_option
 from edrp.cli.demo import Data
+from edrp.cli.output_folder import ForceFolder, output_folder
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, say
+from edrp.core.folders import refuse_folder
 from edrp.validation.papers.bimodal import report as bimodal_report
 from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
 from edrp.validation.papers.edrp import report as edrp_report
@@ -26,6 +28,7 @@ from edrp.validation.papers.latency_aware import (
 )
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
+from edrp.validation.report.publication import WRITTEN
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; default: none are drawn.")]
 
@@ -50,9 +53,10 @@ def run_table_iv(
 
 
 @reproduce.command("scenario", rich_help_panel=EDRP)
-def run_scenario(out: Out = None, method: Method = "auto") -> None:
+def run_scenario(out: Out = None, method: Method = "auto", force: ForceFolder = False) -> None:
     """Follow the hour of section 7.2 on ANSNET: Table III, Fig. 5, the events in words."""
-    edrp_report.run_scenario(output(), out=out, method=method)
+    with output_folder(out, force, [edrp_report.HOUR_FIGURE]) as folder:
+        edrp_report.run_scenario(output(), out=folder, method=method)
 
 
 @reproduce.command("storm", rich_help_panel=EDRP)
@@ -61,9 +65,11 @@ def run_storm(
     out: Out = None,
     method: Method = "auto",
     days: Annotated[int, typer.Option(min=1, help="Number of days in a row.")] = 1,
+    force: ForceFolder = False,
 ) -> None:
     """Follow days under Storm's reconfiguration: Table V, Fig. 6."""
-    edrp_report.run_storm(output(), data=data, out=out, method=method, days=days)
+    with output_folder(out, force, [edrp_report.STORM_FIGURE]) as folder:
+        edrp_report.run_storm(output(), data=data, out=folder, method=method, days=days)
 
 
 @reproduce.command("migration", rich_help_panel=MIGRATION)
@@ -71,10 +77,12 @@ def run_migration(
     data: Data = None,
     out: Out = None,
     migrations: Annotated[int, typer.Option(min=2, help="Number of migrations in a row, for each series.")] = 100,
+    force: ForceFolder = False,
 ) -> None:
     """Migrate state along real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, with savings and broken limits."""
-    single_step_example.run(output())
-    migration_report.run(output(), data=data, out=out, migrations=migrations)
+    with output_folder(out, force, tuple(migration_report.FIGURES.values())) as folder:
+        single_step_example.run(output())
+        migration_report.run(output(), data=data, out=folder, migrations=migrations)
 
 
 @reproduce.command("latency-aware", rich_help_panel=LATENCY_AWARE)
@@ -89,9 +97,11 @@ def run_latency_aware(
             min=0, max=30, help="Number of generated topologies in addition to the paper's; their optima are proven first."
         ),
     ] = 0,
+    force: ForceFolder = False,
 ) -> None:
     """Compare schedulers with the paper: Tables 2 to 4, Figs. 6 to 8, gaps to proven optima."""
-    throughput_report.run(output(), out=out, seeds=min(seeds, 5))
+    with output_folder(out, force, tuple(throughput_report.FIGURES)) as folder:
+        throughput_report.run(output(), out=folder, seeds=min(seeds, 5))
     table_4.run(output(), seeds=seeds, fresh=fresh)
 
 
@@ -143,9 +153,12 @@ def run_enactment(
         bool, typer.Option("--quick", help="Make three runs for each cell, with the policies of the paper only.")
     ] = False,
     sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
+    force: ForceFolder = False,
 ) -> None:
     """Simulate policies that lease hosts by billing time units: Tables 3 to 6, Figs. 8 to 11, a verdict on each comparison."""
     check_place(spark, jobs)
+    if out is not None:
+        refuse_folder(out, WRITTEN, force=force)
     how: dict[str, Any] = {"seeds": min(seeds, QUICK_SEEDS), "policies": ()} if quick else {"seeds": seeds}
     with session_on(spark) as session, batch_progress("simulating") as report:
         where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
@@ -154,7 +167,7 @@ def run_enactment(
     made.print(output())
     if out is not None:
         options = {"--seeds": seeds, "--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
-        say(output(), f"report: {made.write(out, _command('enactment', options))}")
+        say(output(), f"report: {made.write(out, _command('enactment', options), force=force)}")
 
 
 @reproduce.command("bimodal", rich_help_panel=BIMODAL)
@@ -173,9 +186,12 @@ def run_bimodal(
         bool, typer.Option("--quick", help="Take three networks at few points: a quick look that decides little.")
     ] = False,
     sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
+    force: ForceFolder = False,
 ) -> None:
     """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, a verdict on every sentence of the paper."""
     check_place(spark, jobs)
+    if out is not None:
+        refuse_folder(out, WRITTEN, force=force)
     few = min(networks, SENSITIVE_NETWORKS) if sensitivity else 0
     extent = Extent(networks=networks, tasks=tasks, flow=flow, instances=instances, sensitive=few)
     with session_on(spark) as session, batch_progress("running") as report:
@@ -186,7 +202,7 @@ def run_bimodal(
     if out is not None:
         options: dict[str, Any] = {"--networks": networks, "--instances": instances, "--tasks": tasks, "--flow": flow}
         options |= {"--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
-        say(output(), f"report: {made.write(out, _command('bimodal', options))}")
+        say(output(), f"report: {made.write(out, _command('bimodal', options), force=force)}")
 
 
 def _command(name: str, options: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from edrp.cli.terminal import errors, output, say
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.folders import filling
 from edrp.core.instances import load, save
 from edrp.core.methods import find_method, get_method, methods
 from edrp.core.parameters import read_parameters
@@ -77,24 +78,25 @@ def read_scenario(file: Path, kind: type[Scenario]) -> Scenario:
     return problem
 
 
-def refuse_no_folder(out: Path | None) -> None:
-    """Refuse a path that exists and is not a folder."""
-    if out is not None and out.exists() and not out.is_dir():
-        raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
+RUN_FILES = ("scenario.json", "run.json", "timeline.csv", "timeline.png")
+"""Files that a run is written to."""
 
 
 def save_run(
-    out: Path, scenario: Problem, solution: Solution, save_timeline: Callable[[Path], None], draw: Callable[[Path], None]
+    out: Path,
+    force: bool,
+    scenario: Problem,
+    solution: Solution,
+    save_timeline: Callable[[Path], None],
+    draw: Callable[[Path], None],
 ) -> None:
     """Write scenario.json, run.json, timeline.csv and timeline.png; the figure only where matplotlib is installed."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        save(scenario, out / "scenario.json")
-        solution.save(out / "run.json")
-        save_timeline(out / "timeline.csv")
-        draw(out / "timeline.png")
-    except BackendUnavailableError as error:
-        say(errors(), f"timeline.png is left out: {error}")
-    except OSError as error:
-        raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
+    with filling(out, force=force) as folder:
+        save(scenario, folder / "scenario.json")
+        solution.save(folder / "run.json")
+        save_timeline(folder / "timeline.csv")
+        try:
+            draw(folder / "timeline.png")
+        except BackendUnavailableError as error:
+            say(errors(), f"timeline.png is left out: {error}")
     say(output(), f"written to {out}")

@@ -12,10 +12,11 @@ from rich.table import Table
 
 from edrp.cli.display.enactment import run_parts
 from edrp.cli.exit import outcome_code
+from edrp.cli.output_folder import ForceFolder
 from edrp.cli.simulate_common import (
+    RUN_FILES,
     read_assignments,
     read_scenario,
-    refuse_no_folder,
     refuse_parameters,
     refuse_unknown_method,
     refuse_with_scenario,
@@ -24,6 +25,7 @@ from edrp.cli.simulate_common import (
 from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.folders import refuse_folder
 from edrp.core.solve import solve
 from edrp.datasets.enactment.arrival_patterns import PATTERNS
 from edrp.datasets.enactment.departures import departures_scenario
@@ -74,18 +76,20 @@ def simulate_enactment(
         Path | None,
         typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
     ] = None,
+    force: ForceFolder = False,
 ) -> None:
     """Simulate leased hosts, containers and every item under a policy: compliance, money, scalings, items by operator."""
     refuse_unknown_method("enactment-scenario", policy, SUFFIX, "--policy", "policy")
     parameters = read_assignments(param or [])
     refuse_parameters("enactment-scenario", policy + SUFFIX, parameters)
     chosen = _chosen(pattern, departures, scenario, {"--btu": btu, "--duration": duration}, seed)
-    refuse_no_folder(out)
+    if out is not None:
+        refuse_folder(out, RUN_FILES, force=force)
     with progress(f"simulating {chosen.name}"):
         solution = solve(chosen.scenario, policy + SUFFIX, seed=seed, **parameters)
     _print(chosen, policy, solution)
     if out is not None:
-        _save(chosen, policy, solution, out)
+        _save(chosen, policy, solution, out, force)
     raise typer.Exit(outcome_code(solution))
 
 
@@ -137,13 +141,14 @@ def _title(chosen: NamedScenario, policy: str) -> str:
     return f"{chosen.name}, {chosen.scenario.duration:g} s, under policy {policy}"
 
 
-def _save(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSolution, out: Path) -> None:
+def _save(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSolution, out: Path, force: bool) -> None:
     """Scenario, run and timeline."""
     assert solution.run is not None, "a run that was printed"
     line = timeline(chosen.scenario, solution.run)
     title, above = _title(chosen, policy), "Machines, hosts and instances over time"
     save_run(
         out,
+        force,
         chosen.scenario,
         solution,
         partial(save_timeline, line),

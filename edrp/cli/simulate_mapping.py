@@ -12,10 +12,11 @@ from rich.table import Table
 
 from edrp.cli.display.mapping import bimodal_parts
 from edrp.cli.exit import outcome_code
+from edrp.cli.output_folder import ForceFolder
 from edrp.cli.simulate_common import (
+    RUN_FILES,
     read_assignments,
     read_scenario,
-    refuse_no_folder,
     refuse_parameters,
     refuse_unknown_method,
     refuse_with_scenario,
@@ -24,6 +25,7 @@ from edrp.cli.simulate_common import (
 from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.folders import refuse_folder
 from edrp.core.solve import solve
 from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
@@ -71,19 +73,22 @@ def simulate_bimodal(
         Path | None,
         typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
     ] = None,
+    force: ForceFolder = False,
 ) -> None:
     """Simulate stream tasks on servers with dedicated links and the public network: who is admitted, how late, what is used."""
     refuse_unknown_method("bimodal-scenario", method, SUFFIX, "--method", "choice of maps")
     parameters = _parameters(method + SUFFIX, param or [], reallocation)
     platform = {"rate": rate, "links": links, "servers": servers, "services": services}
     chosen = _chosen(scenario, {**platform, "tasks": tasks, "networks": networks, "flow": flow}, seed)
-    refuse_no_folder(out)
+    if out is not None:
+        refuse_folder(out, RUN_FILES, force=force)
     with progress(f"simulating {chosen.name}"):
         solution = solve(chosen.scenario, method + SUFFIX, seed=seed, **parameters)
     _print(chosen, method, solution)
     if out is not None and solution.run is not None:
         line, title = timeline(chosen.scenario, solution.run), _title(chosen, method)
-        save_run(out, chosen.scenario, solution, partial(save_timeline, line), partial(timeline_figure, line, title=title))
+        drawing = partial(timeline_figure, line, title=title)
+        save_run(out, force, chosen.scenario, solution, partial(save_timeline, line), drawing)
     raise typer.Exit(outcome_code(solution))
 
 

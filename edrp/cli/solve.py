@@ -17,6 +17,8 @@ from edrp.cli.exit import ExitCode, gravest, outcome_code
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.certificates import MAX_SECONDS
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
+from edrp.core.files import file_mode, naming_errors, refuse_target
+from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
 from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
@@ -55,6 +57,7 @@ def known_program(name: str | None) -> str | None:
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance; default: no limit.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
 
 
@@ -81,15 +84,16 @@ def solve_files(
         Path | None,
         typer.Option(help="Write the certificate of a program as VIPR 1.0 too: a file, or a folder (<stem>.vipr each)."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Solve instances and print what was decided, what that costs and why nothing is better.
 
     All files are read before the first is solved; a bad one does not stop the others.
     """
     places = [
-        _targets(files, out),
-        _targets(files, certificate, "--certificate", ".cert"),
-        _targets(files, vipr, "--vipr", ".vipr"),
+        _targets(files, out, force),
+        _targets(files, certificate, force, "--certificate", ".cert"),
+        _targets(files, vipr, force, "--vipr", ".vipr"),
     ]
     method = _method_for(method, program)
     jobs, codes = [], []
@@ -107,13 +111,13 @@ def solve_files(
             say(errors(), f"{job.source}: not solved, interrupted")
             codes.append(ExitCode.INTERRUPTED)
             continue
-        code, interrupted = _run(job, method, options)
+        code, interrupted = _run(job, method, options, force)
         codes.append(code)
     raise typer.Exit(gravest(codes))
 
 
-def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool]:
-    """Solve, write and print one instance; return its exit code and whether the user interrupted it."""
+def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[ExitCode, bool]:
+    """Solve, print and write one instance; return its exit code and whether the user interrupted it."""
     try:
         with progress(f"solving {job.source}") as update:
             started = perf_counter()
@@ -123,8 +127,7 @@ def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool
             left = MAX_SECONDS if limit is None else max(0.0, limit - (perf_counter() - started))
             with progress(f"certifying {job.source}"):
                 solution = certified_for_file(job.problem, solution, job.source, left)
-            write_certificates(solution, job.source, job.certificate, job.vipr)
-        _write(solution, job.target)
+            write_certificates(solution, job.source, job.certificate, job.vipr, force)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")
         return ExitCode.INTERRUPTED, True
@@ -136,7 +139,14 @@ def _run(job: Job, method: str, options: dict[str, Any]) -> tuple[ExitCode, bool
         say(errors(), f"{job.source}: {why}", "red")
         return ExitCode.BAD_INPUT, False
     print_solution(output(), str(job.source), job.problem, solution)
-    return outcome_code(solution), solution.stopped_because == "interrupted"
+    code = outcome_code(solution)
+    if job.target is not None:
+        try:
+            write_solution(solution, job.target, force)
+        except EdrpError as error:
+            report(error)
+            code = gravest([code, outcome_code(error)])
+    return code, solution.stopped_because == "interrupted"
 
 
 def _method_for(method: str, program: str | None) -> str:
@@ -149,17 +159,17 @@ def _method_for(method: str, program: str | None) -> str:
     return method
 
 
-def _targets(files: list[Path], out: Path | None, option: str = "--out", suffix: str = ".json") -> list[Path | None]:
+def _targets(files: list[Path], out: Path | None, force: bool, option: str = "--out", suffix: str = ".json") -> list[Path | None]:
     """Where each output of an option goes; refused, before anything is solved, where one would overwrite another file."""
     if out is None:
         return [None] * len(files)
+    file_mode(out)  # refuses impossible names
     if len(files) == 1 and not out.is_dir():
         targets = [out]
-        if not out.absolute().parent.is_dir():
-            raise InvalidInstanceError([Fault(option, str(out), f"there is no folder {out.parent}; create it first")])
     else:
         if out.exists() and not out.is_dir():
             raise InvalidInstanceError([Fault(option, str(out), "must be a folder when several instances are solved")])
+        refuse_folder(out)
         targets = [out / f"{file.stem}{suffix}" for file in files]
     taken = {file.resolve(): file for file in files}
     for file, target in zip(files, targets, strict=True):
@@ -167,14 +177,14 @@ def _targets(files: list[Path], out: Path | None, option: str = "--out", suffix:
             other = taken[target.resolve()]
             raise InvalidInstanceError([Fault(option, str(target), f"would overwrite {other}; choose another place for {file}")])
         taken[target.resolve()] = target
+        if len(files) == 1 or target.parent.exists():
+            refuse_target(target, replace=force)
     return list(targets)
 
 
-def _write(solution: Solution, target: Path | None) -> None:
-    if target is None:
-        return
-    try:
+def write_solution(solution: Solution, target: Path, force: bool) -> None:
+    """Write a solution, into a folder that is created where it is missing; with `force` in the place of another file."""
+    with naming_errors(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-        solution.save(target)
-    except OSError as error:
-        raise InvalidInstanceError([Fault("--out", str(target), f"cannot be written: {error.strerror}")]) from None
+    refuse_target(target, replace=force)
+    solution.save(target)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from edrp.core.compilation import compilation
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError
+from edrp.core.visible import visible, visible_lines
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""
@@ -20,6 +22,15 @@ LISTING_WIDTH = 100
 """Maximum columns of a list of names and what they are for, which people read wherever it is printed."""
 
 SHOWN_FAULTS = 50
+
+
+class SafeConsole(Console):
+    """A console that writes as escapes what a terminal would obey, whoever prints it; see `visible`."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render what is printed to pieces of text, without the signs that make lines and colours."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible_lines(text), style, control)
 
 
 def output() -> Console:
@@ -35,12 +46,17 @@ def errors() -> Console:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> Table:
     """A table of plain texts; the columns named in `right` are aligned to the right."""
     made = Table(
-        title=escape(title) or None, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
+        title=escape(visible(title)) or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
     )
     for column in columns:
         made.add_column(escape(column), justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(escape(cell) for cell in row))
+        made.add_row(*(escape(visible(cell)) for cell in row))
     return made
 
 
@@ -55,8 +71,8 @@ def print_listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None
 
 
 def say(console: Console, text: str, style: str = "") -> None:
-    """Print one text without reading markup into it."""
-    console.print(escape(text), style=style, highlight=False)
+    """Print one line of text without reading markup into it."""
+    console.print(escape(visible(text)), style=style, highlight=False, soft_wrap=not console.is_terminal)
 
 
 def show(console: Console, parts: Iterable[Table | Text | str]) -> None:
@@ -73,7 +89,8 @@ def report(error: Exception, source: str = "") -> None:
     console = errors()
     if not isinstance(error, InvalidInstanceError) or isinstance(error, NoSuchFileError):
         source = "" if isinstance(error, NoSuchFileError) else source  # which it names itself
-        say(console, f"{source}: {error}" if source else str(error), "red" if isinstance(error, EdrpError) else "")
+        for line in (f"{source}: {error}" if source else str(error)).split("\n"):
+            say(console, line, "red" if isinstance(error, EdrpError) else "")
         return
     count = len(error.faults)
     origin = error.source or source
@@ -87,7 +104,7 @@ def report(error: Exception, source: str = "") -> None:
 @contextmanager
 def progress(text: str) -> Iterator[Callable[[float, float | None, float | None], None] | None]:
     """Show progress while the block runs, on a terminal only; yields what a method calls, or None."""
-    console = errors()
+    console, text = errors(), visible(text)
     if not console.is_terminal:
         yield None
         return
@@ -102,5 +119,5 @@ def progress(text: str) -> Iterator[Callable[[float, float | None, float | None]
 
 
 def _console(stderr: bool) -> Console:
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=FILE_WIDTH)
+    console = SafeConsole(stderr=stderr)
+    return console if console.is_terminal else SafeConsole(stderr=stderr, width=FILE_WIDTH)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edrp.cli.choices import choice_option
+from edrp.cli.output_folder import ForceFolder
 from edrp.cli.solve import finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
+from edrp.core.folders import filling, refuse_folder
 from edrp.core.instances import save
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.wording import nearest, suggestion
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 trace = typer.Typer(help="Turn logs of events into loads, node counts and problems.", no_args_is_help=True, add_completion=False)
 
+
+TRACE_FILES = ("tasks.parquet", "intervals.parquet", "loads.parquet", "trace.json", "migration.json", "migration-policy.json")
+"""Files that a trace is written to."""
 
 SOURCES = ("flights", "zipf", "taxi", "twitter")
 """Logs that have a name; anything else is a path."""
@@ -91,6 +96,7 @@ def prepare(
     loads: Annotated[bool, typer.Option("--loads", help="Also write the work by interval and task.")] = False,
     data: Annotated[Path | None, typer.Option("--data", help="Folder of the taxi and Twitter series.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the trace and the problems made of it.")] = None,
+    force: ForceFolder = False,
     spark: SparkMaster = "local[2]",
     memory: Memory = "2g",
 ) -> None:
@@ -100,8 +106,8 @@ def prepare(
     ever changes, migration.json and migration-policy.json: the last change, as problems for `edrp solve`.
     """
     require_spark(spark)
-    if out is not None and out.exists() and not out.is_dir():
-        raise InvalidInstanceError([Fault("--out", str(out), "must be a folder")])
+    if out is not None:
+        refuse_folder(out, TRACE_FILES, force=force)
     settings = TraceSettings(
         tasks=tasks,
         interval=interval,
@@ -127,7 +133,9 @@ def prepare(
             seconds = perf_counter() - begin
     _print(events, prepared, seconds)
     if out is not None:
-        _write(prepared, out, tolerance, discount)
+        with filling(out, force=force) as folder:
+            what = _write(prepared, folder, tolerance, discount)
+        say(output(), f"written to {out}{what}")
 
 
 def _refuse_log(events: str, master: str) -> None:
@@ -183,18 +191,15 @@ def _print(events: str, prepared: Trace, seconds: float) -> None:
     output().print(table(("quantity", "value"), rows, title=events))
 
 
-def _write(prepared: Trace, out: Path, tolerance: float, discount: float) -> None:
-    try:
-        save_trace(prepared, out)
-        if not prepared.changes.size:
-            say(output(), f"written to {out}; the number of nodes never changes, so there is no problem to solve")
-            return
-        matrix = TransitionMatrix.from_counts(prepared.transitions.node_counts, prepared.transitions.counts)
-        save(prepared.migration_problem(tolerance=tolerance), out / "migration.json")
-        counts = matrix.node_counts.tolist()
-        policy = prepared.policy_problem(counts, matrix.probabilities, tolerance=tolerance, discount=discount)
-        save(policy, out / "migration-policy.json")
-    except OSError as error:
-        raise InvalidInstanceError([Fault("--out", str(out), f"cannot be written: {error.strerror}")]) from None
+def _write(prepared: Trace, out: Path, tolerance: float, discount: float) -> str:
+    """Write the trace and the problems that it gives; return what else is to be said."""
+    save_trace(prepared, out)
+    if not prepared.changes.size:
+        return "; the number of nodes never changes, so there is no problem to solve"
+    matrix = TransitionMatrix.from_counts(prepared.transitions.node_counts, prepared.transitions.counts)
+    save(prepared.migration_problem(tolerance=tolerance), out / "migration.json")
+    counts = matrix.node_counts.tolist()
+    policy = prepared.policy_problem(counts, matrix.probabilities, tolerance=tolerance, discount=discount)
+    save(policy, out / "migration-policy.json")
     never = f"; counts never left: {', '.join(map(str, matrix.never_left))}" if matrix.never_left else ""
-    say(output(), f"written to {out}: the trace, migration.json and migration-policy.json{never}")
+    return f": the trace, migration.json and migration-policy.json{never}"

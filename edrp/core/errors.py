@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edrp.core.visible import visible
+
 
 class EdrpError(Exception):
     """Base of all errors that the package raises on purpose."""
@@ -20,7 +22,7 @@ class Fault:
     why: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.why} (got {self.value})" if self.value else f"{self.place}: {self.why}"
+        return visible(f"{self.place}: {self.why} (got {self.value})" if self.value else f"{self.place}: {self.why}")
 
 
 class InvalidInstanceError(EdrpError, ValueError):
@@ -40,7 +42,7 @@ class InvalidInstanceError(EdrpError, ValueError):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        head = f"{self.source}: " if self.source else ""
+        head = f"{visible(self.source)}: " if self.source else ""
         count = len(self.faults)
         lines = "\n".join(f"  {fault}" for fault in self.faults[:20])
         more = f"\n  … and {count - 20} more" if count > 20 else ""
@@ -72,10 +74,35 @@ class NoSuchFileError(InvalidInstanceError):
         super().__init__([Fault("file", path, "there is no such file or folder" + (f"; {hint}" if hint else ""))])
 
     def _text(self) -> str:
-        return f"{self.path}: {self.faults[0].why}"
+        return visible(f"{self.path}: {self.faults[0].why}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.hint)
+
+
+class UnwritableError(EdrpError, OSError):
+    """A file or folder must not or cannot be written; the message names it, says why and what would be right.
+
+    Parameters
+    ----------
+    path
+        Its path.
+    why
+        Why not, and what would be right.
+
+    Examples
+    --------
+    >>> print(UnwritableError("plan.json", "is a folder; name a file"))
+    plan.json: is a folder; name a file
+    """
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path = path
+        self.why = why
+        super().__init__(visible(f"{path}: {why}"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.why)
 
 
 class UnsupportedProblemError(EdrpError):

@@ -1,28 +1,150 @@
-"""Reading and writing files such that nothing half-written is ever seen."""
+"""Reading and writing files such that nothing half-written is ever seen, and nothing is replaced that was not meant to be.
+
+Whatever the package writes goes through `writing`, `write_whole` or, where several files belong together, `filling`
+(`edrp/core/folders.py`).
+"""
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
 
-from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, UnwritableError
+
+PARTIAL = ".{}.partial"
+"""Name of what is being written, with a random part: nobody can have put a link there."""
+
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
-def write_whole(path: str | Path, text: str) -> None:
-    """Write `text` next to its place and move it there; on failure the place stays as it was.
+def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True) -> None:
+    """Write a file; it appears whole or not at all.
+
+    Parameters
+    ----------
+    path, replace
+        As for `writing`.
+    content
+        Text, which is written as UTF-8, or bytes.
 
     Raises
     ------
-    OSError
-        When the folder cannot be written to or the disk is full.
+    UnwritableError
+        As by `writing`.
+    """
+    with writing(path, replace=replace) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def writing(path: str | Path, *, replace: bool = True) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its place when the block ends well; on failure the place stays as it was.
+
+    Parameters
+    ----------
+    path
+        Path of the file. Nothing but a regular file is ever replaced; a symbolic link is neither followed nor replaced.
+    replace
+        Whether a file that is there may be replaced.
+
+    Raises
+    ------
+    UnwritableError
+        When the place holds something that must not be replaced, the folder cannot be written to or the disk is full.
     """
     target = Path(path)
-    partial = target.with_name(target.name + ".partial")
+    with naming_errors(target):
+        refuse_target(target, replace=replace)
+        partial = target.with_name(PARTIAL.format(token_hex(8)))
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            with os.fdopen(descriptor, "w+b") as file:
+                yield file
+            refuse_target(target, replace=replace)  # again: the block may have taken hours
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def naming_errors(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system in the block into one sentence about `path`.
+
+    Raises
+    ------
+    UnwritableError
+        Instead of any other `OSError`.
+    """
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+        yield
+    except UnwritableError:
         raise
+    except OSError as error:
+        raise UnwritableError(str(path), f"cannot be written: {error.strerror or error}") from None
+
+
+def refuse_target(path: str | Path, *, replace: bool = True) -> None:
+    """Refuse a place where a file must not or cannot be written, so that this is known before any work.
+
+    Raises
+    ------
+    UnwritableError
+        Naming what is in the way, and what would be right.
+    """
+    target = Path(path)
+    found = file_mode(target)
+    if found is not None and not stat.S_ISREG(found):
+        never = "" if stat.S_ISDIR(found) else ", which is never replaced"
+        raise UnwritableError(str(path), f"is {KINDS.get(stat.S_IFMT(found), 'no regular file')}{never}; name a file")
+    if found is not None and not replace:
+        raise UnwritableError(str(path), "exists already; choose another name, or replace it with --force")
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise UnwritableError(str(path), f"there is no folder {parent}; create it first")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UnwritableError(str(path), f"cannot be written: no permission to write to {parent}")
+
+
+def file_mode(path: Path) -> int | None:
+    """Type and permissions of what is at a place, links not followed; None where nothing is.
+
+    Raises
+    ------
+    UnwritableError
+        When no file can have that name, such as one of 300 characters.
+    """
+    with naming_errors(path):
+        try:
+            return path.lstat().st_mode
+        except FileNotFoundError:
+            return None
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open a file of ours that is kept open, such as a journal, and return its descriptor; it is created where it is missing.
+
+    Raises
+    ------
+    UnwritableError
+        When the place holds a link or anything else that is no regular file, or cannot be written to.
+    """
+    with naming_errors(path):
+        refuse_target(path)
+        # A pipe that comes after the look makes the call fail rather than wait.
+        return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
 
 
 def refuse_missing(path: str | Path) -> None:
@@ -33,7 +155,7 @@ def refuse_missing(path: str | Path) -> None:
     NoSuchFileError
         Naming it.
     """
-    if not Path(path).exists():
+    if not os.path.exists(path):  # noqa: PTH110 - unlike Path.exists, it takes names that are too long for a file
         raise NoSuchFileError(str(path))
 
 
@@ -54,6 +176,31 @@ def read_content(path: str | Path) -> bytes:
         raise InvalidInstanceError([Fault("file", str(path), f"cannot be read: {reason}")], str(path)) from None
 
 
+def read_regular(path: str | Path) -> bytes:
+    """All bytes of a regular file; a pipe or device, which could make the reader wait for ever, is refused.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When it is no regular file or cannot be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISREG(mode):
+                with os.fdopen(descriptor, "rb", closefd=False) as file:
+                    return file.read()
+        finally:
+            os.close(descriptor)
+        why = f"is {KINDS.get(stat.S_IFMT(mode), 'something else')}, not a regular file"
+    except FileNotFoundError:
+        why = "is a link to nothing" if os.path.islink(path) else "there is no such file"  # noqa: PTH114 - as above
+    except OSError as error:
+        why = f"cannot be read: {error.strerror or type(error).__name__}"
+    raise InvalidInstanceError([Fault("file", str(path), why)], str(path))
+
+
 def read_whole(path: str | Path) -> str:
     """Read a text file.
 
@@ -62,8 +209,17 @@ def read_whole(path: str | Path) -> str:
     InvalidInstanceError
         When it does not exist, cannot be read, is empty or is not UTF-8.
     """
-    source = str(path)
-    content = read_content(path)
+    return decode_text(read_content(path), str(path))
+
+
+def decode_text(content: bytes, source: str) -> str:
+    """The text of a file's bytes; `source` is named in errors.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When there is nothing but white space, or what is there is not UTF-8.
+    """
     if not content.strip():
         raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document")], source)
     try:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Set to 1 in workers: Spark runs one per core, and each with threads of its own would run cores² of them."""
 
+TASK_ATTEMPTS = 4
+"""How often Spark tries a task by default, except with a local master, where that is part of the master's name."""
+
 NO_JAVA = (
     'Spark needs Java 17 or later and found none; install it with your system, or: pip install "edrp[java]" '
     "and python -c \"import jdk; jdk.install('17')\", or set JAVA_HOME"
@@ -71,7 +74,7 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bo
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = SparkSession.builder.master(master)
+        builder = SparkSession.builder.master(with_retries(master))
         for key, value in settings(master, memory, in_python=in_python).items():
             builder = builder.config(key, value)
         spark = _started(builder, master)
@@ -105,6 +108,17 @@ def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dic
     if in_python:
         chosen["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return chosen
+
+
+def with_retries(master: str) -> str:
+    """A local master on which Spark tries a task again whose Python worker was killed, as it does on a cluster.
+
+    >>> with_retries("local[2]"), with_retries("local[2, 1]"), with_retries("local"), with_retries("spark://here:7077")
+    ('local[2,4]', 'local[2, 1]', 'local[1,4]', 'spark://here:7077')
+    """
+    cores = "1" if master == "local" else master.removeprefix("local[").removesuffix("]")
+    plain = master in ("local", f"local[{cores}]") and "," not in cores
+    return f"local[{cores},{TASK_ATTEMPTS}]" if plain else master
 
 
 def require_spark(master: str) -> None:

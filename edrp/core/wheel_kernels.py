@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from edrp.core.files import write_whole
 from edrp.core.kernel_sources import tie_to_all_sources
 
 WHEEL_FOLDER = Path(__file__).parent.parent / "compiled"
@@ -53,7 +54,7 @@ def describe_target(folder: Path) -> None:
         "features": FEATURES,
         "python": platform.python_version_tuple()[:2],
     }
-    (folder / "target.json").write_text(json.dumps(target, indent=2) + "\n", encoding="utf-8")
+    write_whole(folder / "target.json", json.dumps(target, indent=2) + "\n")
 
 
 @cache

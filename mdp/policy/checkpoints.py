@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
+from edrp.core.damage import read_sealed, sealed, set_aside
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.files import write_whole
+from edrp.core.files import naming_errors, write_whole
 from edrp.mdp.policy.parquet_tables import refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.pmc import Iteration
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
@@ -46,10 +46,11 @@ class Checkpoints:
 
         Raises
         ------
-        OSError
+        UnwritableError
             When the folder cannot be written to; the checkpoint before stays.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with naming_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
         table = self.folder / f"sweep-{now.sweeps:04d}.parquet"
         digest = write_classes(table, (self._columns(now, index) for index in range(len(self.model.counts))))
         head = {
@@ -59,18 +60,19 @@ class Checkpoints:
             "seconds": now.seconds,
             "sha256": digest,
         }
-        write_whole(table.with_suffix(".json"), json.dumps(head) + "\n")
+        write_whole(table.with_suffix(".json"), sealed(head) + "\n")
         for other in self.folder.glob("sweep-*"):
             if other.stem != table.stem:
                 other.unlink()
 
     def latest(self) -> Iteration | None:
-        """The last checkpoint that is whole and of this model, or None."""
+        """The last checkpoint that is whole and of this model, or None; one that is not is set aside, which is said."""
         for head in sorted(self.folder.glob("sweep-*.json"), reverse=True):
             try:
                 return self._read(head)
             except (InvalidInstanceError, ValueError, KeyError, OSError, pyarrow.ArrowException) as error:
-                log.warning("checkpoint %s is passed over: %s", head, error)
+                aside = ", ".join(str(set_aside(file)) for file in sorted(self.folder.glob(f"{head.stem}.*")))
+                log.warning("checkpoint %s: %s; it is set aside as %s, and its sweeps are computed again", head, error, aside)
         return None
 
     def remove(self) -> None:
@@ -86,7 +88,7 @@ class Checkpoints:
         return {"nodes": nodes, "cost": now.values[index], ACTIONS: to_lists(now.actions[index].astype(np.int32))}
 
     def _read(self, path: Path) -> Iteration:
-        head = json.loads(path.read_text(encoding="utf-8"))
+        head = read_sealed(path)
         if head["fingerprint"] != fingerprint(model_parameters(self.model)):
             raise ValueError("it is of other parameters")
         refuse_changed(path.with_suffix(".parquet"), head["sha256"])

@@ -13,7 +13,8 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.damage import DamagedFileError
+from edrp.core.files import writing
 
 
 def to_lists(rows: NDArray[Any]) -> pyarrow.Array:
@@ -42,7 +43,7 @@ def to_rows(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
 
 
 def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
-    """Write columns by node count next to `path`, then move the file there; returns its SHA-256.
+    """Write columns by node count as a file, which appears whole or not at all; returns its SHA-256.
 
     Parameters
     ----------
@@ -53,21 +54,18 @@ def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
 
     Raises
     ------
-    OSError
+    UnwritableError
         When the folder cannot be written to; what was at `path` stays.
     """
-    partial = path.with_name(path.name + ".partial")
-    try:
+    with writing(path) as file:
         tables = (pyarrow.table(columns) for columns in classes)
         first = next(tables)
-        with parquet.ParquetWriter(partial, first.schema) as writer:
+        with parquet.ParquetWriter(file, first.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
-        digest = file_sha256(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return digest
+        file.flush()
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_sha256(path: Path) -> str:
@@ -81,10 +79,10 @@ def refuse_changed(path: Path, digest: str) -> None:
 
     Raises
     ------
-    InvalidInstanceError
+    DamagedFileError
         Naming the file.
     """
     if not path.is_file():
-        raise InvalidInstanceError([Fault(path.name, str(path), "is missing; compute the policy again")])
+        raise DamagedFileError(str(path), "is missing")
     if file_sha256(path) != digest:
-        raise InvalidInstanceError([Fault(path.name, str(path), "is damaged: its checksum is another; compute the policy again")])
+        raise DamagedFileError(str(path), "is damaged: its checksum is another")

@@ -6,9 +6,10 @@ cost in bytes) and, written last, `manifest.json` with checksums; while it is be
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
+from edrp.core.damage import SET_ASIDE, DamagedFileError, read_sealed, read_unsealed, sealed, set_aside
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
-from edrp.core.files import read_whole, write_whole
+from edrp.core.files import naming_errors, write_whole
+from edrp.core.folders import refuse_folder
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.parquet_tables import refuse_changed, to_lists, to_rows, write_classes
@@ -28,7 +31,8 @@ from edrp.migration.projected_costs import ProjectedCosts
 
 log = logging.getLogger("edrp.pmc")
 PARAMETERS, COSTS, MANIFEST, SWEEPS = "parameters.json", "costs.parquet", "manifest.json", "sweeps"
-FORMAT = 1
+OWN = (PARAMETERS, COSTS, MANIFEST, SWEEPS, SET_ASIDE)
+FORMAT = 2
 
 
 def precompute_policy(
@@ -59,8 +63,8 @@ def precompute_policy(
     ------
     InvalidInstanceError
         When the folder belongs to other parameters.
-    OSError
-        When the folder cannot be written to.
+    UnwritableError
+        When the folder cannot be written to or the disk is full.
 
     Examples
     --------
@@ -75,14 +79,12 @@ def precompute_policy(
     2.0
     """
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
     parameters = model_parameters(model)
-    if (place / PARAMETERS).exists():
-        _refuse_others(place, _read_json(place / PARAMETERS), parameters)
+    _claim(place, parameters)
     finished = _finished(place, accuracy * model.total_state)
     if finished is not None:
         return finished
-    write_whole(place / PARAMETERS, json.dumps(parameters, indent=1) + "\n")
+    write_whole(place / PARAMETERS, sealed(parameters) + "\n")
     checkpoints = Checkpoints(place / SWEEPS, model)
     limits: dict[str, Any] = {"accuracy": accuracy, "max_sweeps": max_sweeps, "time_limit": time_limit}
     iteration = _iterated(model, engine, checkpoints, after_sweep, limits)
@@ -109,14 +111,38 @@ def _iterated(
     return iterate(model, engine, state=checkpoints.latest(), after_sweep=keep, **limits)
 
 
+def _claim(place: Path, parameters: dict[str, Any]) -> None:
+    """Take a folder that is new or empty, or holds a policy of these parameters; damaged parameters are set aside."""
+    refuse_folder(place)
+    with naming_errors(place):
+        place.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in place.iterdir() if path.name not in OWN and path.suffix != ".partial")
+    found = place / PARAMETERS
+    try:
+        stored = read_sealed(found) if os.path.lexists(found) else None
+    except DamagedFileError as error:
+        if not others:
+            log.warning("%s; it is set aside as %s, and the policy is computed again", error, set_aside(found))
+            return
+        stored = None
+    if stored is not None:
+        _refuse_others(place, stored, parameters)
+    elif others:
+        why = f"holds {others[0]} and no policy; choose a new or an empty folder"
+        raise InvalidInstanceError([Fault("policy", str(place), why)])
+
+
 def _finished(place: Path, error: float) -> Iteration | None:
-    """Result of a policy that is finished, sound and sufficiently exact, or None."""
+    """Result of a policy that is finished, sound and sufficiently exact, or None; what is damaged is set aside."""
     if not (place / MANIFEST).exists():
         return None
     try:
-        policy, manifest = load_policy(place), _read_json(place / MANIFEST)
+        policy, manifest = load_policy(place), read_sealed(place / MANIFEST)
     except InvalidInstanceError as damaged:
-        log.warning("computed again: %s", damaged)
+        aside = ""
+        if isinstance(damaged, DamagedFileError) and os.path.lexists(damaged.path):
+            aside = f"; it is set aside as {set_aside(Path(damaged.path))}"
+        log.warning("computed again: %s%s", damaged, aside)
         return None
     if policy.costs.error_bound > error:
         return None
@@ -128,14 +154,15 @@ def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) ->
 
     Raises
     ------
-    OSError
-        When the folder cannot be written to.
+    UnwritableError
+        When the folder cannot be written to or the disk is full.
     """
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    (place / MANIFEST).unlink(missing_ok=True)
+    with naming_errors(place):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / MANIFEST).unlink(missing_ok=True)
     parameters = model_parameters(model)
-    write_whole(place / PARAMETERS, json.dumps(parameters, indent=1) + "\n")
+    write_whole(place / PARAMETERS, sealed(parameters) + "\n")
 
     def columns(index: int) -> dict[str, Any]:
         nodes = np.full(model.size.states[index], model.counts[index], np.int32)
@@ -151,7 +178,7 @@ def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) ->
         "seconds": iteration.seconds,
         "sha256": digest,
     }
-    write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    write_whole(place / MANIFEST, sealed(manifest) + "\n")
 
 
 def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = None) -> MigrationPolicy:
@@ -170,12 +197,13 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
         When the folder holds no policy, one half written, damaged or of another format, or one for other parameters.
     """
     place = Path(folder)
-    manifest, parameters = _read_head(place)
-    if problem is not None:
-        refuse_other_problem(place, parameters, PolicyModel.of(problem, problem.reachable_counts))
-    model = build_model(parameters)
-    refuse_changed(place / COSTS, manifest["sha256"])
-    return MigrationPolicy(model, _read_costs(place / COSTS, model, float(manifest["error_bound"])))
+    with _with_advice():
+        manifest, parameters = _read_head(place)
+        if problem is not None:
+            refuse_other_problem(place, parameters, PolicyModel.of(problem, problem.reachable_counts))
+        model = build_model(parameters)
+        refuse_changed(place / COSTS, manifest["sha256"])
+        return MigrationPolicy(model, _read_costs(place / COSTS, model, float(manifest["error_bound"])))
 
 
 def stored_parameters(folder: str | Path) -> dict[str, Any]:
@@ -186,7 +214,8 @@ def stored_parameters(folder: str | Path) -> dict[str, Any]:
     InvalidInstanceError
         When the folder holds no policy, one half written or of another format.
     """
-    return _read_head(Path(folder))[1]
+    with _with_advice():
+        return _read_head(Path(folder))[1]
 
 
 def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyModel) -> None:
@@ -222,9 +251,11 @@ def _read_head(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         unfinished = "is half written; run `edrp policy precompute` again, it goes on where it was"
         why = unfinished if (place / PARAMETERS).is_file() else "holds no policy; make one with `edrp policy precompute`"
         raise InvalidInstanceError([Fault("policy", str(place), why)])
-    manifest, parameters = _read_json(place / MANIFEST), _read_json(place / PARAMETERS)
-    if manifest.get("format") != FORMAT:
+    earlier = read_unsealed(place / MANIFEST)
+    manifest = read_sealed(place / MANIFEST) if earlier is None else earlier
+    if manifest.get("format", FORMAT) != FORMAT:
         raise InvalidInstanceError([Fault("format", str(manifest.get("format")), f"must be {FORMAT}; compute the policy again")])
+    manifest, parameters = read_sealed(place / MANIFEST), read_sealed(place / PARAMETERS)
     if fingerprint(parameters) != manifest.get("fingerprint"):
         why = "do not belong to the costs in the folder; compute the policy again"
         raise InvalidInstanceError([Fault(PARAMETERS, str(place), why)])
@@ -241,7 +272,7 @@ def _read_costs(path: Path, model: PolicyModel, error_bound: float) -> Projected
                 raise ValueError(f"its partitions into {count} intervals are not those of the parameters")
         values = {count: np.array(group.column("cost").to_numpy()) for group, count in zip(groups, model.counts, strict=True)}
     except (ValueError, KeyError, pyarrow.ArrowException) as error:
-        raise InvalidInstanceError([Fault(COSTS, str(path), f"cannot be used: {error}; compute the policy again")]) from None
+        raise DamagedFileError(str(path), f"cannot be used: {error}") from None
     return ProjectedCosts(dict(zip(model.counts, model.partitions, strict=True)), values, error_bound)
 
 
@@ -252,11 +283,10 @@ def _refuse_others(place: Path, stored: dict[str, Any], wanted: dict[str, Any]) 
         raise InvalidInstanceError([Fault("policy", str(place), why)])
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+@contextmanager
+def _with_advice() -> Iterator[None]:
+    """Say of a damaged file what is to be done."""
     try:
-        content = json.loads(read_whole(path))
-    except json.JSONDecodeError as error:
-        raise InvalidInstanceError([Fault(path.name, str(path), f"is no JSON: {error}; compute the policy again")]) from None
-    if not isinstance(content, dict):
-        raise InvalidInstanceError([Fault(path.name, str(path), "must hold an object; compute the policy again")])
-    return content
+        yield
+    except DamagedFileError as error:
+        raise DamagedFileError(error.path, f"{error.why}; compute the policy again") from None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.core.damage import read_sealed, sealed
 from edrp.core.errors import InvalidInstanceError, VerificationError
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
@@ -101,14 +102,19 @@ def test_a_checkpoint_half_written_or_damaged_or_of_another_model_is_passed_over
     assert checkpoints.latest().sweeps == 2
     (tmp_path / "sweep-0003.json").write_text((tmp_path / "sweep-0002.json").read_text())
     assert checkpoints.latest().sweeps == 2
-    assert Checkpoints(tmp_path, model_with(seed=6)).latest() is None
     checkpoints.save(kept[2])
     again = checkpoints.latest()
     assert (again.sweeps, again.error_bound, again.seconds) == (3, kept[2].error_bound, kept[2].seconds)
     for one, other in zip(again.actions, kept[2].actions, strict=True):
         np.testing.assert_array_equal(one, other)
-    checkpoints.remove()
-    assert not tmp_path.exists()
+    assert Checkpoints(tmp_path, model_with(seed=6)).latest() is None
+    assert checkpoints.latest() is None, "what is of another model was set aside, too"
+    assert sorted(path.name for path in (tmp_path / "_damaged").iterdir()) == [
+        "1-sweep-0003.json",
+        "1-sweep-0003.parquet",
+        "sweep-0003.json",
+        "sweep-0003.parquet",
+    ]
 
 
 def test_a_finished_policy_is_not_computed_again_but_a_damaged_one_is(model, found, folder):
@@ -147,16 +153,17 @@ def test_a_cost_that_is_no_number_is_an_error_and_never_written(model, tmp_path)
 
 
 def changed(path, **entries):
-    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+    """Other entries with the right checksum."""
+    path.write_text(sealed({**read_sealed(path), **entries}) + "\n")
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda folder: (folder / "manifest.json").unlink(), "half written"),
-        (lambda folder: changed(folder / "manifest.json", format=9), "must be 1"),
-        (lambda folder: (folder / "manifest.json").write_text("{"), "is no JSON"),
-        (lambda folder: (folder / "manifest.json").write_text("[]"), "must hold an object"),
+        (lambda folder: changed(folder / "manifest.json", format=9), "must be 2"),
+        (lambda folder: (folder / "manifest.json").write_text("{"), "manifest.json is damaged"),
+        (lambda folder: (folder / "manifest.json").write_text("[]"), "manifest.json is damaged"),
         (lambda folder: changed(folder / "parameters.json", discount=0.9), "do not belong to the costs"),
         (lambda folder: (folder / "costs.parquet").unlink(), "is missing"),
         (lambda folder: (folder / "costs.parquet").write_bytes((folder / "costs.parquet").read_bytes()[:-9]), "is damaged"),

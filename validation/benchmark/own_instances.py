@@ -54,7 +54,7 @@ def _named_apart(sources: Iterable[tuple[Path, list[Instance]]]) -> list[Instanc
     sources = list(sources)
     counts = Counter(instance.id for _, instances in sources for instance in instances)
     return [
-        Instance(f"{_place(path)}/{instance.id}", instance.text) if counts[instance.id] > 1 else instance
+        instance._replace(id=f"{_place(path)}/{instance.id}") if counts[instance.id] > 1 else instance
         for path, instances in sources
         for instance in instances
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from edrp.core.files import write_whole
+from edrp.core.files import write_whole, writing
 from edrp.validation.benchmark.formatting import counted
 from edrp.validation.benchmark.recheck import Alarm
 from edrp.validation.benchmark.sections import KindComparison
@@ -72,8 +72,9 @@ def write_tables(out: Path, runs: pd.DataFrame, comparisons: Sequence[KindCompar
     pairs = [{"kind": comparison.kind, **asdict(test)} for comparison in comparisons for test in comparison.tests]
     tables = {"runs": runs.drop(columns="trace"), "summary": pd.DataFrame(lines), "pairs": pd.DataFrame(pairs)}
     for name, table in tables.items():
-        table.to_parquet(out / f"{name}.parquet", index=False)
-        table.to_csv(out / f"{name}.csv", index=False)
+        with writing(out / f"{name}.parquet") as file:
+            table.to_parquet(file, index=False)
+        write_whole(out / f"{name}.csv", table.to_csv(index=False))
 
 
 def write_page(

@@ -14,6 +14,7 @@ from edrp.batch import read_rows, solve_batch
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task, read_choices, read_seeds
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.folders import filling, refuse_folder
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.core.verification import GAP
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, REPORT = "rows", "report.html"
+WRITTEN = (REPORT, *(f"{name}.{ending}" for name in ("runs", "summary", "pairs") for ending in ("parquet", "csv")))
+"""Files that a benchmark writes next to its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ def run_benchmark(
     *,
     data: str | Path | None = None,
     command: str = "",
+    force: bool = False,
     progress: Any = None,
     **options: Unpack[BenchmarkOptions],
 ) -> Benchmark:
@@ -84,6 +88,8 @@ def run_benchmark(
         Folder of data, for suites that need it.
     command
         That repeats the run, for the report.
+    force
+        Whether to replace files that an earlier run did not write.
     progress
         As of `solve_batch`.
     **options
@@ -98,6 +104,7 @@ def run_benchmark(
         Before any work: an unknown method, no data where some is needed, a folder that holds something else.
     """
     require_report_packages()
+    refuse_folder(out, WRITTEN, force=force)
     rows = Path(out) / ROWS
     tried: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     limits: dict[str, Any] = {"time_limit": tried.get("time_limit", suite.time_limit), "gap": GAP}
@@ -112,7 +119,7 @@ def run_benchmark(
     solve_batch(instances, [choice.method for choice in choices], out=rows, seed=seeds, progress=progress, **limits, **where)
     found = _rows_of_choices(read_rows(rows), choices, seeds)
     settings = _settings(suite, choices, seeds, limits, tried.get("spark"))
-    return write_benchmark(found, instances, Path(out), suite, settings, command)
+    return write_benchmark(found, instances, Path(out), suite, settings, command, force=force)
 
 
 def _settings(
@@ -130,7 +137,14 @@ def _settings(
 
 
 def write_benchmark(
-    rows: pa.Table, instances: Mapping[str, Problem | str], out: Path, suite: Suite, settings: Mapping[str, str], command: str
+    rows: pa.Table,
+    instances: Mapping[str, Problem | str],
+    out: Path,
+    suite: Suite,
+    settings: Mapping[str, str],
+    command: str,
+    *,
+    force: bool = False,
 ) -> Benchmark:
     """Compare rows and write tables and report.
 
@@ -148,6 +162,8 @@ def write_benchmark(
         Names and values, for the report.
     command
         That repeats the run.
+    force
+        Whether to replace files of the same names that others wrote.
     """
     require_report_packages()
     from edrp.validation.benchmark import report
@@ -158,11 +174,11 @@ def write_benchmark(
     runs = compare_runs(rows)
     kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
     comparisons = [compare_kind(kind, runs[runs["kind"] == kind]) for kind in kinds]
-    out.mkdir(parents=True, exist_ok=True)
-    report.write_tables(out, runs, comparisons)
     title = (f"Benchmark {suite.name}", f"{suite.summary[:1].upper()}{suite.summary[1:]}")
     settings = {**settings, "evaluated once more": _evaluated(kinds)}
-    report.write_page(out / REPORT, title, runs, comparisons, alarms, command, settings)
+    with filling(out, force=force) as folder:
+        report.write_tables(folder, runs, comparisons)
+        report.write_page(folder / REPORT, title, runs, comparisons, alarms, command, settings)
     return Benchmark(out / REPORT, runs, {comparison.kind: comparison.summary for comparison in comparisons}, alarms)
 
 

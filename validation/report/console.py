@@ -7,12 +7,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from edrp.core.files import naming_errors
+
 
 def draw(console: Console, out: Path | None, figures: dict[str, Callable[[Path], object]]) -> None:
-    """Draw figures, by the names of their files, into a folder (None: not at all), and print their paths."""
+    """Draw figures, by the names of their files, into a folder (None: not at all), and print these names."""
     if out is None:
         return
-    out.mkdir(parents=True, exist_ok=True)
+    with naming_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
     for name, drawn_to in figures.items():
         drawn_to(out / name)
-    console.print(f"drawn: {', '.join(str(out / name) for name in figures)}")
+    console.print(f"drawn: {', '.join(figures)}")

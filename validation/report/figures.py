@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import BackendUnavailableError
+from edrp.core.files import writing
 from edrp.validation.report.estimates import Estimate, estimate_mean
 
 GRID = "#e6e6e6"
@@ -138,7 +139,7 @@ def draw_panels(
     if title:
         figure.suptitle(title, fontsize=12, x=0.1 / width, ha="left", y=1 - 0.1 / height, va="top")
     figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=across, frameon=False, fontsize=8.5)
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path)
 
 
 def _draw_panel(axes: Any, panel: Panel, styles: Mapping[str, Style]) -> None:
@@ -168,3 +169,9 @@ def _draw_panel(axes: Any, panel: Panel, styles: Mapping[str, Style]) -> None:
 
 def _ends(curve: Curve, x: Sequence[float]) -> tuple[list[float | None], list[float | None]]:
     return [curve[at].low for at in x], [curve[at].high for at in x]
+
+
+def save_figure(figure: Any, path: Path, *, dpi: int = 130) -> None:
+    """Write a figure in the format that the ending of its path names; it appears whole or not at all."""
+    with writing(path) as file:
+        figure.savefig(file, dpi=dpi, format=path.suffix.removeprefix("."))

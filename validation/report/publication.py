@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from edrp.core.files import write_whole
+from edrp.core.folders import filling
 from edrp.validation.report.page import Page, Section, render
 from edrp.validation.report.statements import Statement, print_statements
 from edrp.validation.report.tables import Table, markdown_table, print_tables
@@ -21,6 +22,8 @@ from edrp.validation.report.tables import Table, markdown_table, print_tables
 Record = Mapping[str, Any]
 
 PAGE, JSON, MARKDOWN = "report.html", "tables.json", "tables.md"
+WRITTEN = (PAGE, JSON, MARKDOWN)
+"""Files that every report writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,8 @@ class Report:
         for sentence in self.verdicts:
             console.print(sentence, highlight=False, markup=False)
 
-    def write(self, out: Path, command: str) -> Path:
-        """Write the page, its figures and the tables into a folder, which is made if needed.
+    def write(self, out: Path, command: str, *, force: bool = False) -> Path:
+        """Write the page, its figures and the tables into a folder, which is made if needed; all of them or none.
 
         Parameters
         ----------
@@ -71,19 +74,21 @@ class Report:
             Folder.
         command
             Repeats the run.
+        force
+            Whether to replace files of the same names that others wrote.
 
         Returns
         -------
         Path
             The page.
         """
-        out.mkdir(parents=True, exist_ok=True)
-        sections = list(self.sections(out, command))
-        write_whole(out / PAGE, render(Page(self.title, self.summary, self.verdicts, sections, datetime.now(UTC))))
-        write_records(out, self.records)
-        before, after = self.further
-        write_whole(out / JSON, json.dumps({**before, **self.records, **after}, indent=2, ensure_ascii=False) + "\n")
-        write_whole(out / MARKDOWN, "\n".join([*self.verdicts, "", *map(markdown_table, self.documented)]))
+        with filling(out, force=force) as folder:
+            sections = list(self.sections(folder, command))
+            write_whole(folder / PAGE, render(Page(self.title, self.summary, self.verdicts, sections, datetime.now(UTC))))
+            write_records(folder, self.records)
+            before, after = self.further
+            write_whole(folder / JSON, json.dumps({**before, **self.records, **after}, indent=2, ensure_ascii=False) + "\n")
+            write_whole(folder / MARKDOWN, "\n".join([*self.verdicts, "", *map(markdown_table, self.documented)]))
         return out / PAGE
 
 

@@ -32,7 +32,6 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-
 def knapsack() -> Program:
     """Integer, continuous and constant parts; optimum -1.8 at (1, 1, 4)."""
     program = Program()

@@ -246,15 +246,15 @@ def test_the_same_call_solves_only_what_is_missing_or_failed(mixed, tmp_path):
 def test_a_torn_line_is_dropped_and_a_row_never_appears_twice(tmp_path):
     folder = ResultFolder(tmp_path / "out", Fingerprint(3, 3))
     tasks = [a_task(name) for name in "abc"]
-    with Journal(folder.path, "one") as journal:
+    with Journal(folder.path, "one", folder.batch) as journal:
         journal.write(row_of(tasks[0]))
         journal.write(row_of(tasks[1], "failed"))
-    left = Journal(folder.path, "two")  # its writer dies
+    left = Journal(folder.path, "two", folder.batch)  # its writer dies
     left.write(row_of(tasks[0]))
     left.write(row_of(tasks[2]))
     with (folder.path / "_journal-two.jsonl").open("ab") as file:
         file.write(b'{"key": "torn')
-    again = Journal(folder.path, "two")  # the cluster runs the partition again
+    again = Journal(folder.path, "two", folder.batch)  # the cluster runs the partition again
     assert again.keys == {tasks[0].identity["key"], tasks[2].identity["key"]}
     assert folder.recover() == {tasks[0].identity["key"], tasks[2].identity["key"]}
     assert folder.rows()["id"].to_pylist() == ["a", "b", "c"]
@@ -265,7 +265,7 @@ def test_a_torn_line_is_dropped_and_a_row_never_appears_twice(tmp_path):
 def test_two_parts_with_the_same_row_keep_one(tmp_path):
     folder = ResultFolder(tmp_path / "out", Fingerprint(2, 2))
     for name, tasks in (("one", "ab"), ("two", "b"), ("three", "bc")):
-        with Journal(folder.path, name) as journal:
+        with Journal(folder.path, name, folder.batch) as journal:
             for task in tasks:
                 journal.write(row_of(a_task(task)))
     folder.recover()
@@ -286,8 +286,7 @@ def test_results_of_other_instances_or_another_schema_are_not_mixed(mixed, tmp_p
     edrp.solve_batch({"a": mixed["word_count"]}, "greedy", out=out, n_jobs=1)
     with pytest.raises(InvalidInstanceError, match="results of 1 other instances"):
         edrp.solve_batch({"a": mixed["reconfigure"]}, "greedy", out=out, n_jobs=1)
-    manifest = json.loads((out / "_batch.json").read_text())
-    (out / "_batch.json").write_text(json.dumps({**manifest, "results": 0}))
+    (out / "_batch.json").write_text('{"results": 0, "instances": 1, "digest": "0"}\n')
     with pytest.raises(InvalidInstanceError, match="schema version 0"):
         edrp.solve_batch({"a": mixed["word_count"]}, "greedy", out=out, n_jobs=1)
     (tmp_path / "notes").mkdir()
@@ -309,7 +308,7 @@ def test_two_batches_do_not_write_to_one_folder_at_once(tmp_path):
     ("content", "name", "named"),
     [
         ('{"id": "a"}\n', "x.jsonl", "line 1"),
-        ('{"id": "a", "instance": {}}\nno\n', "x.jsonl", "line 2"),
+        ('["a"]\nno\n', "x.jsonl", "line 2"),
         ('{"id": "a", "instance": {}}\n{"id": "a", "instance": {}}\n', "x.jsonl", "ids must be unique"),
         ("\n", "x.jsonl", "is empty"),
         ("no parquet", "x.parquet", "cannot be read as Parquet"),

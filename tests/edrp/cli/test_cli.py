@@ -138,10 +138,12 @@ def test_a_place_that_cannot_be_written_exits_2(run, examples, tmp_path, monkeyp
     def full(self, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(edrp.Solution, "save", full)
+    monkeypatch.setattr(Path, "replace", full)
     result = run("solve", examples / "word_count.json", "-o", tmp_path / "answer.json")
     assert result.code == 2
-    assert "cannot be written: No space left on device" in result.err
+    assert result.err.splitlines() == [f"{tmp_path / 'answer.json'}: cannot be written: No space left on device"]
+    assert "optimal" in result.out, "what was found is shown"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -350,7 +352,10 @@ def test_reproductions_are_called_with_what_the_user_asked_for(run, monkeypatch,
     seen = []
     monkeypatch.setattr(module, function, lambda *given, **named: seen.append(signature.bind(*given, **named).arguments))
     assert run(*words).code == 0
-    assert {name: value for name, value in seen[0].items() if name != "console"} == expected
+    given = {name: value for name, value in seen[0].items() if name != "console"}
+    if given.get("out"):  # a folder inside, whose files take their places when the command ends well
+        given["out"] = given["out"].parent
+    assert given == expected
 
 
 def test_help_lists_commands_and_exit_codes(run):

@@ -455,7 +455,7 @@ def test_on_spark_the_same_is_compared(tmp_path):
         there = run_benchmark(suite, tmp_path / "there", spark=session)
     columns = ["id", "method", "run_seed", "outcome", "objective", "gap"]
     pd.testing.assert_frame_equal(here.runs[columns], there.runs[columns])
-    assert "Spark on local[2]" in words_of(there.report)
+    assert "Spark on local[2,4]" in words_of(there.report)
 
 
 class Liar(Greedy):

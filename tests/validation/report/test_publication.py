@@ -125,7 +125,7 @@ def test_figures_are_drawn_into_a_new_folder_or_not_at_all(tmp_path):
     console = Console(file=text, width=300)
     draw(console, None, {"a.txt": lambda path: path.write_text("a")})
     draw(console, tmp_path / "new", {"a.txt": lambda path: path.write_text("a")})
-    assert text.getvalue().strip() == f"drawn: {tmp_path / 'new' / 'a.txt'}"
+    assert text.getvalue().strip() == "drawn: a.txt"
 
 
 def test_a_run_without_an_answer_is_named():

@@ -13,7 +13,7 @@ from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE,
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.runs import MEASURES, SampleSweep
 from edrp.validation.report.estimates import estimate_share
-from edrp.validation.report.figures import Curve, Panel, blank_figure, draw_panels, mean_curve, unclutter
+from edrp.validation.report.figures import Curve, Panel, blank_figure, draw_panels, mean_curve, save_figure, unclutter
 from edrp.validation.simulation.mapping.bimodal_timeline import TaskTimeline
 from edrp.validation.simulation.timelines import time_unit
 
@@ -124,7 +124,7 @@ def timeline_figure(line: TaskTimeline, path: Path, *, title: str) -> None:
     below.set_xlim(0, time[-1] or 1)
     figure.suptitle(title, fontsize=11, x=0.02, ha="left")
     figure.tight_layout()
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path)
 
 
 def _draw_curves(ax: Any, time: Floats, curves: dict[str, tuple[NDArray[Any], str]]) -> None:

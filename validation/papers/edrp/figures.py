@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from edrp.validation.report.figures import blank_figure, unclutter
+from edrp.validation.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.simulation.placement.replay import Replay
 
 RESPONSE, RATE, REPLICAS, CHANGE, LIMIT = "#1f4e79", "#8a8a8a", "#c55a11", "#9dc3e6", "#b00020"
@@ -56,7 +56,7 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
     figure.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(0.06, 0.955), ncols=len(handles), frameon=False, fontsize=8.5
     )
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path)
 
 
 def draw_response(replay: Replay, ax: Any = None, *, minutes: float = 1.0) -> Any:

@@ -135,7 +135,7 @@ def run_storm(
 def run_demo(
     console: Console,
     data: Path | None = None,
-    out: Path = Path("out"),
+    out: Path | None = None,
     *,
     method: str = "auto",
     short: bool = False,
@@ -161,7 +161,7 @@ def run_demo(
     console.print(f"done in {perf_counter() - began:.0f} s")
 
 
-def run_day(console: Console, day: Day, out: Path, method: str = "auto", jobs: int | None = None) -> dict[str, Replay]:
+def run_day(console: Console, day: Day, out: Path | None, method: str = "auto", jobs: int | None = None) -> dict[str, Replay]:
     """Follow a real day in the four objectives; print its table and events, and draw it."""
     low, high = DAY_RATES
     console.print(f"[bold]A real day on ANSNET[/bold]: {day.origin}, decided every {moment(day.minutes)}")

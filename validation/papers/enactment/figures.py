@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.validation.papers.enactment.printed_values import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.runs import Enacted, Setting
-from edrp.validation.report.figures import blank_figure, unclutter
+from edrp.validation.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.simulation.enactment.timeline import HostTimeline, timeline
 from edrp.validation.simulation.timelines import time_unit
 
@@ -95,7 +95,7 @@ def timeline_figure(panels: Mapping[str, HostTimeline], path: Path, *, title: st
     handles = _legend_handles()
     figure.legend(handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=8.5)
     figure.tight_layout(rect=(0, 0.28 / figure.get_figheight(), 1, 1))
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path)
 
 
 def _draw_hosts(ax: Any, line: HostTimeline, left: float, right: float) -> None:

@@ -21,7 +21,7 @@ from edrp.validation.papers.latency_aware.schedulers import (
     placements,
 )
 from edrp.validation.report.console import draw
-from edrp.validation.report.figures import blank_figure, unclutter
+from edrp.validation.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.report.formatting import NONE
 from edrp.validation.report.progress import working
 from edrp.validation.report.statements import Statement, claim, print_statements
@@ -243,4 +243,4 @@ def draw_scatter(found: Sequence[Placed], topology: str, quantity: str, path: Pa
     unclutter(axes)
     axes.legend(fontsize=7, frameon=False)
     figure.tight_layout()
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path, dpi=150)

@@ -1,0 +1,96 @@
+"""Parquet files of rows: each carries the checksum of its bytes in its name, and the instances that it belongs to inside."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from edrp.batch.rows import RESULT_SCHEMA
+from edrp.core.damage import DamagedFileError, digest_of, set_aside
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.files import read_regular, write_whole
+
+log = logging.getLogger("edrp.batch")
+
+PART = "part-{}.parquet"
+FAILED, BATCH = b"edrp.failed", b"edrp.batch"
+"""Metadata of a part: how many of its rows failed, and the fingerprint of the instances."""
+
+
+def write_part(folder: Path, name: str, table: pa.Table, batch: str) -> Path:
+    """Write rows as a Parquet file, which appears whole or not at all, and return its path.
+
+    Parameters
+    ----------
+    folder
+        Folder of results.
+    name
+        Name of the part, to which the checksum is added.
+    table
+        Rows.
+    batch
+        Fingerprint of the instances that the rows belong to.
+
+    Raises
+    ------
+    UnwritableError
+        When the folder cannot be written to or the disk is full.
+    """
+    failed = table["outcome"].to_pylist().count("failed")
+    stamp = {**(RESULT_SCHEMA.metadata or {}), FAILED: str(failed).encode(), BATCH: batch.encode()}
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(stamp), sink, compression="zstd")
+    content = sink.getvalue().to_pybytes()
+    path = folder / PART.format(f"{name}-{digest_of(content)}")
+    write_whole(path, content)
+    return path
+
+
+def part_paths(folder: Path, name: str = "*") -> list[Path]:
+    """Paths of the parts of a folder, or of those of one name."""
+    return sorted(folder.glob(PART.format("*" if name == "*" else f"{name}-*")))
+
+
+def part_name(path: Path) -> str:
+    """The name under which a part was written."""
+    return path.stem.removeprefix("part-").rpartition("-")[0]
+
+
+def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | None = None) -> pa.Table:
+    """Rows of a part, with all or some of the columns.
+
+    Raises
+    ------
+    DamagedFileError
+        When the file is not the one that was written, or belongs to other instances than `batch` says (None: any).
+    """
+    try:
+        content = read_regular(path)
+        if digest_of(content) != path.stem.rpartition("-")[2]:
+            raise DamagedFileError(str(path), "is damaged: its checksum is another")
+        table = pq.read_table(pa.BufferReader(content), columns=columns and list(columns), schema=RESULT_SCHEMA)
+        stamp = pq.read_metadata(pa.BufferReader(content)).metadata or {}
+    except DamagedFileError:
+        raise
+    except InvalidInstanceError as error:
+        raise DamagedFileError(str(path), error.faults[0].why) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise DamagedFileError(str(path), f"holds no rows of results: {str(error).splitlines()[0]}") from None
+    if batch is not None and stamp.get(BATCH) != batch.encode():
+        raise DamagedFileError(str(path), "belongs to other instances")
+    return table
+
+
+def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> dict[Path, pa.Table]:
+    """Some columns of all parts by path; those that are damaged are set aside, which is said."""
+    sound = {}
+    for path in part_paths(folder):
+        try:
+            sound[path] = read_part(path, columns, batch)
+        except DamagedFileError as error:
+            log.warning("%s; it is set aside as %s, and its rows are solved again", error, set_aside(path))
+    return sound

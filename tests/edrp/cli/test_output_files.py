@@ -1,0 +1,147 @@
+"""What commands write, and what they leave alone: exit code 2 and one line wherever something cannot be written."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def instance(examples) -> Path:
+    return examples / "word_count.json"
+
+
+def commands(instance: Path) -> dict[str, list[object]]:
+    """Commands that write one file."""
+    return {
+        "solve": ["solve", instance, "-m", "greedy", "-o"],
+        "parquet": ["generate", "migration", "-n", 2, "--out"],
+        "lines": ["generate", "migration", "-n", 2, "--out"],
+    }
+
+
+ENDINGS = {"solve": ".json", "parquet": ".parquet", "lines": ".jsonl"}
+
+
+@pytest.mark.parametrize("command", ENDINGS)
+def test_a_file_that_is_there_stays_unless_it_is_forced(run, instance, tmp_path, command):
+    words, path = commands(instance)[command], tmp_path / f"out{ENDINGS[command]}"
+    path.write_text("mine")
+    refused = run(*words, path)
+    assert refused.code == 2
+    assert refused.err.splitlines() == [f"{path}: exists already; choose another name, or replace it with --force"]
+    assert path.read_text() == "mine"
+    assert run(*words, path, "--force").code == 0
+    assert path.read_bytes() != b"mine"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize("command", ENDINGS)
+def test_pipes_folders_and_links_are_never_replaced(run, instance, tmp_path, command, force):
+    words, ending = commands(instance)[command], ENDINGS[command]
+    pipe, link, target = tmp_path / f"pipe{ending}", tmp_path / f"link{ending}", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    system = Path(f"/sys/x{ending}")
+    for path, why in ((pipe, "is a named pipe"), (link, "is a symbolic link"), (system, "cannot be written")):
+        refused = run(*words, path, *force)
+        assert (refused.code, why in refused.err, len(refused.err.splitlines())) == (2, True, 1), refused.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([pipe.name, link.name])
+
+
+@pytest.mark.parametrize("words", [["generate", "migration", "-n", 2, "--out"], ["solve", "INSTANCE", "-m", "greedy", "-o"]])
+@pytest.mark.parametrize("name", ["x" * 300 + ".jsonl", "x" * 300, "x" * 300 + "/out.jsonl", "x" * 5000])
+def test_a_name_that_no_file_can_have_is_one_line(run, instance, tmp_path, words, name):
+    refused = run(*[instance if word == "INSTANCE" else word for word in words], tmp_path / name)
+    assert (refused.code, len(refused.err.splitlines()), "Traceback" in refused.err) == (2, 1, False), refused.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["batch", "INSTANCE", "-m", "greedy", "-o"],
+        ["policy", "precompute", "POLICY", "-o"],
+        ["simulate", "enactment", "--duration", "600", "-o"],
+        ["benchmark", "INSTANCE", "-m", "greedy", "-o"],
+        ["reproduce", "scenario", "-o"],
+        ["trace", "prepare", "zipf:10", "-o"],
+    ],
+)
+@pytest.mark.parametrize("place", ["long", "file", "system"])
+def test_a_folder_that_cannot_be_is_refused_before_any_work(run, instance, examples, tmp_path, words, place):
+    named = {"INSTANCE": instance, "POLICY": examples / "migration_policy.json"}
+    (tmp_path / "file").write_text("mine")
+    out = {"long": tmp_path / ("x" * 300), "file": tmp_path / "file", "system": Path("/proc/results")}[place]
+    refused = run(*[named.get(word, word) for word in words], out)
+    assert (refused.code, len(refused.err.splitlines())) == (2, 1), refused.err
+    assert str(out) in refused.err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_an_input_with_an_impossible_name_is_one_line(run, tmp_path):
+    for command in ("solve", "validate", "explain", "plan"):
+        refused = run(command, tmp_path / ("x" * 300))
+        assert refused.code == 2
+        assert "Traceback" not in refused.err
+
+
+def test_several_solutions_leave_the_files_of_others_alone(run, instance, examples, tmp_path):
+    other = examples / "reconfigure.json"
+    (tmp_path / "reconfigure.json").write_text("mine")
+    refused = run("solve", instance, other, "-m", "greedy", "-o", tmp_path)
+    assert (refused.code, "reconfigure.json: exists already" in refused.err) == (2, True)
+    assert [file.name for file in tmp_path.iterdir()] == ["reconfigure.json"]
+    assert run("solve", instance, other, "-m", "greedy", "-o", tmp_path, "--force").code == 0
+    assert (tmp_path / "reconfigure.json").read_text() != "mine"
+
+
+def test_a_run_that_was_written_is_written_again_but_not_over_other_files(run, tmp_path):
+    words = ["simulate", "enactment", "--duration", "600", "-o", tmp_path]
+    assert [run(*words, "--seed", 1).code, run(*words, "--seed", 2).code] == [0, 0]
+    (tmp_path / "run.json").write_text("mine")
+    refused = run(*words)
+    assert (refused.code, "run.json: was not written by this command, or changed since" in refused.err) == (2, True)
+    assert (tmp_path / "run.json").read_text() == "mine"
+    assert run(*words, "--force").code == 0
+
+
+def test_kernels_for_a_wheel_do_not_replace_a_folder_of_something_else(run, tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    refused = run("warm-up", "--for-wheel", tmp_path)
+    assert (refused.code, "holds thesis.tex, which is no kernel" in refused.err) == (2, True)
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["set.parquet", "set.jsonl", "set"])
+def test_on_a_full_disk_nothing_half_written_is_left(tmp_path, name):
+    """A limit on the size of files, with which every write beyond it fails as on a full disk."""
+    done = subprocess.run(
+        [sys.executable, "-m", "edrp", "generate", "migration", "-n", "60", "--size", "500", "--out", tmp_path / name],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1].endswith("cannot be written: File too large")
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["schema", "edrp"], ["methods"], ["solve", "INSTANCE", "-m", "greedy"]])
+def test_a_full_disk_under_standard_output_is_one_line(instance, words):
+    words = [str(instance) if word == "INSTANCE" else word for word in words]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "edrp", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "No space left on device" in done.stderr

@@ -1,0 +1,194 @@
+"""Flips single bits in what is kept for later, and sees whether any of it is read as if nothing had happened."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edrp.batch.folder import Fingerprint, ResultFolder, read_rows
+from edrp.batch.journal import Journal
+from edrp.batch.solving import solve_task
+from edrp.batch.tasks import Choice, Instance, Task
+from edrp.core.damage import SET_ASIDE
+from edrp.mdp.policy.checkpoints import Checkpoints
+from edrp.mdp.policy.pmc import Iteration, Threads, iterate
+from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
+from edrp.mdp.tasks import Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """One bit that was flipped, and what came of it.
+
+    Attributes
+    ----------
+    what
+        Kind of the file: results, journal, policy or checkpoint.
+    file
+        Name of the file.
+    bit
+        Number of the bit.
+    fault
+        What was wrong with how it was taken; empty where it was noticed and named, and all else was kept.
+    """
+
+    what: str
+    file: str
+    bit: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A folder as it was written, and what reads it after one bit of a file in it was flipped.
+
+    Attributes
+    ----------
+    folder
+        The sound folder.
+    take
+        Called with a copy of the folder and with the damaged file; returns what is wrong with how it was taken, or "".
+    """
+
+    folder: Path
+    take: Callable[[Path, Path], str]
+
+
+def flip_bits(count: int, seed: int, place: Path) -> Iterator[Flip]:
+    """Flip so many bits, one at a time, in results, journals, policies and checkpoints in turn.
+
+    Parameters
+    ----------
+    count
+        Number of flips.
+    seed
+        Seed of the choice of files and bits.
+    place
+        Empty folder to work in.
+
+    Yields
+    ------
+    Flip
+        One for each bit.
+    """
+    generator = np.random.default_rng(seed)
+    kept = _write_all(place / "sound")
+    names = list(kept)
+    for number in range(count):
+        what = names[number % len(names)]
+        copy = place / "copy"
+        shutil.copytree(kept[what].folder, copy)
+        files = sorted(path for path in copy.rglob("*") if path.is_file() and path.stat().st_size)
+        file = files[generator.integers(len(files))]
+        content = bytearray(file.read_bytes())
+        bit = int(generator.integers(8 * len(content)))
+        content[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(content)
+        yield Flip(what, file.name, bit, kept[what].take(copy, file))
+        shutil.rmtree(copy)
+
+
+def _write_all(place: Path) -> dict[str, Kept]:
+    tasks = [Task(Instance(f"i{index}", "no JSON"), Choice.read("greedy"), 0) for index in range(12)]
+    rows = [{**solve_task(task), "outcome": "infeasible", "finished_at": datetime(2024, 1, 1, tzinfo=UTC)} for task in tasks]
+    for name in ("results", "journal"):
+        folder = ResultFolder(place / name, Fingerprint(12, 7))
+        for part in (0, 6):
+            journal = Journal(folder.path, f"run-{part}", folder.batch)
+            for row in rows[part : part + 6]:
+                journal.write(row)
+            if name == "results":
+                journal.close()
+    model = _model()
+    sweeps: list[Iteration] = []
+    iteration = iterate(model, Threads(1), after_sweep=sweeps.append)
+    save_policy(model, iteration, place / "policy")
+    Checkpoints(place / "checkpoint", model).save(sweeps[2])
+    return {
+        "results": Kept(place / "results", lambda copy, file: _take_rows(copy, file, rows)),
+        "journal": Kept(place / "journal", lambda copy, file: _take_rows(copy, file, rows)),
+        "policy": Kept(place / "policy", lambda copy, file: _take_policy(copy, file, model, iteration)),
+        "checkpoint": Kept(place / "checkpoint", lambda copy, file: _take_checkpoint(copy, file, model)),
+    }
+
+
+def _model() -> PolicyModel:
+    generator = np.random.default_rng(5)
+    tasks = Tasks.of(generator.lognormal(0, 0.3, 10), generator.lognormal(0, 1, 10) * 1e6)
+    return PolicyModel(tasks, (2, 3), 0.6, False, np.array([[0.0, 1.0], [0.5, 0.5]]), 0.8)
+
+
+def _take_rows(copy: Path, file: Path, rows: list[dict[str, Any]]) -> str:
+    """A batch of the same instances goes on in the folder."""
+    whole = {row["key"]: row["error_message"] for row in rows}
+    with _warnings("edrp.batch") as said:
+        before = read_rows(copy)
+    if not file.name.startswith("_journal") and file.name not in " ".join(said):
+        return "read_rows does not name it"
+    with _warnings("edrp.batch") as said:
+        done = ResultFolder(copy, Fingerprint(12, 7)).recover()
+    if file.name not in " ".join(said):
+        return "is not named"
+    if not any(path.name.endswith(file.name) for path in (copy / SET_ASIDE).glob("*")):
+        return "is not set aside"
+    after = read_rows(copy)
+    for table in (before, after):
+        pairs = zip(table["key"].to_pylist(), table["error_message"].to_pylist(), strict=True)
+        if any(whole.get(key) != text for key, text in pairs):
+            return "rows have changed"
+    lost = 1 if file.name.startswith("_journal") else 6
+    if set(after["key"].to_pylist()) != done or after.num_rows != len(done) or len(done) < len(rows) - 2 * lost:
+        return f"{len(done)} of {len(rows)} rows are left"
+    return ""
+
+
+def _take_policy(copy: Path, file: Path, model: PolicyModel, iteration: Iteration) -> str:
+    """The policy is opened, refused, and computed again."""
+    try:
+        load_policy(copy)
+    except Exception as error:
+        if file.name not in str(error) or "compute the policy again" not in str(error):
+            return f"is refused with {error!r}"
+    else:
+        return "is opened"
+    with _warnings("edrp.pmc") as said:
+        precompute_policy(model, Threads(1), copy)
+    if file.name not in " ".join(said) or not (copy / SET_ASIDE / file.name).exists():
+        return "is not set aside"
+    again = load_policy(copy).costs.values.values()
+    return "" if all(map(np.array_equal, again, iteration.values)) else "other costs are computed"
+
+
+def _take_checkpoint(copy: Path, file: Path, model: PolicyModel) -> str:
+    """A job that was killed goes on."""
+    with _warnings("edrp.pmc") as said:
+        found = Checkpoints(copy, model).latest()
+    if found is not None:
+        return "is used"
+    if file.stem not in " ".join(said) or not (copy / SET_ASIDE / file.name).exists():
+        return "is not set aside"
+    return ""
+
+
+@contextmanager
+def _warnings(name: str) -> Iterator[list[str]]:
+    """Warnings of a logger while the block runs, which are printed nowhere."""
+    said: list[str] = []
+    logger, handler = logging.getLogger(name), logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    before, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before
