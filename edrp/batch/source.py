@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
@@ -93,14 +94,14 @@ def _from_path(path: Path) -> list[Instance]:
 
 
 def _from_file(file: Path) -> Instance:
-    content = b""
+    name, content = os.fsencode(file.stem).decode("utf-8", "backslashreplace"), b""
     try:
         content = read_regular(file)
-        return Instance(encodable(file.stem), decode_text(content, str(file)))
+        return Instance(name, decode_text(content, str(file)))
     except InvalidInstanceError as error:
         fault = error.faults[0]
         why = f"{file} {fault.why}" if fault.place == "file" else f"{file}: {fault}"
-        return Instance(encodable(file.stem), content.decode("utf-8", "backslashreplace"), encodable(why))
+        return Instance(name, content.decode("utf-8", "backslashreplace"), encodable(why))
 
 
 def _from_lines(path: Path) -> list[Instance]:

@@ -1,0 +1,114 @@
+"""What is kept for later carries checksums: whatever has changed is noticed, named, set aside and computed again."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+
+import pytest
+
+import edrp
+from edrp.batch import read_rows
+from edrp.core.damage import DamagedFileError, read_sealed, sealed
+from edrp.core.errors import InvalidInstanceError
+from edrp.validation.oracles.bit_flips import flip_bits
+
+
+def test_no_flipped_bit_is_silent(tmp_path):
+    """A thousand are flipped by `python benchmarks/bit_flips.py`."""
+    flips = list(flip_bits(60, 0, tmp_path))
+    assert [flip for flip in flips if flip.fault] == []
+    assert {flip.what for flip in flips} == {"results", "journal", "policy", "checkpoint"}
+
+
+@pytest.fixture(scope="module")
+def solved(examples, tmp_path_factory):
+    """Instances, and a folder of their results in two parts."""
+    text = (examples / "migration.json").read_text()
+    instances = {"a": text, "b": text, "c": '{"kind": "edrp"}'}
+    folder = tmp_path_factory.mktemp("solved") / "out"
+    edrp.solve_batch(instances, "ssm", out=folder, n_jobs=1)
+    edrp.solve_batch(instances, "greedy", out=folder, n_jobs=1)
+    return instances, folder
+
+
+def part_with(folder, method: str):
+    (path,) = [path for path in folder.glob("part-*") if method in read_methods(path)]
+    return path
+
+
+def read_methods(path) -> list[str]:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path, columns=["method"])["method"].to_pylist()
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "foreign", "pipe"])
+def test_rows_of_a_damaged_part_are_solved_again_and_the_others_are_kept(solved, tmp_path, caplog, damage):
+    instances, sound = solved
+    out = tmp_path / "out"
+    shutil.copytree(sound, out)
+    part = part_with(out, "ssm")
+    content = bytearray(part.read_bytes())
+    if damage == "flipped":
+        content[len(content) // 2] ^= 4
+        part.write_bytes(content)
+    elif damage == "cut":
+        part.write_bytes(content[:-100])
+    elif damage == "foreign":
+        edrp.solve_batch({"a": instances["a"]}, "ssm", out=tmp_path / "other", n_jobs=1)
+        (other,) = (tmp_path / "other").glob("part-*")
+        part.unlink()
+        part = other.replace(out / other.name)
+    else:
+        part.unlink()
+        part.symlink_to(tmp_path / "nowhere")
+    with caplog.at_level(logging.WARNING, "edrp.batch"):
+        left = read_rows(out)
+    assert set(left["method"].to_pylist()) == {"greedy"}
+    assert part.name in caplog.text
+    assert "its rows are left out" in caplog.text
+    caplog.clear()
+    again = edrp.solve_batch(instances, "ssm", out=out, n_jobs=1)
+    assert part.name in caplog.text
+    assert f"_damaged/{part.name}" in caplog.text
+    columns = ["key", "objective", "outcome"]
+    assert again.select(columns).to_pylist() == read_rows(sound, columns).select(columns).to_pylist()
+    before = {row["key"]: row["finished_at"] for row in read_rows(sound).to_pylist() if row["method"] == "greedy"}
+    assert all(row["finished_at"] == before[row["key"]] for row in again.to_pylist() if row["key"] in before)
+
+
+def test_a_damaged_description_of_a_folder_is_written_again(solved, tmp_path, caplog):
+    instances, sound = solved
+    out = tmp_path / "out"
+    shutil.copytree(sound, out)
+    (out / "_batch.json").write_text("{")
+    seen: list[object] = []
+    rows = edrp.solve_batch(instances, ["ssm", "greedy"], out=out, n_jobs=1, progress=seen.append)
+    assert "_batch.json" in caplog.text
+    assert rows.num_rows == 6
+    assert seen[-1].total == 2, "only the broken instance is tried again"
+    assert read_sealed(out / "_batch.json")["instances"] == 3
+
+
+def test_the_command_line_says_what_is_damaged(run, solved, examples, tmp_path):
+    out = tmp_path / "out"
+    assert run("batch", examples / "migration.json", "-m", "ssm", "-j", 1, "-o", out).code == 0
+    (part,) = out.glob("part-*")
+    part.write_bytes(b"PAR1")
+    done = run("batch", examples / "migration.json", "-m", "ssm", "-j", 1, "-o", out)
+    assert done.code == 0
+    assert f"{part.name} is damaged: its checksum is another; it is set aside as" in done.err
+    assert "1 rows" in done.out
+
+
+def test_a_sealed_document_is_read_byte_for_byte(tmp_path):
+    path = tmp_path / "head.json"
+    path.write_text(sealed({"sweeps": 3, "seconds": [0.1, 1e300]}) + "\n")
+    assert read_sealed(path) == {"sweeps": 3, "seconds": [0.1, 1e300]}
+    for changed in (path.read_text().replace("3", "4"), path.read_text().replace(" ", "  "), "{}", "", "[]", "{" * 100_000):
+        path.write_text(changed)
+        with pytest.raises(DamagedFileError, match=r"head\.json is damaged"):
+            read_sealed(path)
+    with pytest.raises(InvalidInstanceError, match=r"there is no such file"):
+        read_sealed(tmp_path / "none.json")

@@ -1,0 +1,116 @@
+"""Whoever is killed, nothing is lost and nothing is there twice: workers that start, and the Python workers of Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import edrp
+from edrp.batch import read_rows
+from edrp.core.errors import EdrpError
+
+KILLED_AT_START = """
+import os, signal, sys
+from pathlib import Path
+
+if "edrp.batch.child" in sys.orig_argv:
+    starts = Path({starts!r})
+    starts.open("a").write("x")
+    if starts.stat().st_size <= {kills}:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+OWN_SESSION = """
+import sys
+import edrp
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+edrp.solve_batch(sys.argv[1], "throw", out=sys.argv[2], spark=spark)
+"""
+
+
+def killing(folder: Path, kills: int) -> Path:
+    """Have the first workers that start with this folder on their path killed; returns the file that counts starts."""
+    starts = folder / "starts"
+    (folder / "sitecustomize.py").write_text(KILLED_AT_START.format(starts=str(starts), kills=kills))
+    return starts
+
+
+def test_a_worker_that_is_killed_while_it_starts_is_started_again(examples, tmp_path, monkeypatch):
+    starts = killing(tmp_path, 2)
+    monkeypatch.syspath_prepend(tmp_path)
+    text = (examples / "migration.json").read_text()
+    rows = edrp.solve_batch({"a": text, "b": text}, "greedy", n_jobs=1)
+    assert rows["error_type"].to_pylist() != ["WorkerDied"] * 2
+    assert set(rows["outcome"].to_pylist()) <= {"solved", "refused"}
+    assert starts.stat().st_size == 3
+
+
+def test_where_no_worker_starts_the_batch_ends_and_says_why(examples, tmp_path, monkeypatch):
+    killing(tmp_path, 99)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EdrpError, match="a worker does not start: the worker was killed by SIGKILL"):
+        edrp.solve_batch({"a": (examples / "migration.json").read_text()}, "greedy", n_jobs=1)
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Parent and command line of each process."""
+    found = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    rows = (line.split(None, 2) for line in found.stdout.splitlines())
+    return {int(row[0]): (int(row[1]), row[2]) for row in rows if len(row) == 3}
+
+
+def spark_worker(job: int) -> int | None:
+    """A Python worker of Spark that has a process solving for it, below the process `job`."""
+    running = processes()
+    for pid, (parent, command) in running.items():
+        if "edrp.batch.child" not in command or "pyspark.daemon" not in running.get(parent, (0, ""))[1]:
+            continue
+        above = pid
+        while above in running and above != job:
+            above = running[above][0]
+        if above == job:
+            return parent
+    return None
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("session", ["ours", "of the user"])
+def test_a_python_worker_of_spark_that_is_killed_costs_no_row(coins, tmp_path, session):
+    source, out = tmp_path / "coins.jsonl", tmp_path / "out"
+    entries = [{"id": f"c{index:02d}", "instance": {"kind": "coin", "side": "slow"}} for index in range(40)]
+    source.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    words = ["-c", OWN_SESSION, source, out]
+    if session == "ours":
+        words = ["-m", "edrp", "batch", source, "-m", "throw", "--spark", "local[2]", "-o", out]
+    job = subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        env={**os.environ, "PYTHONPATH": str(coins)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=coins,
+    )
+    deadline, worker = time.monotonic() + 300, None
+    while job.poll() is None and time.monotonic() < deadline:
+        worker = spark_worker(job.pid) if worker is None else worker
+        if worker is not None and any(path.stat().st_size for path in out.glob("_journal-*")):
+            os.kill(worker, signal.SIGKILL)
+            break
+        time.sleep(0.05)
+    _, err = job.communicate(timeout=300)
+    assert worker is not None, err
+    assert job.returncode == 0, err
+    rows = read_rows(out)
+    assert rows["id"].to_pylist() == [entry["id"] for entry in entries]
+    assert set(rows["outcome"].to_pylist()) == {"solved"}
+    if session == "of the user":
+        assert "lost a worker" in err
