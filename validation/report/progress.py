@@ -11,6 +11,8 @@ from time import perf_counter
 from rich.console import Console
 from rich.markup import escape
 
+from edrp.core.visible import visible
+
 PAUSE = 5.0
 """Least seconds from one line to the next, and before the first."""
 
@@ -118,7 +120,7 @@ class ProgressLines:
 
     def _print(self, now: float) -> None:
         self._last, self._printed = now, self._state
-        line = f"{self._text}: {self._state.text(now - self._begin)}"
+        line = visible(f"{self._text}: {self._state.text(now - self._begin)}")
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
