@@ -65,7 +65,7 @@ class Journal:
         for part in part_paths(self._folder, self._name):
             try:
                 self.keys |= set(read_part(part, ["key"], self._batch)["key"].to_pylist())
-            except DamagedFileError:  # whoever recovers the folder says so
+            except DamagedFileError:  # said when the folder is recovered
                 continue
         if not os.path.lexists(self._path):
             return

@@ -86,7 +86,7 @@ def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | Non
 
 
 def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> dict[Path, pa.Table]:
-    """Some columns of all parts by path; those that are damaged are set aside, which is said."""
+    """Some columns of all parts by path; those that are damaged are set aside with a warning."""
     sound = {}
     for path in part_paths(folder):
         try:

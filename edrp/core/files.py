@@ -10,9 +10,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedRandom
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO
 
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, UnwritableError
 
@@ -49,7 +49,7 @@ def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True)
 
 
 @contextmanager
-def writing(path: str | Path, *, replace: bool = True) -> Iterator[BinaryIO]:
+def writing(path: str | Path, *, replace: bool = True) -> Iterator[BufferedRandom]:
     """A file to write to, which takes its place when the block ends well; on failure the place stays as it was.
 
     Parameters
