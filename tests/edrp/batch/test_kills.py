@@ -93,7 +93,7 @@ def test_a_python_worker_of_spark_that_is_killed_costs_no_row(coins, tmp_path, s
         words = ["-m", "edrp", "batch", source, "-m", "throw", "--spark", "local[2]", "-o", out]
     job = subprocess.Popen(
         [sys.executable, *map(str, words)],
-        env={**os.environ, "PYTHONPATH": str(coins)},
+        env={**os.environ, "PYTHONPATH": str(coins), "PYSPARK_PYTHON": sys.executable},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
