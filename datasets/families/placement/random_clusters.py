@@ -22,7 +22,16 @@ WEIGHTINGS: tuple[dict[str, float], ...] = (
 )
 
 
-def random_cluster(seed: int, *, max_combinations: float = 3e5) -> EdrpProblem:
+RUNNING_WEIGHTINGS: tuple[dict[str, float], ...] = (
+    {"response_time": 0.4, "cost": 0.3, "downtime": 0.3},
+    {"response_time": 0.9, "downtime": 0.1},
+    {"response_time": 0.5, "cost": 0.45, "downtime": 0.05},
+    {"downtime": 1.0},
+    {"response_time": 0.5, "cost": 0.5},
+)
+
+
+def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = False) -> EdrpProblem:
     """A problem of kind `edrp` on one to three zones of one to three equal nodes, small enough for brute force.
 
     Two to four operators in any acyclic graph, one to three replicas each, some of double size, some confined to a zone.
@@ -35,6 +44,8 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5) -> EdrpProblem:
         The same seed gives the same problem.
     max_combinations
         Deployments at most; larger problems are drawn again.
+    running
+        Whether the application already runs somewhere, at random; then downtime counts, too.
 
     Examples
     --------
@@ -42,12 +53,37 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5) -> EdrpProblem:
     >>> problem.kind, len({node.zone for node in problem.network.nodes}) <= 3
     ('edrp', True)
     """
-    random = np.random.default_rng([seed, 18])
+    random = np.random.default_rng([seed, 18 + running])
     while True:
         problem = _draw(random)
         nodes = len(problem.network.nodes)
         if prod(count_configurations(nodes, o.max_replicas) for o in problem.application.operators) <= max_combinations:
-            return problem
+            return _running(problem, random) if running else problem
+
+
+def _running(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:
+    """The problem with random state, times and a current deployment that need not fit."""
+    names = [node.name for node in problem.network.nodes]
+    operators, current = [], {}
+    for operator in problem.application.operators:
+        state, code = float(random.choice([0.0, 1e6, 1e9])), float(random.choice([0.0, 1e7]))
+        operators.append(operator.replace(state_size=state, code_size=code))
+        places = operator.candidates or tuple(names)
+        count = int(random.integers(1, operator.max_replicas + 1))
+        chosen = (
+            [places[0]] * count if random.random() < 0.3 else [places[int(random.integers(len(places)))] for _ in range(count)]
+        )
+        current[operator.name] = tuple(chosen)
+    spawn = float(random.choice([0.0, 0.5]))
+    nodes = tuple(node.replace(spawn_time=spawn) for node in problem.network.nodes)
+    return problem.replace(
+        application=problem.application.replace(operators=tuple(operators)),
+        network=problem.network.replace(nodes=nodes, store={"delay": 0.01, "bandwidth": 1e9}),
+        synchronisation_time=float(random.choice([0.0, 0.2])),
+        weights=RUNNING_WEIGHTINGS[int(random.integers(len(RUNNING_WEIGHTINGS)))],
+        limits=problem.limits.replace(downtime=float(random.choice([10.0, 10.0, 1.0]))),
+        current=current,
+    )
 
 
 def _draw(random: np.random.Generator) -> EdrpProblem:

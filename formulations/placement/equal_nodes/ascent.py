@@ -47,7 +47,7 @@ class CuttingPlanes:
     """A linear program over flows and prices that grows by a row for each relaxed optimum.
 
     Columns: flow of each stream, into each source, out of each sink, the total flow, the price of the limit on cost, the
-    prices of what is shared, and the bound.
+    prices of what is shared and of each operator's downtime, and the bound.
     """
 
     def __init__(self, quotient: Quotient) -> None:
@@ -58,7 +58,8 @@ class CuttingPlanes:
         self.sinks = np.flatnonzero([not len(streams) for streams in model.outgoing])
         self.total = self.streams + self.sources.size + self.sinks.size
         self.shared = self.total + 2
-        self.columns = self.shared + quotient.shared_capacity.size + 1
+        self.moves = self.shared + quotient.shared_capacity.size
+        self.columns = self.moves + model.operators + 1
         self.solver: Any = highspy.Highs()
         self.solver.setOptionValue("output_flag", False)
         self.solver.setOptionValue("threads", 1)
@@ -70,6 +71,7 @@ class CuttingPlanes:
         none = np.zeros(0)
         self.solver.addCols(self.columns, cost, lower, upper, 0, none.astype(np.int32), none.astype(np.int32), none)
         self._conserve()
+        self._add_row(0.0, model.downtime, np.arange(self.moves, self.columns - 1), np.ones(model.operators))
         self.first_cut = int(self.solver.getNumRow())
         self.placements: list[Ints] = []
 
@@ -79,7 +81,8 @@ class CuttingPlanes:
         limited = np.isfinite(quotient.max_response)
         upper[self.total] = model.response + (MAX_PRICE / quotient.max_response if limited else 0.0)
         upper[self.total + 1] = MAX_PRICE / quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
-        upper[self.shared : -1] = MAX_PRICE / np.maximum(quotient.shared_capacity, 1e-9)
+        upper[self.shared : self.moves] = MAX_PRICE / np.maximum(quotient.shared_capacity, 1e-9)
+        upper[self.moves : -1] = model.downtime if quotient.least_downtime else 0.0
         upper[-1] = 1e6
         return upper
 
@@ -105,12 +108,13 @@ class CuttingPlanes:
         np.add.at(slope, np.arange(self.streams), choices.latency[rows][model.target])
         slope[self.streams : self.streams + self.sources.size] = choices.latency[rows][self.sources]
         cost = float(choices.cost[rows].sum())
-        fixed = model.cost * cost
+        fixed = model.cost * cost + (model.downtime * quotient.least_downtime if quotient.least_downtime else 0.0)
         if np.isfinite(quotient.max_response):
             slope[self.total] -= quotient.max_response
             fixed += model.response * quotient.max_response
         slope[self.total + 1] = cost - quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
-        slope[self.shared : -1] = choices.usage[rows].sum(axis=0) - quotient.shared_capacity
+        slope[self.shared : self.moves] = choices.usage[rows].sum(axis=0) - quotient.shared_capacity
+        slope[self.moves : -1] = choices.downtime[rows] - quotient.least_downtime
         slope[-1] = -1.0
         self.placements.append(rows)
         used = np.flatnonzero(slope)
@@ -140,7 +144,12 @@ class CuttingPlanes:
         through = operator_flow(model, flow)
         through[self.sources] = values[self.streams : self.streams + self.sources.size]
         return Prices(
-            flow, through, float(values[self.total]), model.cost + float(values[self.total + 1]), values[self.shared : -1]
+            flow=flow,
+            through=through,
+            total=float(values[self.total]),
+            money=model.cost + float(values[self.total + 1]),
+            shared=values[self.shared : self.moves],
+            moves=values[self.moves : -1],
         )
 
     def even(self) -> Floats:

@@ -14,9 +14,13 @@ from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.equal_nodes.codes import USED, Fields, Step, join, put_together, stays_open, take_apart
 from edrp.formulations.placement.equal_nodes.state_graph import number_of
 
-BOUND, DONE, COST, SHARED = 0, 1, 2, 3
-"""Columns of labels: lower bound on the objective, latest finish of a sink, money/h, then the use of what is shared; behind
-these the finish times of open operators and the load of each one's block, at its first operator."""
+BOUND, DONE, COST, DOWN, SHARED = 0, 1, 2, 3, 4
+"""Columns of labels: lower bound on the objective, latest finish of a sink, money/h, longest downtime, then the use of what is
+shared; behind these the finish times of open operators, the load of each one's block, at its first operator, and the node that
+the block has to be on, there, too (-1 for any)."""
+
+FREE = -1.0
+"""Node of a block that may be on any."""
 
 TOLERANCE = 1e-9
 COMPARED = 60
@@ -28,7 +32,7 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    number, classes, single, level, latency, cost, usage, load
+    number, classes, single, level, latency, cost, usage, load, downtime, anchor
         As in `Choices`, and its level in the graph of states.
     """
 
@@ -40,6 +44,8 @@ class Rows(NamedTuple):
     cost: Floats
     usage: Floats
     load: Floats
+    downtime: Floats
+    anchor: Ints
 
 
 class Limits(NamedTuple):
@@ -51,7 +57,7 @@ class Limits(NamedTuple):
     capacity : shape (classes, resources), of one node.
     shared : of what is shared.
     scalars : levels, classes that have to be used (0: not asked for), objective per second and per money/h,
-        limit on the response time and on the cost.
+        limit on the response time and on the cost, objective per second of downtime, and least downtime.
     """
 
     delay: Floats
@@ -70,6 +76,7 @@ class Ahead(NamedTuple):
     cut : shape (views, open operators), flow out of each.
     done : shape (views,), flow out of sinks that are placed.
     money, shared, constant : prices and constant of each view.
+    moved : objective per second of the longest downtime so far, of each view.
     tail : shape (open operators,), seconds that must follow the finish of each.
     own_tail : seconds that must follow the operator itself, shape (1,).
     rest : money/h, and of each shared thing, that the operators to come need at least.
@@ -83,6 +90,7 @@ class Ahead(NamedTuple):
     money: Floats
     shared: Floats
     constant: Floats
+    moved: Floats
     tail: Floats
     own_tail: Floats
     rest: Floats
@@ -182,7 +190,20 @@ def _fits(values: Floats, step: Step, rows: Rows, row: int, level: int, limits: 
         load = _joined_load(values, step, rows, row, m, limits.shared.size, fields)
         if load > limits.capacity[rows.classes[row] >> 1, m] + TOLERANCE:
             return False
-    return True
+    anchors = SHARED + limits.shared.size + step.width[0] * (1 + rows.load.shape[1])
+    return _anchor(values, step, rows, row, anchors, fields) >= FREE
+
+
+@inlined
+def _anchor(values: Floats, step: Step, rows: Rows, row: int, anchors: int, fields: Fields) -> float:
+    """The node that the joined block has to be on: `FREE` for any, less where there are several."""
+    node = float(rows.anchor[row])
+    for position in range(step.width[0]):
+        if fields.joined[position] == 1 and values[anchors + position] != FREE:
+            if node != FREE and node != values[anchors + position]:
+                return FREE - 1.0
+            node = values[anchors + position]
+    return node
 
 
 @inlined
@@ -205,7 +226,9 @@ def _write(values: Floats, new: Floats, step: Step, rows: Rows, row: int, finish
     width, opens, resources, shared = step.width[0], step.opens[0], rows.load.shape[1], limits.shared.size
     times = SHARED + shared
     loads = times + step.kept.size + opens
+    anchors = loads + (step.kept.size + opens) * resources
     new[COST] = values[COST] + rows.cost[row]
+    new[DOWN] = max(values[DOWN], rows.downtime[row])
     new[DONE] = values[DONE] if opens == 1 else max(values[DONE], finish)
     for n in range(shared):
         new[SHARED + n] = values[SHARED + n] + rows.usage[row, n]
@@ -213,8 +236,10 @@ def _write(values: Floats, new: Floats, step: Step, rows: Rows, row: int, finish
         new[times + place] = values[times + step.kept[place]]
     if opens == 1:
         new[loads - 1] = finish
-    for place in range(loads, loads + (step.kept.size + opens) * resources):
+    for place in range(loads, anchors):
         new[place] = 0.0
+    for place in range(anchors, anchors + step.kept.size + opens):
+        new[place] = FREE
     for block in range(width + 1):
         place = fields.first[block]
         for m in range(resources if place >= 0 else 0):
@@ -222,6 +247,9 @@ def _write(values: Floats, new: Floats, step: Step, rows: Rows, row: int, finish
                 new[loads + place * resources + m] = values[times + width + block * resources + m]
             else:
                 new[loads + place * resources + m] = _joined_load(values, step, rows, row, m, shared, fields)
+        before = times + width * (1 + resources)
+        if place >= 0:
+            new[anchors + place] = values[before + block] if block < width else _anchor(values, step, rows, row, before, fields)
 
 
 @inlined
@@ -231,11 +259,13 @@ def _bound(new: Floats, step: Step, limits: Limits, ahead: Ahead, target: int, c
     latest = new[DONE]
     for place in range(after):
         latest = max(latest, new[SHARED + shared + place] + ahead.tail[place])
-    bound = limits.scalars[2] * latest + limits.scalars[3] * (new[COST] + ahead.rest[0])
+    down = max(new[DOWN], limits.scalars[7])
+    bound = limits.scalars[2] * latest + limits.scalars[3] * (new[COST] + ahead.rest[0]) + limits.scalars[6] * down
     for view in range(ahead.money.size):
         if bound >= cutoff:
             break
         least = ahead.constant[view] + ahead.money[view] * new[COST] + ahead.done[view] * new[DONE] + ahead.value[view, target]
+        least += ahead.moved[view] * down
         for n in range(shared):
             least += ahead.shared[view, n] * new[SHARED + n]
         for place in range(after):
@@ -245,10 +275,11 @@ def _bound(new: Floats, step: Step, limits: Limits, ahead: Ahead, target: int, c
 
 
 @kernel
-def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, response: float, money: float, binding: Ints) -> Bools:
+def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, weights: Floats, binding: Ints) -> Bools:
     """Which labels none dominates that comes before them in `order`, where labels of a group stand together.
 
-    `shape` are the number of shared things, of open operators and of loads; `binding` are 1 where a shared thing, the limit
+    `shape` are the number of shared things, of open operators and of loads; `weights` are objective per second of response
+    time, per money/h and per second of downtime, and the least downtime; `binding` are 1 where a shared thing, the limit
     on response time (last but one) or that on cost (last) can bind.
     """
     keep = np.ones(order.size, np.bool_)
@@ -259,7 +290,7 @@ def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, response:
         if position > 0 and group[position] != group[position - 1]:
             count = 0
         for number in range(count):
-            if _dominates(values[kept[number]], values[label], shape, response, money, binding):
+            if _dominates(values[kept[number]], values[label], shape, weights, binding):
                 keep[position] = False
                 break
         if keep[position] and count < COMPARED:
@@ -269,7 +300,7 @@ def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, response:
 
 
 @inlined
-def _dominates(one: Floats, other: Floats, shape: Ints, response: float, money: float, binding: Ints) -> bool:
+def _dominates(one: Floats, other: Floats, shape: Ints, weights: Floats, binding: Ints) -> bool:
     """Whether whatever becomes of the other label would become of this one at no higher objective.
 
     It may be later where the limit on response time cannot bind, if it is cheaper by as much.
@@ -284,6 +315,9 @@ def _dominates(one: Floats, other: Floats, shape: Ints, response: float, money: 
     for n in range(loads):
         if one[times + opened + n] > other[times + opened + n] + TOLERANCE:
             return False
+    for n in range(opened):
+        if one[times + opened + loads + n] != other[times + opened + loads + n]:
+            return False
     latest, later = 0.0, -np.inf
     for n in range(opened):
         later = max(later, one[times + n] - other[times + n])
@@ -292,4 +326,5 @@ def _dominates(one: Floats, other: Floats, shape: Ints, response: float, money: 
         later = max(later, one[DONE] - other[DONE])
     if later > 0.0 and binding[shared] == 1:
         return False
-    return response * later + money * (one[COST] - other[COST]) <= 0.0
+    longer = max(0.0, one[DOWN] - max(other[DOWN], weights[3]))
+    return weights[0] * later + weights[1] * (one[COST] - other[COST]) + weights[2] * longer <= 0.0

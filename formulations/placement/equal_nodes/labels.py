@@ -93,7 +93,7 @@ class LabelSearch:
 
     def _rows(self, numbers: Ints) -> Rows:
         c = self.quotient.choices
-        arrays: Any = (c.classes, c.single, self.graph.level, c.latency, c.cost, c.usage, c.load)
+        arrays: Any = (c.classes, c.single, self.graph.level, c.latency, c.cost, c.usage, c.load, c.downtime, c.anchor)
         return Rows(numbers, *(np.ascontiguousarray(array[numbers]) for array in arrays))
 
     def _tails(self) -> Floats:
@@ -124,11 +124,17 @@ class LabelSearch:
             else np.array([max(0.0, v.prices.total - c) for v, c in zip(views, coming, strict=True)]),
             money=np.array([view.prices.money for view in views]),
             shared=np.array([view.prices.shared for view in views]).reshape(len(views), -1),
-            constant=np.array([view.constant for view in views]),
+            constant=np.array([view.constant - self._waiting(view) for view in views]),
+            moved=np.array([model.downtime - view.prices.moves[j + 1 :].sum() for view in views]),
             tail=self.tails[opened] if opened.size else np.zeros(0),
             own_tail=self.tails[j : j + 1],
             rest=self.rest[j + 1],
         )
+
+    def _waiting(self, view: Relaxation) -> float:
+        """What the constant of a view says of downtime, which labels know better."""
+        least, model = self.quotient.least_downtime, self.quotient.model
+        return (model.downtime - float(view.prices.moves.sum())) * least if least else 0.0
 
     def run(self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool]) -> LabelResult:
         """Search for placements below the cutoff.
@@ -148,7 +154,7 @@ class LabelSearch:
             return LabelResult([], np.inf, 0)
         quotient = self.quotient
         limits = Limits(quotient.delay, quotient.capacity, quotient.shared_capacity, self._scalars())
-        layer = _first_label(3 + quotient.shared_capacity.size)
+        layer = _first_label(SHARED + quotient.shared_capacity.size)
         history, dropped, width = [], np.inf, 0
         for j in range(quotient.operators):
             layer, lost = self._extended(layer, j, limits, cutoff, beam, out_of_time)
@@ -162,7 +168,8 @@ class LabelSearch:
     def _scalars(self) -> Floats:
         q = self.quotient
         levels = MAX_LEVEL if not q.capacity.size else self.graph.levels
-        return np.array([levels, self.graph.full, q.response_weight, q.model.cost, q.max_response, q.max_cost], float)
+        limits = (q.response_weight, q.model.cost, q.max_response, q.max_cost, q.model.downtime, q.least_downtime)
+        return np.array([levels, self.graph.full, *limits], float)
 
     def _extended(
         self, layer: Labels, j: int, limits: Limits, cutoff: float, beam: int, out_of_time: Callable[[], bool]
@@ -170,7 +177,7 @@ class LabelSearch:
         """The next layer, and the least bound that was given up."""
         step = self.graph.steps[j]
         opened = step.kept.size + int(step.opens[0])
-        columns = SHARED + limits.shared.size + opened * (1 + limits.capacity.shape[1])
+        columns = SHARED + limits.shared.size + opened * (2 + limits.capacity.shape[1])
         room = max(CHUNK, 2 * self.rows[j].number.size << step.parents.size)
         found = _empty_labels(room, columns)
         parts: list[Labels] = []
@@ -194,9 +201,9 @@ class LabelSearch:
             group = _without_levels(labels.code, opened)
             order = np.lexsort((labels.values[:, BOUND], group))
             shape = np.array([self.quotient.shared_capacity.size, opened, opened * self.quotient.capacity.shape[1]])
-            money = self.quotient.model.cost
-            response = self.quotient.response_weight
-            keep = undominated(labels.values, order, group[order], shape, response, money, self._binding(cutoff))
+            model, least = self.quotient.model, self.quotient.least_downtime
+            weights = np.array([model.response, model.cost, model.downtime, least])
+            keep = undominated(labels.values, order, group[order], shape, weights, self._binding(cutoff))
             labels = _take(labels, order[keep])
         labels, more = _trimmed(labels, beam)
         return labels, min(lost, more)
@@ -204,7 +211,7 @@ class LabelSearch:
     def _binding(self, cutoff: float) -> Ints:
         """Which limits a label could still break, as `undominated` takes them."""
         q = self.quotient
-        rest = cutoff - q.model.cost * self.rest[0, 0]
+        rest = cutoff - q.model.cost * self.rest[0, 0] - (q.model.downtime * q.least_downtime if q.least_downtime else 0.0)
         response = np.isfinite(q.max_response) and not rest < q.response_weight * q.max_response
         cost = self.most[0] > q.max_cost and not cutoff < q.model.cost * q.max_cost
         return np.array([*(self.most[1:] > q.shared_capacity), response, cost], np.int64)

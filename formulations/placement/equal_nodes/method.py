@@ -14,8 +14,10 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
 from edrp.formulations.placement.equal_nodes.labels import Pattern
-from edrp.formulations.placement.equal_nodes.model import MAX_CLASSES, Quotient, quotient_of
+from edrp.formulations.placement.equal_nodes.model import MAX_CLASSES, Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
+from edrp.formulations.placement.equal_nodes.quotient import quotient_of
+from edrp.formulations.placement.equal_nodes.realisation import realise_moves
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
 from edrp.formulations.placement.proof import answer_with_bound
@@ -25,6 +27,9 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.node_classes import classes_of
 from edrp.placement.scales import max_objective
+
+SAME = 1e-12
+"""Difference of objectives that is rounding."""
 
 INSTEAD = "use eliminate"
 
@@ -40,8 +45,8 @@ class EqualNodes(Method):
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """What is not modelled over classes, and networks whose nodes differ."""
-        if problem.current is not None:
-            return f"equal-nodes takes no current deployment; {INSTEAD}"
+        if problem.current is not None and problem.reconfiguration == "storm":
+            return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
         terms = {term.metric: term for term in problem.terms}
         for metric in ("availability", "network_usage"):
             if terms[metric].weight > 0 or terms[metric].limit is not None:
@@ -148,24 +153,29 @@ class _Search:
         return objective if self.deployment is None else objective - 0.5 * self.options.gap * abs(objective)
 
     def _start(self) -> None:
-        if self.options.start is not None and self.problem.evaluate(self.options.start).feasible:
-            self._hold(self.options.start)
+        for known in (self.problem.current, self.options.start):
+            if known is not None:
+                self._hold(known)
 
     def _offer(self, quotient: Quotient, pattern: Pattern) -> bool:
         """Try a placement over classes on the nodes; whether it is realised."""
-        counts = realise(quotient, pattern)
-        return counts is not None and self._hold(self.compiled.deployment(counts))
+        ways = (realise,) if self.problem.current is None else (realise_moves, realise)
+        for way in ways:
+            counts = way(quotient, pattern)
+            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:
+                return True
+        return False
 
-    def _hold(self, deployment: Deployment) -> bool:
-        """Keep a deployment that is feasible, where it is better than what is held."""
+    def _hold(self, deployment: Deployment) -> float:
+        """Keep a deployment that is feasible, where it is better than what is held; returns its objective, or infinity."""
         evaluation = self.problem.evaluate(deployment)
         if not evaluation.feasible:
-            return False
+            return np.inf
         ties = self.quotient.model.cost - self.compiled.weight["cost"]
         objective = evaluation.objective + ties * evaluation.metrics["cost"]
         if objective < self.incumbent.objective:
             self.incumbent.objective, self.deployment = objective, deployment
-        return True
+        return objective
 
     def _report(self) -> None:
         if self.options.progress is not None:

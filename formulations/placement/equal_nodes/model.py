@@ -13,12 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.derived import derived
-from edrp.formulations.placement.elimination.model import Model, build_model
-from edrp.placement.compilation import compile_problem
+from edrp.formulations.placement.elimination.model import Model
+from edrp.placement.configurations import NO_NODE
 from edrp.placement.metrics.base import LIMIT_SLACK
-from edrp.placement.node_classes import classes_of
-from edrp.placement.problem import PlacementProblem
 
 MAX_CLASSES = 3
 """Classes beyond which sets of them are too many."""
@@ -41,6 +38,8 @@ class Choices:
     cost : money/h.
     usage : shape (rows, shared), of what all operators share.
     load : shape (rows, resources), of the one node; 0 where there are several.
+    downtime : seconds at least.
+    anchor : the one node, where the operator runs there now; -1 for any other, and where there are several.
     """
 
     operator: Ints
@@ -51,6 +50,8 @@ class Choices:
     cost: Floats
     usage: Floats
     load: Floats
+    downtime: Floats
+    anchor: Ints
 
     def select(self, rows: np.ndarray) -> Choices:
         """Some of the rows."""
@@ -70,6 +71,7 @@ class Quotient:
     delay : shape (sets, sets), seconds between operators on these sets of classes that are not on one node together.
     shared_capacity : shape (shared,), of each resource on each set of classes where it can bind.
     choices : of all operators.
+    least_downtime : seconds, that whatever is looked at has at least.
     """
 
     model: Model
@@ -79,6 +81,7 @@ class Quotient:
     delay: Floats
     shared_capacity: Floats
     choices: Choices
+    least_downtime: float = 0.0
 
     @property
     def operators(self) -> int:
@@ -114,12 +117,6 @@ class Quotient:
     def max_cost(self) -> float:
         """Limit in money/h, with its rounding slack."""
         return float(self.model.limits[1]) * (1 + LIMIT_SLACK)
-
-
-@derived
-def quotient_of(problem: PlacementProblem) -> Quotient:
-    """The quotient of a problem; inside `derived_once` it is built once."""
-    return build_quotient(build_model(compile_problem(problem)), classes_of(problem))
 
 
 def build_quotient(model: Model, number: Ints) -> Quotient:
@@ -233,4 +230,6 @@ def _list_choices(
         cost=model.replica_cost[operator] * counts,
         usage=usage,
         load=single[:, None] * counts[:, None] * demand[operator],
+        downtime=np.zeros(len(rows)),
+        anchor=np.full(len(rows), NO_NODE),
     )

@@ -3,9 +3,10 @@
 With a flow f of α + ν from sources to sinks (ν ≥ 0 the price of the limit on response time), μ ≥ 0 the price of the limit on
 cost and π ≥ 0 prices of what is shared, every placement has
 
-    objective ≥ Σ_i [f_i latency_i + (w_c + μ) cost_i + π usage_i] + Σ_e f_e delay_e − ν R_max − μ C_max − π capacity
+    objective ≥ Σ_i [f_i latency_i + (w_c + μ) cost_i + π usage_i + δ_i downtime_i] + Σ_e f_e delay_e
+                + (w_d − Σ_i δ_i) downtime_min − ν R_max − μ C_max − π capacity
 
-since a maximum over paths is at least an average. The sum is a path through the graph of states.
+since a maximum over paths, and over operators, is at least an average. The sum is a path through the graph of states.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Prices:
     total : flow from all sources.
     money : objective per money/h.
     shared : objective per unit of what is shared.
+    moves : shape (operators,), objective per second of each operator's downtime; together at most that of the longest one.
     """
 
     flow: Floats
@@ -40,13 +42,15 @@ class Prices:
     total: float
     money: float
     shared: Floats
+    moves: Floats
 
     def constant(self, quotient: Quotient) -> float:
         """What the priced limits and capacities take off the sum."""
         model = quotient.model
         excess, extra = self.total - model.response, self.money - model.cost
         limits = (excess * quotient.max_response if excess else 0.0) + (extra * quotient.max_cost if extra else 0.0)
-        return -limits - float(self.shared @ quotient.shared_capacity)
+        waiting = (model.downtime - float(self.moves.sum())) * quotient.least_downtime if quotient.least_downtime else 0.0
+        return waiting - limits - float(self.shared @ quotient.shared_capacity)
 
 
 @dataclass(frozen=True)
@@ -106,9 +110,8 @@ class Bounds:
     def relax(self, prices: Prices) -> Relaxation:
         """Compute the bound under prices."""
         graph, choices = self.graph, self.quotient.choices
-        row_cost = (
-            prices.through[choices.operator] * choices.latency + prices.money * choices.cost + choices.usage @ prices.shared
-        )
+        row_cost = prices.through[choices.operator] * choices.latency + prices.moves[choices.operator] * choices.downtime
+        row_cost += prices.money * choices.cost + choices.usage @ prices.shared
         unary = self._unary(row_cost)
         patterns = np.zeros(graph.patterns.size)
         for j, step in enumerate(graph.steps):

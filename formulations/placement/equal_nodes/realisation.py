@@ -1,0 +1,141 @@
+"""From a placement over classes to one on nodes when an application already runs, within the downtime that was promised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.formulations.placement.equal_nodes.downtimes import MoveTimes, most_on_node, move_times
+from edrp.formulations.placement.equal_nodes.labels import Pattern
+from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.packing import Item, blocks_of
+from edrp.placement.configurations import NO_NODE
+
+SECONDS = 1.0
+"""For one program."""
+
+Box = tuple[Floats, Floats]
+"""Fewest and most of something on each node."""
+
+
+def realise_moves(quotient: Quotient, pattern: Pattern) -> Ints | None:
+    """Replicas per operator of the compiled problem and node, by a small program; None where there are none.
+
+    Columns are the replicas of each operator that is in no block on each node, whether a block is on a node, and for each of
+    these which box they keep to: with the replicas that have to stay and those that may come, no operator takes too long.
+    """
+    choices, model = quotient.choices, quotient.model
+    blocks = blocks_of(quotient, pattern)
+    inside = {j for block in blocks for j, _ in block.contents}
+    free = [j for j in range(quotient.operators) if j not in inside]
+    longest = max(float(choices.downtime[pattern.rows].max()), quotient.least_downtime)
+    boxes = [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in free]
+    boxes += [[_block_box(quotient, pattern, block)] for block in blocks]
+    if not all(boxes):
+        return None
+    totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
+    loads = np.array([*(quotient.demand[j] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
+    solution = _solved(quotient, boxes, totals, loads)
+    if solution is None:
+        return None
+    counts = np.zeros(model.compiled.candidate.shape, np.int64)
+    for j, row in zip(free, solution, strict=False):
+        counts[model.order[j]] += row
+    for block, row in zip(blocks, solution[len(free) :], strict=True):
+        for j, replicas in block.contents:
+            counts[model.order[j]] += replicas * row
+    return counts
+
+
+def _boxes(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
+    """Boxes of replicas of an operator on each node, in each of which it takes no longer than all may."""
+    choices, compiled = quotient.choices, quotient.model.compiled
+    assert compiled.current is not None
+    operator, replicas = int(quotient.model.order[j]), int(choices.replicas[row])
+    now = compiled.current[operator].astype(float)
+    found = [(now, now)] if now.sum() == replicas and choices.downtime[row] == 0.0 else []
+    allowed = longest - compiled.synchronisation_time + 1e-9
+    if allowed < 0:
+        return found
+    owner = _owner(quotient)
+    inside = (choices.classes[row] >> owner & 1) == 1
+    room = np.where(inside, np.minimum(most_on_node(quotient, j)[owner], replicas), 0)
+    times = move_times(compiled, operator, replicas, int(room.max()))
+    known: set[bytes] = set()
+    for slowest in np.flatnonzero(times.before):
+        for stay in range(int(min(room[slowest], times.before[slowest])) + 1):
+            box = _box(times, room, int(slowest), stay, allowed)
+            if box is not None and np.concatenate(box).tobytes() not in known:
+                known.add(np.concatenate(box).tobytes())
+                found.append(box)
+    return found
+
+
+def _box(times: MoveTimes, room: Ints, slowest: int, stay: int, allowed: float) -> Box | None:
+    """What may be on each node where the given one sends longest, with at least so many replicas that stay on it."""
+    upload = float(times.upload[slowest, stay])
+    others = [u for u in np.flatnonzero(times.before) if u != slowest]
+    lower, upper = np.zeros(room.size), np.zeros(room.size)
+    lower[slowest] = stay
+    for u in others:
+        enough = np.flatnonzero(times.upload[u, : room[u] + 1] <= upload + 1e-12)
+        if not enough.size:
+            return None
+        lower[u] = enough.min()
+    second = max((float(times.upload[u, int(lower[u])]) for u in others), default=-np.inf)
+    for v in np.flatnonzero(room):
+        start = second if v == slowest else max(float(times.code[v]), upload)
+        fitting = np.flatnonzero(start + times.download[v, : room[v] + 1] <= allowed)
+        upper[v] = fitting.max() if fitting.size else 0
+    return (lower, upper) if (lower <= upper).all() else None
+
+
+def _block_box(quotient: Quotient, pattern: Pattern, block: Item) -> Box:
+    """Where a block may be: on the node that one of its operators stays on, or on any of its classes."""
+    members = [j for j, _ in block.contents]
+    anchors = {int(anchor) for anchor in quotient.choices.anchor[pattern.rows[members]]} - {NO_NODE}
+    upper = ((block.classes >> _owner(quotient) & 1) == 1).astype(float)
+    if anchors:
+        upper[[u for u in range(upper.size) if u not in anchors]] = 0.0
+    return np.zeros(upper.size), upper
+
+
+def _owner(quotient: Quotient) -> Ints:
+    owner = np.zeros(len(quotient.model.compiled.nodes), np.int64)
+    for k, nodes in enumerate(quotient.members):
+        owner[nodes] = k
+    return owner
+
+
+def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats) -> Ints | None:
+    """Whole numbers on each node that add up to the totals, keep to a box each and fit, shape (owners, nodes)."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import block_diag, csr_array, eye_array, hstack, kron
+
+    owners, nodes = len(boxes), len(quotient.model.compiled.nodes)
+    size = owners * nodes
+    chosen = sum(len(own) for own in boxes)
+    sums = kron(eye_array(owners), np.ones((1, nodes)))
+    one = block_diag([np.ones((1, len(own))) for own in boxes])
+    lower, upper = (block_diag([np.array([box[side] for box in own]).T for own in boxes]) for side in (0, 1))
+    rows: list[Any] = [
+        LinearConstraint(hstack([sums, csr_array((owners, chosen))]).tocsr(), totals, totals),
+        LinearConstraint(hstack([csr_array((owners, size)), one]).tocsr(), 1, 1),
+        LinearConstraint(hstack([eye_array(size), -lower]).tocsr(), 0, np.inf),
+        LinearConstraint(hstack([eye_array(size), -upper]).tocsr(), -np.inf, 0),
+    ]
+    capacity = quotient.capacity[_owner(quotient)]
+    for m in range(capacity.shape[1]):
+        use = hstack([*(load * eye_array(nodes) for load in loads[:, m]), csr_array((nodes, chosen))])
+        rows.append(LinearConstraint(use.tocsr(), -np.inf, capacity[:, m] + 1e-9))
+    least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes]).ravel()
+    found = milp(
+        np.concatenate([(least == 0).astype(float), np.zeros(chosen)]),
+        integrality=np.ones(size + chosen),
+        bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(chosen)])),
+        constraints=rows,
+        options={"time_limit": SECONDS},
+    )
+    return None if found.x is None else np.rint(found.x[:size]).astype(np.int64).reshape(owners, nodes)
