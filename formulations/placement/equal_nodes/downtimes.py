@@ -55,6 +55,8 @@ def with_downtimes(quotient: Quotient) -> Quotient:
         rows.add_operator(j)
     choices = rows.choices()
     limit = float(quotient.model.limits[2]) * (1 + LIMIT_SLACK)
+    if quotient.model.downtime == 0 and (choices.downtime <= limit).all():
+        return quotient  # downtime does not count, and hardly any placement takes too long
     choices = choices.select(np.flatnonzero(choices.downtime <= limit))
     return replace(quotient, choices=choices, least_downtime=_least_change(quotient.model.compiled, choices))
 

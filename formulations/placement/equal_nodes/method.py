@@ -159,7 +159,7 @@ class _Search:
 
     def _offer(self, quotient: Quotient, pattern: Pattern) -> bool:
         """Try a placement over classes on the nodes; whether it is realised."""
-        ways = (realise,) if self.problem.current is None else (realise_moves, realise)
+        ways = (realise_moves, realise) if quotient.choices.downtime.any() else (realise,)
         for way in ways:
             counts = way(quotient, pattern)
             if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:

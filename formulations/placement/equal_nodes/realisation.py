@@ -111,13 +111,15 @@ def _owner(quotient: Quotient) -> Ints:
 
 def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats) -> Ints | None:
     """Whole numbers on each node that add up to the totals, keep to a box each and fit, shape (owners, nodes)."""
+    from scipy import sparse
     from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import block_diag, csr_array, eye_array, hstack, kron
 
     owners, nodes = len(boxes), len(quotient.model.compiled.nodes)
     size = owners * nodes
     chosen = sum(len(own) for own in boxes)
-    sums = kron(eye_array(owners), np.ones((1, nodes)))
+    tools: Any = sparse  # whose types differ between versions
+    hstack, eye_array, csr_array, block_diag = tools.hstack, tools.eye_array, tools.csr_array, tools.block_diag
+    sums = tools.kron(eye_array(owners), np.ones((1, nodes)))
     one = block_diag([np.ones((1, len(own))) for own in boxes])
     lower, upper = (block_diag([np.array([box[side] for box in own]).T for own in boxes]) for side in (0, 1))
     rows: list[Any] = [
@@ -133,7 +135,7 @@ def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Flo
     least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes]).ravel()
     found = milp(
         np.concatenate([(least == 0).astype(float), np.zeros(chosen)]),
-        integrality=np.ones(size + chosen),
+        integrality=np.ones(size + chosen, np.int64),
         bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(chosen)])),
         constraints=rows,
         options={"time_limit": SECONDS},
