@@ -62,9 +62,9 @@ PARTS = {
         60,
     ),
     "journal": Part(
-        ("edrp/batch/journal.py", "edrp/batch/folder.py"),
-        ("tests/edrp/batch",),
-        60,
+        ("edrp/batch/journal.py", "edrp/batch/parts.py"),
+        ("tests/edrp/batch/test_journal.py",),
+        150,
     ),
 }
 

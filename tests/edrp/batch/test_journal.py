@@ -1,0 +1,152 @@
+"""A journal keeps each row as it comes, whatever happens to its writer, and becomes a Parquet file."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from edrp.batch import journal as module
+from edrp.batch.journal import Journal, RollingJournal, settle
+from edrp.batch.parts import part_paths, read_part
+from edrp.core.errors import EdrpError
+
+BATCH = "fingerprint"
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def row(key: str, **fields):
+    return {"key": key, "outcome": "solved", "objective": 1.5, "finished_at": NOON, **fields}
+
+
+def held(folder, name="w"):
+    """Keys and objectives of the rows in the Parquet files of a writer."""
+    rows = [row for part in part_paths(folder, name) for row in read_part(part, ["key", "objective"], BATCH).to_pylist()]
+    return {row["key"]: row["objective"] for row in rows}
+
+
+def killed(folder, *keys, name="w"):
+    """The journal of a writer that died before it was done."""
+    writer = Journal(folder, name, BATCH)
+    for key in keys:
+        writer.write(row(key))
+    os.close(writer._file)
+    return folder / f"_journal-{name}.jsonl"
+
+
+def test_rows_become_a_parquet_file_when_the_writer_is_done(tmp_path):
+    with Journal(tmp_path, "w", BATCH) as writer:
+        writer.write(row("a"))
+        writer.write(row("b", objective=None, outcome="failed"))
+        assert (len(writer), writer.keys) == (2, {"a", "b"})
+        assert (tmp_path / "_journal-w.jsonl").read_bytes().count(b"\n") == 2
+    assert held(tmp_path) == {"a": 1.5, "b": None}
+    assert not (tmp_path / "_journal-w.jsonl").exists()
+    (part,) = part_paths(tmp_path, "w")
+    assert read_part(part, ["finished_at"], BATCH)["finished_at"].to_pylist() == [NOON, NOON]
+
+
+def test_a_writer_goes_on_where_one_of_its_name_was_killed(tmp_path):
+    killed(tmp_path, "a", "b")
+    with Journal(tmp_path, "w", BATCH) as writer:
+        assert writer.keys == {"a", "b"}
+        writer.write(row("c"))
+    assert set(held(tmp_path)) == {"a", "b", "c"}
+
+
+def test_a_writer_knows_what_one_of_its_name_has_finished(tmp_path):
+    with Journal(tmp_path, "w", BATCH) as writer:
+        writer.write(row("a"))
+    with Journal(tmp_path, "w", BATCH) as writer:
+        assert writer.keys == {"a"}
+        writer.write(row("b"))
+    assert set(held(tmp_path)) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "said", "left"),
+    [
+        (lambda lines: [*lines[:2], lines[2][:-9]], "its last line was cut off", {"a", "b"}),
+        (lambda lines: [lines[0], lines[1].replace(b"1.5", b"1.6"), lines[2]], "1 of its 3 lines are damaged", {"a", "c"}),
+        (lambda lines: [b"[]\n", b"\n", *lines[1:]], "2 of its 4 lines are damaged", {"b", "c"}),
+    ],
+    ids=["cut", "changed", "no rows"],
+)
+def test_what_is_damaged_is_set_aside_and_the_rest_is_kept(tmp_path, caplog, damage, said, left):
+    path = killed(tmp_path, "a", "b", "c")
+    content = b"".join(damage(path.read_bytes().splitlines(keepends=True)))
+    path.write_bytes(content)
+    with caplog.at_level(logging.WARNING, "edrp.batch"), Journal(tmp_path, "w", BATCH) as writer:
+        assert writer.keys == left
+        writer.write(row("d"))
+    assert f"{path}: {said}; it is set aside as" in caplog.text
+    assert f"{len(left)} sound rows of it are kept" in caplog.text
+    assert [file.read_bytes() for file in (tmp_path / "_damaged").iterdir()] == [content]
+    assert set(held(tmp_path)) == {*left, "d"}
+
+
+def test_rows_of_another_batch_do_not_count(tmp_path, caplog):
+    killed(tmp_path, "a")
+    with Journal(tmp_path, "w", "another") as writer:
+        assert writer.keys == set()
+    assert "1 of its 1 lines are damaged" in caplog.text
+
+
+def test_what_a_killed_writer_left_is_settled_once(tmp_path):
+    path = killed(tmp_path, "a", "b", "b", "c")
+    assert settle(path, "w", BATCH, {"c"}) == {"a": "solved", "b": "solved"}
+    assert set(held(tmp_path)) == {"a", "b"}
+    assert not path.exists()
+    assert settle(path, "w", BATCH, set()) == {}
+
+
+def test_where_all_rows_are_elsewhere_no_file_is_written(tmp_path):
+    path = killed(tmp_path, "a")
+    assert settle(path, "w", BATCH, {"a"}) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rolling_journal_becomes_a_file_every_so_many_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ROWS_PER_PART", 2)
+    with RollingJournal(tmp_path, BATCH) as writer:
+        for key in "abcde":
+            writer.write(row(key))
+            assert len(list(tmp_path.glob("part-*"))) == "abcde".index(key) // 2 + ("abcde".index(key) % 2)
+    parts = sorted(tmp_path.glob("part-*"))
+    assert [read_part(part, ["key"], BATCH)["key"].to_pylist() for part in parts] == [["a", "b"], ["c", "d"], ["e"]]
+    assert not list(tmp_path.glob("_journal*"))
+
+
+def test_a_rolling_journal_without_rows_leaves_nothing(tmp_path):
+    with RollingJournal(tmp_path, BATCH):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_named_and_rows_before_it_are_kept(tmp_path, monkeypatch):
+    writer = Journal(tmp_path, "w", BATCH)
+    writer.write(row("a"))
+    write = os.write
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda file, line: write(file, line[:10]))
+        with pytest.raises(EdrpError, match="cannot be written: the disk is full; rows solved before are kept"):
+            writer.write(row("b"))
+    with monkeypatch.context() as broken:
+
+        def refuse(file, line):
+            raise OSError(errno.EIO, "Input/output error")
+
+        broken.setattr(os, "write", refuse)
+        with pytest.raises(EdrpError, match="cannot be written: Input/output error; rows solved before are kept"):
+            writer.write(row("b"))
+    assert writer.keys == {"a"}
+    writer.close()
+    assert held(tmp_path) == {"a": 1.5}
+
+
+def test_what_no_file_can_hold_is_refused(tmp_path):
+    with Journal(tmp_path, "w", BATCH) as writer, pytest.raises(TypeError, match="has no place in a row of results"):
+        writer.write(row("a", objective=1j))
