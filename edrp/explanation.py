@@ -5,17 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from edrp.auto.choices import proofs
 from edrp.core.document import named_resources
+from edrp.core.errors import ProblemTooLargeError
 from edrp.core.problem import Evaluation
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.placement.second_best import SecondBest, second_best
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime, ResponseTime
 from edrp.placement.metrics.response_time import PathPart
+from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PlacementProblem
+
+MIN_ALIKE = 3
+"""Equal nodes that are worth a word."""
 
 LOADING = 3.0
 """Seconds below which nothing is asked whose kernels may have to be loaded first, which cannot be interrupted."""
@@ -91,6 +99,7 @@ class Explanation:
     margins : of every limit that is set, and of every resource of every node in use.
     clashes : why nothing is feasible, in words.
     second_best : the best other deployment; None when it was not asked for or the problem is too large.
+    alike : groups of nodes that may be exchanged for one another, which makes other deployments as good as this one.
     """
 
     deployment: Deployment | None
@@ -103,6 +112,7 @@ class Explanation:
     margins: tuple[Margin, ...]
     clashes: tuple[str, ...]
     second_best: SecondBest | None = None
+    alike: tuple[tuple[str, ...], ...] = ()
 
 
 def explain(
@@ -161,6 +171,7 @@ def explain(
         (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment)),
         (),
         second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
+        _alike(problem),
     )
 
 
@@ -170,6 +181,17 @@ def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str,
     return infeasibility.explain_infeasibility(
         problem, lambda part: [method for method in proofs(part) if not short or method.name == "highs"], time_limit
     )
+
+
+def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:
+    """Groups of at least three nodes that are equal, with what runs on them now; none where there are too many to compare."""
+    try:
+        compiled = compile_problem(problem)
+    except ProblemTooLargeError:
+        return ()
+    number = node_classes(compiled)
+    groups = (tuple(compiled.nodes[u] for u in np.flatnonzero(number == k)) for k in range(int(number.max()) + 1))
+    return tuple(group for group in groups if len(group) >= MIN_ALIKE)
 
 
 def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[PathPart, ...]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp.cli.display.explanation import explanation_parts
 from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.second_best import second_best
 from edrp.placement.configurations import multisets
@@ -142,3 +145,15 @@ def test_deployment_of_another_problem_is_refused(word_count):
     assert "deployment.raeder: is no operator of the application; did you mean 'reader'?" in text
     assert 'deployment.splitter[0]: is no node of the network (got "moon")' in text
     assert "deployment.reader: is missing" in text
+
+
+def test_nodes_that_may_be_exchanged_are_alike():
+    """Until something runs on one of them."""
+    problem = cluster(4, np.random.default_rng(0), size=(16, 8, 24))
+    solution = edrp.solve(problem)
+    names = tuple(f"tm{u}" for u in range(16))
+    assert edrp.explain(problem, solution, runner_up=False).alike == (names,)
+    shown = [str(part) for part in explanation_parts(problem, solution, 0.0)]
+    assert "Nodes tm0…tm15 are alike: exchanging them changes nothing." in shown
+    running = problem.replace(current={operator: ["tm3"] for operator in solution.deployment})
+    assert edrp.explain(running, solution, runner_up=False).alike == (names[:3] + names[4:],)

@@ -29,6 +29,7 @@ def explanation_parts(
         yield from (f"• {clash}" for clash in explanation.clashes)
         return
     yield placement_table(problem, explanation.deployment)
+    yield from (f"Nodes {_listed(group)} are alike: exchanging them changes nothing." for group in explanation.alike)
     yield from _objective(explanation, explanation.evaluation)
     yield _critical_path(explanation)
     if explanation.cost_parts:
@@ -40,6 +41,15 @@ def explanation_parts(
     if explanation.margins:
         yield _margins(explanation.margins)
     yield from _second_best(explanation, explanation.evaluation)
+
+
+def _listed(nodes: tuple[str, ...]) -> str:
+    """Names of nodes; of more than three that are numbered in turn, the first and the last."""
+    stem = nodes[0].rstrip("0123456789")
+    first = nodes[0].removeprefix(stem)
+    if len(nodes) > 3 and first and nodes == tuple(f"{stem}{int(first) + n}" for n in range(len(nodes))):
+        return f"{nodes[0]}…{nodes[-1]}"
+    return ", ".join(nodes)
 
 
 def _objective(explanation: Explanation, evaluation: Evaluation) -> Iterator[Part]:
