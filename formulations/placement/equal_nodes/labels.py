@@ -136,7 +136,7 @@ class LabelSearch:
         least, model = self.quotient.least_downtime, self.quotient.model
         return (model.downtime - float(view.prices.moves.sum())) * least if least else 0.0
 
-    def run(self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool]) -> LabelResult:
+    def run(self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool], room: float = 1.0) -> LabelResult:
         """Search for placements below the cutoff.
 
         Parameters
@@ -149,11 +149,13 @@ class LabelSearch:
             How many placements to return at most.
         out_of_time
             Asked between chunks; what is not looked at counts as dropped.
+        room
+            Share of what is shared that may be used; below 1 the bound of the result holds for no other placements.
         """
         if not self.complete:
             return LabelResult([], np.inf, 0)
         quotient = self.quotient
-        limits = Limits(quotient.delay, quotient.capacity, quotient.shared_capacity, self._scalars())
+        limits = Limits(quotient.delay, quotient.capacity, room * quotient.shared_capacity, self._scalars())
         layer = _first_label(SHARED + quotient.shared_capacity.size)
         history, dropped, width = [], np.inf, 0
         for j in range(quotient.operators):

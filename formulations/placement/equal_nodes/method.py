@@ -17,7 +17,7 @@ from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import MAX_CLASSES, Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.quotient import quotient_of
-from edrp.formulations.placement.equal_nodes.realisation import realise_moves
+from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
 from edrp.formulations.placement.proof import answer_with_bound
@@ -30,6 +30,9 @@ from edrp.placement.scales import max_objective
 
 SAME = 1e-12
 """Difference of objectives that is rounding."""
+
+PACKING_SHARE = 0.2
+"""Share of the time that goes into programs for items that are hard to pack."""
 
 INSTEAD = "use eliminate"
 
@@ -85,7 +88,7 @@ class _Search:
             CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored)
             for case, used, mirrored in _cases(quotient)
         ]
-        self.closed_bound = np.inf
+        self.closed_bound, self.packing_seconds = np.inf, 0.0
         self.branches = self.labels = self.states = 0
         self._start()
 
@@ -159,9 +162,13 @@ class _Search:
 
     def _offer(self, quotient: Quotient, pattern: Pattern) -> bool:
         """Try a placement over classes on the nodes; whether it is realised."""
-        ways = (realise_moves, realise) if quotient.choices.downtime.any() else (realise,)
+        ways = (realise_moves, realise) if quotient.choices.downtime.any() else (realise, realise_by_program)
         for way in ways:
+            if way is realise_by_program and self.packing_seconds > PACKING_SHARE * self.options.elapsed:
+                continue
+            began = now()
             counts = way(quotient, pattern)
+            self.packing_seconds += now() - began if way is realise_by_program else 0.0
             if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:
                 return True
         return False
@@ -174,7 +181,7 @@ class _Search:
         ties = self.quotient.model.cost - self.compiled.weight["cost"]
         objective = evaluation.objective + ties * evaluation.metrics["cost"]
         if objective < self.incumbent.objective:
-            self.incumbent.objective, self.deployment = objective, deployment
+            self.incumbent.objective, self.incumbent.found, self.deployment = objective, True, deployment
         return objective
 
     def _report(self) -> None:

@@ -1,4 +1,4 @@
-"""From a placement over classes to one on nodes when an application already runs, within the downtime that was promised."""
+"""From a placement over classes to one on nodes by a small program: within the downtime that was promised, or hard to pack."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.clock import seconds_left
 from edrp.formulations.placement.equal_nodes.downtimes import MoveTimes, most_on_node, move_times
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import Item, blocks_of
 from edrp.placement.configurations import NO_NODE
 
-SECONDS = 1.0
+SECONDS = 0.5
 """For one program."""
 
 Box = tuple[Floats, Floats]
@@ -26,13 +27,22 @@ def realise_moves(quotient: Quotient, pattern: Pattern) -> Ints | None:
     Columns are the replicas of each operator that is in no block on each node, whether a block is on a node, and for each of
     these which box they keep to: with the replicas that have to stay and those that may come, no operator takes too long.
     """
-    choices, model = quotient.choices, quotient.model
+    blocks, free = _parts(quotient, pattern)
+    longest = max(float(quotient.choices.downtime[pattern.rows].max()), quotient.least_downtime)
+    return _placed(quotient, pattern, blocks, free, [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in free])
+
+
+def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[Item], list[int]]:
+    """The blocks, and the operators that are in none."""
     blocks = blocks_of(quotient, pattern)
     inside = {j for block in blocks for j, _ in block.contents}
-    free = [j for j in range(quotient.operators) if j not in inside]
-    longest = max(float(choices.downtime[pattern.rows].max()), quotient.least_downtime)
-    boxes = [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in free]
-    boxes += [[_block_box(quotient, pattern, block)] for block in blocks]
+    return blocks, [j for j in range(quotient.operators) if j not in inside]
+
+
+def _placed(quotient: Quotient, pattern: Pattern, blocks: list[Item], free: list[int], boxes: list[list[Box]]) -> Ints | None:
+    """Solve the program and count the replicas; `boxes` are those of the operators that are in no block."""
+    choices, model = quotient.choices, quotient.model
+    boxes = [*boxes, *([_block_box(quotient, pattern, block)] for block in blocks)]
     if not all(boxes):
         return None
     totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
@@ -47,6 +57,19 @@ def realise_moves(quotient: Quotient, pattern: Pattern) -> Ints | None:
         for j, replicas in block.contents:
             counts[model.order[j]] += replicas * row
     return counts
+
+
+def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
+    """The same where nothing runs yet: for items of unequal size, which may be hard to pack."""
+    if not len(np.unique(quotient.demand, axis=0)) > 1:
+        return None
+    blocks, free = _parts(quotient, pattern)
+    owner, choices = _owner(quotient), quotient.choices
+    boxes = []
+    for j in free:
+        inside = (choices.classes[pattern.rows[j]] >> owner & 1) == 1
+        boxes.append([(np.zeros(owner.size), np.where(inside, most_on_node(quotient, j)[owner], 0).astype(float))])
+    return _placed(quotient, pattern, blocks, free, boxes)
 
 
 def _boxes(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
@@ -138,6 +161,6 @@ def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Flo
         integrality=np.ones(size + chosen, np.int64),
         bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(chosen)])),
         constraints=rows,
-        options={"time_limit": SECONDS},
+        options={"time_limit": max(0.0, min(SECONDS, seconds_left()))},
     )
     return None if found.x is None else np.rint(found.x[:size]).astype(np.int64).reshape(owners, nodes)

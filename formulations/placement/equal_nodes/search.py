@@ -21,6 +21,12 @@ FIRST_CUTOFF = 2e-5
 """How far above the bound the first cutoff lies, relative to it; each further one `RISE` times as far."""
 RISE = 8.0
 
+ROOMS = (0.97, 0.94, 0.9, 0.85, 0.75)
+"""Shares of all capacities that are used where nothing that uses more could be packed."""
+
+FEW = 3
+"""Placements that are then tried for each."""
+
 NEAR = 0.02
 """Relative gap of a branch below which it is worth while to look at many labels."""
 
@@ -65,10 +71,13 @@ class Incumbent:
     Attributes
     ----------
     objective : with tie terms; an upper bound on every feasible one at first.
+    offer : realises a placement over classes; whether that could be done.
+    found : whether there is one.
     """
 
     objective: float
     offer: Callable[[Quotient, Pattern], bool]
+    found: bool = False
 
 
 @dataclass(eq=False)
@@ -111,7 +120,18 @@ class CaseSearch:
         """A bound on a small graph, and an incumbent by a beam."""
         self._prepare(self.parameters.coarse_transitions, self.parameters.rounds)
         if not self.done:
-            self._beam(self.parameters.first_beam, self.incumbent.objective)
+            self._labels_below(self.incumbent.objective, self.parameters.first_beam)
+            self._leave_room()
+
+    def _leave_room(self) -> None:
+        """Look for placements that leave some room, while none has been realised."""
+        for room in ROOMS:
+            if self.incumbent.found or self.out_of_time():
+                return
+            found = self._search().run(self.incumbent.objective, self.parameters.first_beam, FEW, self.out_of_time, room)
+            for pattern in found.patterns:
+                if self.incumbent.offer(self.quotient, pattern):
+                    break
 
     def raise_more(self) -> None:
         """The same on a large graph of the choices that are left."""
@@ -121,7 +141,7 @@ class CaseSearch:
         self._prepare(self.parameters.transitions, self.parameters.rounds)
         if not self.done:
             self._eliminate()
-            self._beam(self.parameters.first_beam, self.incumbent.objective)
+            self._labels_below(self.incumbent.objective, self.parameters.first_beam)
 
     def _prepare(self, transitions: int, rounds: int) -> None:
         """Build a graph and raise the bound on it."""
@@ -177,9 +197,6 @@ class CaseSearch:
     def _search(self) -> LabelSearch:
         assert self._graph is not None
         return LabelSearch(self.quotient, self._graph, self._views, self._alive)
-
-    def _beam(self, beam: int, cutoff: float) -> None:
-        self._labels_below(cutoff, beam)
 
     def prove(self, allowed: Callable[[float], float]) -> None:
         """Raise the cutoff until the bound meets the incumbent, or labels become too many.
