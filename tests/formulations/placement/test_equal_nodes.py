@@ -114,6 +114,28 @@ def test_equals_the_program(weights):
     assert ours.objective == pytest.approx(program.objective, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_named_resources_of_unequal_size_fit_and_bounds_hold(seed):
+    """Processor and memory both run short; what cannot be packed is not claimed."""
+    random = np.random.default_rng(seed)
+    problem = cluster([(0, 1), (0, 2), (1, 3), (2, 3)], {"response_time": 1.0}, nodes=3, replicas=4, seed=seed)
+    operators = [
+        operator.replace(resources={"cpu": float(random.choice([0.5, 1.0, 1.5])), "memory": float(random.integers(1, 4))})
+        for operator in problem.application.operators
+    ]
+    nodes = [node.replace(resources={"cpu": 3.0, "memory": 6.0}) for node in problem.network.nodes]
+    problem = problem.replace(
+        application=problem.application.replace(operators=operators), network=problem.network.replace(nodes=nodes)
+    )
+    ours, program = edrp.solve(problem, "equal-nodes", time_limit=5), edrp.solve(problem, "highs", time_limit=20)
+    if program.status == "infeasible":
+        assert ours.objective is None
+        return
+    assert program.status == "optimal"
+    assert ours.bound <= program.objective * (1 + 1e-8)
+    assert ours.objective >= program.objective * (1 - 1e-8)
+
+
 @pytest.mark.parametrize("weights", WEIGHTINGS)
 @pytest.mark.parametrize("streams", [chain(8), layers(8, 1), layers(12, 2)])
 def test_proofs_on_clusters_are_not_above_any_heuristic(streams, weights):
