@@ -33,6 +33,7 @@ import math
 import re
 import sys
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from graphlib import TopologicalSorter
@@ -45,7 +46,7 @@ from typing import Any
 
 VERSION = 1
 MAX_DOCUMENT, MAX_CERTIFICATE, MAX_LINE = 2**26, 2**28, 2**24
-MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS = 400, 400, 10**6
+MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_LABELS = 400, 400, 10**6, 10**6, 10**6
 TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1, 10**9)
 """By how much a better decision may be missed; relative error of a stated value; what limits on decisions are multiplied by."""
 
@@ -451,27 +452,33 @@ class Deployments:
         self.network, self.pause = problem["network"], fraction(problem.get("synchronisation_time", 0))
         self.links, self.nodes = _network(problem)
 
-    def link(self, u: str, v: str) -> dict[str, Any]:
-        """The link between two nodes: listed, else what holds for their zones."""
+    def find_link(self, u: str, v: str) -> Any:
+        """The link between two nodes: listed, else what holds for their zones, or None."""
         zone = self.nodes[u].get("zone")
         within = zone is not None and zone == self.nodes[v].get("zone")
-        found = self.links.get((u, v)) or self.network.get("within_zone" if within else "between_zones")
+        return self.links.get((u, v)) or self.network.get("within_zone" if within else "between_zones")
+
+    def link(self, u: str, v: str) -> dict[str, Any]:
+        """The link between two nodes, which there must be."""
+        found = self.find_link(u, v)
         need(found, f"there is no link {u} → {v}")
         return dict(found)
+
+    def price(self, operator: dict[str, Any]) -> Fraction:
+        """Money/h of one replica."""
+        price, resources = operator.get("cost", 0), operator.get("resources", 1)
+        if isinstance(price, dict):
+            return sum((fraction(amount) * resources[name] for name, amount in price.items()), Fraction(0))
+        return fraction(price if isinstance(resources, dict) else price * resources)
 
     def alone(self, name: str, nodes: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction] | None:
         """Latency, cost and downtime of an operator; None where it is overloaded or too much for a node."""
         operator, need_of = self.operators[name], _named(self.operators[name].get("resources", 1))
-        price = operator.get("cost", 0)
-        if isinstance(price, dict):
-            price = sum(amount * need_of[resource] for resource, amount in price.items())
-        elif not isinstance(operator.get("resources", 1), dict):
-            price *= operator.get("resources", 1)
         latency = _latency(operator.get("latency"), self.load[name] / len(nodes))
         if latency is None or any(self.excess(node, {r: a * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
             return None
         slowest = max(latency / fraction(self.nodes[node].get("speedup", 1)) for node in nodes)
-        return slowest, fraction(price) * len(nodes), self.downtime(operator, nodes)
+        return slowest, self.price(operator) * len(nodes), self.downtime(operator, nodes)
 
     def excess(self, node: str, used: dict[str, Any]) -> bool:
         """Whether that is more than a node has of a resource."""
@@ -829,6 +836,255 @@ def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], li
     need(best + low >= bound - TOLERANCE, f"it is proven that nothing is below {float(best + low)!r}, not {float(bound)!r}")
     return f"nothing is below {float(bound)!r} bytes"
 
+# --- deployments: format eliminate ---
+
+_NEVER = float("inf")
+_Choice = tuple[tuple[int, int], ...]  # nodes by number, with the replicas on each
+_Tables = list[tuple[tuple[int, ...], dict[Any, Any]]]  # by operator: those that matter, and least costs by their choices
+
+
+class Prices:
+    """Multipliers of the relaxation, in 2^-PLACES: a flow of at most 1 along paths of streams, and rents of capacities."""
+
+    def __init__(self, model: Placement, line: Any) -> None:
+        self.flow, places = {int(e): k for e, k in line["flow"]}, range(len(model.operators))
+        self.rent, worth = [[Fraction(0)] * len(model.free) for _ in places], Fraction(0)
+        for u, name, k in line["rent"]:
+            free = model.free[u]
+            need(k >= 0 and free is not None, "a rent below 0, or of a node without limit")
+            worth += k * (free or {}).get(name, 0) * SLACK
+            for i in places:
+                self.rent[i][u] += k * model.need[i].get(name, 0)
+        self.worth = math.ceil(worth * 2 ** (SHIFT - PLACES))
+        self.rents = [[math.floor(rent * 2 ** (SHIFT - PLACES)) for rent in row] for row in self.rent]
+        ends = [(*model.streams[e], k) for e, k in self.flow.items()]
+        both = [(sum(k for _, t, k in ends if t == i), sum(k for s, _, k in ends if s == i)) for i in places]
+        self.through, self.ends = [max(into, out) for into, out in both], [max(0, into - out) for into, out in both]
+        starts = sum(max(0, out - into) for into, out in both)
+        need(min(self.flow.values(), default=0) >= 0 and starts <= 2**PLACES, "the flow is negative, or more than 1")
+
+
+class Placement:
+    """A problem of kind "edrp" with its response time and cost in integers; operators and nodes by number.
+
+    Times and money are in 2^-SHIFT of the objective, rounded down; one without weight in 2^-SHIFT s or money/h, and not counted.
+    Downtime and tuples in flight count as nothing, which leaves every bound a bound.
+    """
+
+    def __init__(self, problem: dict[str, Any], order: list[str]) -> None:
+        model = Deployments(problem)
+        need(sorted(order) == sorted(model.operators), "order: not each operator once")
+        place, nodes = {name: i for i, name in enumerate(order)}, list(model.nodes)
+        self.streams = [(place[source], place[target]) for source, target in model.streams]
+        need(all(i < j for i, j in self.streams), "order: a stream goes backward")
+        factors = [model.factor(name) for name in ("response_time", "cost")]
+        units, most = [(x or 1) * 2**SHIFT for x in factors], [model.limits.get(name) for name in ("response_time", "cost")]
+        self.counts = [int(x > 0) for x in factors]
+        self.limits = [_NEVER if m is None else math.ceil(m * SLACK * unit) for m, unit in zip(most, units, strict=True)]
+        self.node, speeds = {name: u for u, name in enumerate(nodes)}, [model.nodes[name].get("speedup", 1) for name in nodes]
+        self.operators = [model.operators[name] for name in order]
+        self.time: list[dict[int, list[int]]] = []  # by operator, stable number of replicas and node
+        for name, operator in zip(order, self.operators, strict=True):
+            degrees = range(operator.get("min_replicas", 1), operator.get("max_replicas", 1) + 1)
+            seconds = {r: _latency(operator.get("latency"), model.load[name] / r) for r in degrees}
+            self.time.append({r: [math.floor(s * units[0] / v) for v in speeds] for r, s in seconds.items() if s is not None})
+        self.price = [math.floor(model.price(operator) * units[1]) for operator in self.operators]
+        links = [[{"delay": 0} if u == v else model.find_link(u, v) for v in nodes] for u in nodes]
+        self.hop = [[math.floor(link["delay"] * units[0]) if link else _NEVER for link in row] for row in links]
+        tolls = [[link.get("cost", 0) * units[1] if link else 0 for link in row] for row in links]
+        self.toll = [[[math.floor(model.rate[s] * x) if x else 0 for x in row] for row in tolls] for s in model.streams]
+        self.need = [_named(operator.get("resources", 1)) for operator in self.operators]
+        own = [model.nodes[name].get("resources") for name in nodes]
+        self.free = [None if resources is None else _named(resources) for resources in own]
+        self.left: list[list[Any]] = [[self.node[x] for x in o.get("candidates") or nodes] for o in self.operators]
+        self.listed, self.known = False, dict[Any, tuple[Any, int]]()
+
+    def used(self, choices: Iterable[tuple[int, _Choice]]) -> Any:
+        """What choices take of each resource of each node; None where that is more than there is."""
+        used: dict[tuple[int, str], Fraction] = {}
+        for i, choice in choices:
+            for (u, count), (name, amount) in product(choice, self.need[i].items()):
+                used[u, name] = used.get((u, name), Fraction(0)) + count * amount
+        free = self.free
+        fits = all(free[u] is None or amount <= (free[u] or {}).get(name, 0) * SLACK for (u, name), amount in used.items())
+        return used if fits else None
+
+    def own(self, i: int, choice: Any, prices: Prices) -> Any:
+        """Cost of an operator at a node, with the best number of replicas, of which one is there, or of a choice."""
+        k, rents = prices.through[i] * self.counts[0], prices.rents[i]
+        money = self.price[i] * self.counts[1]
+        if isinstance(choice, tuple):
+            r = sum(n for _, n in choice)
+            slowest = max(self.time[i][r][u] for u, _ in choice)
+            return (k * slowest >> PLACES) + r * money + sum(n * rents[u] for u, n in choice)
+        cheapest = min((rents[u] for u in self.left[i] if not isinstance(u, tuple)), default=0)
+        times = self.time[i].items()
+        return min(((k * t[choice] >> PLACES) + r * money + rents[choice] + (r - 1) * cheapest for r, t in times), default=_NEVER)
+
+    def between(self, e: int, k: int, a: Any, b: Any) -> Any:
+        """Cost of a stream with flow k between nodes, of which each end surely has a replica, or between choices."""
+        if isinstance(a, tuple):
+            hop, toll = self.far(e, a, b)
+        else:
+            hop, toll = self.hop[a][b], self.toll[e][a][b] // max(max(self.time[i], default=1) for i in self.streams[e])
+        return hop if hop == _NEVER else (k * self.counts[0] * hop >> PLACES) + toll * self.counts[1]
+
+    def far(self, e: int, a: _Choice, b: _Choice) -> tuple[Any, int]:
+        """The longest hop of a stream between two choices, and its toll."""
+        if (e, a, b) not in self.known:
+            pairs, shares = list(product(a, b)), sum(n for _, n in a) * sum(n for _, n in b)
+            hop = max(self.hop[u][v] for (u, _), (v, _) in pairs)
+            self.known[e, a, b] = hop, sum(n * m * self.toll[e][u][v] for (u, n), (v, m) in pairs) // shares
+        return self.known[e, a, b]
+
+    def sweep(self, prices: Prices, limit: int) -> tuple[list[dict[Any, Any]], _Tables]:
+        """For each operator and what is left to it, the least cost with it; and the tables; without what reaches the limit.
+
+        A dynamic program over the operators in order, which remembers those with listed streams to later ones.
+        """
+        places, flow, left = range(len(self.operators)), prices.flow, self.left
+        own = [[self.own(i, choice, prices) for choice in left[i]] for i in places]
+        rest = [*accumulate((min(row, default=_NEVER) for row in reversed(own)), initial=0)][::-1]
+        fronts = [tuple(sorted({s for s, t in map(self.streams.__getitem__, flow) if s < i <= t})) for i in range(len(own) + 1)]
+        forward: list[dict[tuple[int, ...], Any]] = [{(): 0}]
+        steps = []
+        for i in places:
+            into = [(fronts[i].index(self.streams[e][0]), e, k) for e, k in flow.items() if self.streams[e][1] == i]
+            pairs = [
+                (p, [[self.between(e, k, a, b) for b in left[i]] for a in left[fronts[i][p]]]) for p, e, k in into
+            ]
+            keep, stays, table = [p for p, j in enumerate(fronts[i]) if j in fronts[i + 1]], i in fronts[i + 1], {}
+            steps.append((pairs, keep, stays))
+            for state, cost in forward[i].items():
+                kept, rows = tuple(state[p] for p in keep), [own[i], *(pair[state[p]] for p, pair in pairs)]
+                for x, more in enumerate(map(sum, zip(*rows, strict=True))):
+                    after = (*kept, x) if stays else kept
+                    if cost + more + rest[i + 1] < limit and cost + more < table.get(after, _NEVER):
+                        table[after] = cost + more
+            need(len(table) <= MAX_STATES, f"more than {MAX_STATES} states")
+            forward.append(table)
+        behind: dict[tuple[int, ...], Any] = {(): 0}
+        tables, least = [(fronts[-1], behind)], list[dict[Any, Any]]()
+        for i in reversed(places):
+            pairs, keep, stays = steps[i]
+            before, marginal = {}, [_NEVER] * len(left[i])
+            for state, cost in forward[i].items():
+                kept, rows = tuple(state[p] for p in keep), [own[i], *(pair[state[p]] for p, pair in pairs)]
+                best = _NEVER
+                for x, more in enumerate(map(sum, zip(*rows, strict=True))):
+                    go = more + behind.get((*kept, x) if stays else kept, _NEVER)
+                    best, marginal[x] = min(best, go), min(marginal[x], cost + go)
+                before[state] = best
+            behind = before
+            tables.append((fronts[i], behind))
+            least.append(dict(zip(left[i], marginal, strict=True)))
+        return least[::-1], tables[::-1]
+
+    def shrink(self, prices: Prices, target: int, choices: bool) -> bool:
+        """Take away what no deployment below the target uses; `choices`: go on from nodes to choices. Whether any may be left."""
+        limit = target + prices.worth
+        least, _ = self.sweep(prices, limit)
+        if choices and not self.listed:
+            found = []
+            for i, row in enumerate(least):
+                above = {u: cost - self.own(i, u, prices) for u, cost in row.items() if cost < limit}
+                some = self._choices(i, list(above))
+                found.append([c for c in some if max(above[u] for u, _ in c) + self.own(i, c, prices) < limit])
+            self.left, self.listed = found, True
+        else:
+            self.left = [[choice for choice, cost in row.items() if cost < limit] for row in least]
+        return all(self.left)
+
+    def _choices(self, i: int, nodes: list[int]) -> Iterator[_Choice]:
+        """All that an operator can choose among some nodes."""
+        for r in self.time[i]:
+            need(math.comb(len(nodes) + r - 1, r) <= MAX_STATES, f"more than {MAX_STATES} choices")
+            for members in multisets(nodes, r):
+                choice = tuple(sorted(Counter(members).items()))
+                if self.used([(i, choice)]) is not None:
+                    yield choice
+
+    def place(self, label: Any, i: int, choices: Sequence[_Choice]) -> tuple[tuple[Any, ...], Any, Any]:
+        """When each of the operators to i is done, and what they cost, from the same of those before i."""
+        finish, top, cost = label
+        ready, r = 0, sum(n for _, n in choices[i])
+        for e, (s, t) in enumerate(self.streams):
+            if t == i:
+                hop, toll = self.far(e, choices[s], choices[i])
+                ready, cost = max(ready, finish[s] + hop), cost + toll
+        done = ready + max(self.time[i][r][u] for u, _ in choices[i])
+        return (*finish, done), max(top, done), cost + r * self.price[i]
+
+    def search(self, several: list[Prices], target: int) -> int:
+        """Go through all deployments below the target, operator by operator; how many parts of some were looked at.
+
+        A part is given up where prices say that nothing below the target follows, or where another uses the same and is
+        nowhere later and no more expensive.
+        """
+        tables = [self.sweep(prices, target + prices.worth)[1] for prices in several]
+        labels: list[Any] = [((), (), ((), 0, 0))]
+        looked = 0
+        for i in range(len(self.operators)):
+            front = sorted({s for s, t in self.streams if s <= i < t})
+            groups = dict[Any, list[tuple[Any, Any]]]()
+            for (numbers, choices, label), x in product(labels, range(len(self.left[i]))):
+                chosen, numbered = (*choices, self.left[i][x]), (*numbers, x)
+                looked += 1
+                finish, top, cost = new = self.place(label, i, chosen)
+                if top > self.limits[0] or cost > self.limits[1] or self._bound(several, tables, numbered, chosen, new) >= target:
+                    continue
+                used = self.used(enumerate(chosen))
+                if used is None:
+                    continue
+                group = groups.setdefault((tuple(numbered[j] for j in front), tuple(sorted(used.items()))), [])
+                late = (cost, top, *(finish[j] for j in front))
+                if not any(all(a <= b for a, b in zip(other, late, strict=True)) for other, _ in group):
+                    group.append((late, (numbered, chosen, new)))
+            labels = [part for group in groups.values() for _, part in group]
+            need(len(labels) <= MAX_LABELS, f"more than {MAX_LABELS} parts of deployments")
+        need(not labels, "there may be a better deployment")
+        return looked
+
+    def _bound(self, several: list[Prices], tables: list[_Tables], numbers: Any, chosen: Any, label: Any) -> Any:
+        """What a deployment with these choices is worth at least."""
+        finish, top, cost = label
+        i, best = len(numbers), top * self.counts[0] + cost * self.counts[1]
+        for prices, table in zip(several, tables, strict=True):
+            front, behind = table[i]
+            weight = prices.ends[:i]
+            for e, k in prices.flow.items():
+                if self.streams[e][0] < i <= self.streams[e][1]:
+                    weight[self.streams[e][0]] += k
+            time = sum(w * t for w, t in zip(weight, finish, strict=True) if w) * self.counts[0] >> PLACES
+            rent = sum(n * prices.rents[j][u] for j, choice in enumerate(chosen) for u, n in choice)
+            go = behind.get(tuple(numbers[j] for j in front), _NEVER)
+            best = max(best, time + cost * self.counts[1] + rent - prices.worth + go)
+        return best
+
+
+def check_eliminate(problem: dict[str, Any], _: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
+    """`eliminate`: prices at which relaxations in integers leave nothing below the bound; kind "edrp".
+
+    The header's `order` names the operators such that streams go forward. A line is an object: `do`, and prices, in k/2^40 of
+    the objective: `flow`, pairs [stream, k], at most 1 along paths, and `rent`, triples [node, resource, k], for each unit
+    of capacity. A deployment is worth at least the latencies and hops along the flow, what it costs and its rents, less the rents
+    of all capacities, with each operator at any one of its nodes. "nodes" takes from each operator the nodes (later choices)
+    with which that is not below the bound, whatever all others do; "choices" then lists the multisets of nodes that
+    are left to it. "search", with a list `prices`, comes last and tries the choices operator by operator. Proven where an
+    operator has nothing left, or the search ends without a deployment.
+    """
+    need(header["claim"] == "optimal" and problem["kind"] == "edrp", "this format is for optima of kind edrp")
+    model, bound = Placement(problem, header["order"]), fraction(header["bound"])
+    target, said = math.ceil((bound - TOLERANCE) * 2**SHIFT), f"no deployment is below {float(bound)!r} − 1e-6"
+    for line in lines:
+        if line["do"] == "search":
+            need(model.listed, "there are no choices to search")
+            return f"{said} ({model.search([Prices(model, prices) for prices in line['prices']], target)} parts searched)"
+        if not model.shrink(Prices(model, line), target, line["do"] == "choices"):
+            return said
+    raise Refused("the certificate ends before all deployments are excluded")
+
+
 # --- formats ---
 
 Check = Callable[[dict[str, Any], Any, dict[str, Any], Iterator[Any]], str]
@@ -887,7 +1143,7 @@ EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
 }
 """Objective of a decision that keeps to all limits, by kind of problem; `Refused` where it does not."""
 
-FORMATS: dict[str, Check] = {"program": check_program, "ssm": check_ssm, "pmc": check_pmc}
+FORMATS: dict[str, Check] = {"program": check_program, "ssm": check_ssm, "pmc": check_pmc, "eliminate": check_eliminate}
 """Functions of problem, decision, header and the remaining lines (parsed), by format."""
 
 

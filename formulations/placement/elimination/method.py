@@ -95,9 +95,9 @@ class Eliminate(Method):
         )
         interrupted = False
         try:
-            bound = search.run(_roots(model))
+            bound = search.run(roots(model))
             if start.members is not None and bound >= search.cutoff:
-                search.break_ties(_roots(model))
+                search.break_ties(roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, min((box[0] for box in search.open), default=-np.inf)
         return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
@@ -152,7 +152,7 @@ def _cost(compiled: Compiled, counts: Ints) -> float:
     return float(compiled.replica_cost @ counts.sum(axis=1) + compiled.stream_rate @ sent)
 
 
-def _roots(model: Model) -> list[Box]:
+def roots(model: Model) -> list[Box]:
     """One box per range of downtime: nothing changes, only in place, some replica starts on a new node."""
     prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
 

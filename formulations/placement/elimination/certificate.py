@@ -1,0 +1,141 @@
+"""Certificates of `eliminate`: prices at which the checker's own relaxation leaves nothing (format `eliminate`).
+
+The prices come from the ascent of the method; which of them help is found by trying them on the checker's relaxation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Floats
+from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.clock import look, seconds_left
+from edrp.formulations.placement.elimination.ascent import raise_bound
+from edrp.formulations.placement.elimination.box import Box, Prices
+from edrp.formulations.placement.elimination.method import roots
+from edrp.formulations.placement.elimination.model import Model, build_model
+from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
+from edrp.placement.compilation import compile_problem
+from edrp.validation.oracles import checker
+
+MARGIN = 0.01
+"""Share of the objective by which prices are raised beyond it: the checker's relaxation is weaker than the method's."""
+
+ROUNDS = 4
+"""Of all prices, at most, while they still take something away."""
+
+MAX_STATES = 30_000
+"""States of a table beyond which the flow is narrowed to fewer paths."""
+
+UNIT = 2**checker.PLACES
+
+Line = dict[str, Any]
+
+
+class _Script:
+    """The lines so far, and what they leave in the checker's relaxation."""
+
+    def __init__(self, document: Any, order: list[str], objective: float) -> None:
+        self.relaxation = checker.Placement(document, order)
+        self.target = int((objective - float(checker.TOLERANCE)) * 2**checker.SHIFT) + 1
+        self.lines: list[Line] = []
+
+    def left(self) -> int:
+        """How many nodes or choices the operators have left."""
+        return sum(map(len, self.relaxation.left))
+
+    def add(self, do: str, prices: Line) -> bool:
+        """Take away what these prices exclude, and keep the line if that is anything; whether all is closed."""
+        look("the certificate")
+        before = self.left()
+        some = self.relaxation.shrink(checker.Prices(self.relaxation, prices), self.target, do == "choices")
+        if do == "choices" or self.left() < before:
+            self.lines.append({"do": do, **prices})
+        return not some
+
+    def states(self, flow: Floats, streams: list[tuple[int, int]]) -> float:
+        """Most states of a table of the dynamic program over the streams with flow."""
+        listed = [stream for stream, k in zip(streams, flow, strict=True) if k > 0]
+        sizes = [len(choices) for choices in self.relaxation.left]
+        fronts = [{s for s, t in listed if s < i <= t} for i in range(len(sizes))]
+        return float(max((prod(sizes[j] for j in front) * sizes[i] for i, front in enumerate(fronts)), default=1))
+
+
+def certify_eliminate(problem: Any, solution: Any) -> Draft:
+    """The draft of a certificate of an optimum.
+
+    Raises
+    ------
+    NotCertifiedError
+        Where the format does not cover the problem, or the checker would have to look at too many choices.
+    """
+    if solution.status != "optimal" or problem.kind != "edrp":
+        raise NotCertifiedError("the format eliminate proves optima of kind edrp")
+    model = build_model(compile_problem(problem))
+    order = [model.compiled.operators[i] for i in model.order]
+    try:
+        script = _Script(checker.parse(problem.model_dump_json()), order, solution.objective)
+        _close(model, script, _raised_prices(model, solution.objective))
+    except checker.Refused as error:
+        raise NotCertifiedError(str(error)) from None
+    return Draft("eliminate", script.lines, {"order": order})
+
+
+def _raised_prices(model: Model, objective: float) -> list[Prices]:
+    """Prices of paths, then the best of all, from the method's own ascent towards a little more than the optimum."""
+    cutoff = objective + MARGIN * abs(objective)
+    box: Box = roots(model)[0]
+    paths = covering_paths(model)
+    capacity = eliminate_by_paths(model, box, cutoff)
+    box.prices = Prices(np.mean([path_flow(model, path) for path in paths], axis=0), capacity)
+    if not box.empty():
+        raise_bound(model, box, cutoff, 40, 20_000, lambda: seconds_left() <= 0)
+    best = box.prices
+    found = {tuple(path) for path in [*flow_paths(model, best.flow), *paths]}
+    return [*(Prices(path_flow(model, list(path)), capacity) for path in sorted(found)), best]
+
+
+def _close(model: Model, script: _Script, several: list[Prices]) -> None:
+    """Write lines until nothing is left, first on nodes, then on choices, last by search."""
+    for do in ("nodes", "choices", "nodes"):
+        for _ in range(ROUNDS):
+            before = script.left()
+            for prices in several:
+                if script.add(do, _line(model, script, prices)):
+                    return
+            if do == "choices" or script.left() == before:
+                break
+    *_, best = several
+    tilted = [best, *(Prices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
+    prices = [_line(model, script, each) for each in tilted]
+    script.lines.append({"do": "search", "prices": prices})
+
+
+def _line(model: Model, script: _Script, prices: Prices) -> Line:
+    """Prices as integers, for streams and nodes of the document; the flow on as many paths as tables allow."""
+    streams = list(zip(model.source.tolist(), model.target.tolist(), strict=True))
+    flow = next(narrow for narrow in _narrowed(model, prices.flow) if script.states(narrow, streams) <= MAX_STATES)
+    number = {stream: e for e, stream in enumerate(script.relaxation.streams)}
+    finite = np.where(np.isfinite(model.capacity) & (model.capacity > 0), model.capacity, np.inf)
+    scale = np.nanmax(np.where(np.isfinite(finite), model.compiled.capacity / finite, np.nan), axis=0, initial=1e-300)
+    nodes, resources = [script.relaxation.node[name] for name in model.compiled.nodes], model.compiled.resources
+    rents = [
+        [nodes[u], resources[m], int(prices.capacity[u, m] / scale[m] * UNIT)]
+        for u, m in zip(*np.nonzero(np.isfinite(finite) & (prices.capacity > 0)), strict=True)
+    ]
+    amounts = np.floor(flow * (UNIT - 2**10)).astype(np.int64).tolist()
+    return {"flow": [[number[stream], k] for stream, k in zip(streams, amounts, strict=True) if k > 0], "rent": rents}
+
+
+def _narrowed(model: Model, flow: Floats) -> Iterator[Floats]:
+    """The flow, then that on its widest paths alone, fewer and fewer, then none."""
+    paths = list(flow_paths(model, flow).items())
+    yield flow
+    for count in range(len(paths) - 1, 0, -1):
+        total = sum(amount for _, amount in paths[:count])
+        yield np.sum([path_flow(model, list(path)) * amount / total for path, amount in paths[:count]], axis=0)
+    yield np.zeros_like(flow)
