@@ -41,7 +41,7 @@ def certify(problem: Any, solution: Any, text: str | None = None) -> Certified:
     reasons = []
     for writer in _writers(problem.kind, solution.method):
         try:
-            certificate = _text(document, solution, writer(problem, solution))
+            certificate = draft_text(document, solution, writer(problem, solution))
             checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
@@ -59,7 +59,7 @@ def _writers(kind: str, method: str) -> list[Writer]:
     return [imported(place) for place in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
 
 
-def _text(document: dict[str, Any], solution: Any, draft: Draft) -> str:
+def draft_text(document: dict[str, Any], solution: Any, draft: Draft) -> str:
     """A draft with its header as the text of a certificate."""
     header: dict[str, Any] = {
         "format": draft.format,

@@ -40,13 +40,13 @@ from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise, product
 from itertools import combinations_with_replacement as multisets
-from operator import sub
+from operator import add, le, sub
 from pathlib import Path
 from typing import Any
 
 VERSION = 1
 MAX_DOCUMENT, MAX_CERTIFICATE, MAX_LINE = 2**26, 2**28, 2**24
-MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_LABELS = 400, 400, 10**6, 10**6, 10**6
+MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_PARTS = 400, 400, 10**6, 10**6, 10**7
 TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1, 10**9)
 """By how much a better decision may be missed; relative error of a stated value; what limits on decisions are multiplied by."""
 
@@ -896,18 +896,23 @@ class Placement:
         self.need = [_named(operator.get("resources", 1)) for operator in self.operators]
         own = [model.nodes[name].get("resources") for name in nodes]
         self.free = [None if resources is None else _named(resources) for resources in own]
+        scale = math.lcm(*(fraction(amount).denominator for need_of in self.need for amount in need_of.values()))
+        self.whole_need = [[(name, int(amount * scale)) for name, amount in need_of.items()] for need_of in self.need]
+        has = [(u, free) for u, free in enumerate(self.free) if free is not None]
+        self.room = {(u, name): math.floor(x * SLACK * scale) for u, free in has for name, x in free.items()}
         self.left: list[list[Any]] = [[self.node[x] for x in o.get("candidates") or nodes] for o in self.operators]
         self.listed, self.known = False, dict[Any, tuple[Any, int]]()
 
     def used(self, choices: Iterable[tuple[int, _Choice]]) -> Any:
-        """What choices take of each resource of each node; None where that is more than there is."""
-        used: dict[tuple[int, str], Fraction] = {}
+        """What choices take of each resource of each node with limits, whole; None where that is more than there is."""
+        used: dict[tuple[int, str], int] = {}
         for i, choice in choices:
-            for (u, count), (name, amount) in product(choice, self.need[i].items()):
-                used[u, name] = used.get((u, name), Fraction(0)) + count * amount
-        free = self.free
-        fits = all(free[u] is None or amount <= (free[u] or {}).get(name, 0) * SLACK for (u, name), amount in used.items())
-        return used if fits else None
+            for u, count in choice:
+                for name, amount in self.whole_need[i] if self.free[u] is not None else ():
+                    used[u, name] = taken = used.get((u, name), 0) + count * amount
+                    if taken > self.room.get((u, name), 0):
+                        return None
+        return used
 
     def own(self, i: int, choice: Any, prices: Prices) -> Any:
         """Cost of an operator at a node, with the best number of replicas, of which one is there, or of a choice."""
@@ -1004,62 +1009,56 @@ class Placement:
                 if self.used([(i, choice)]) is not None:
                     yield choice
 
-    def place(self, label: Any, i: int, choices: Sequence[_Choice]) -> tuple[tuple[Any, ...], Any, Any]:
-        """When each of the operators to i is done, and what they cost, from the same of those before i."""
-        finish, top, cost = label
-        ready, r = 0, sum(n for _, n in choices[i])
-        for e, (s, t) in enumerate(self.streams):
-            if t == i:
-                hop, toll = self.far(e, choices[s], choices[i])
-                ready, cost = max(ready, finish[s] + hop), cost + toll
-        done = ready + max(self.time[i][r][u] for u, _ in choices[i])
-        return (*finish, done), max(top, done), cost + r * self.price[i]
-
-    def search(self, several: list[Prices], target: int) -> int:
+    def search(self, several: list[Prices], target: int, most: int) -> int:
         """Go through all deployments below the target, operator by operator; how many parts of some were looked at.
 
         A part is given up where prices say that nothing below the target follows, or where another uses the same and is
         nowhere later and no more expensive.
         """
-        tables = [self.sweep(prices, target + prices.worth)[1] for prices in several]
-        labels: list[Any] = [((), (), ((), 0, 0))]
-        looked = 0
-        for i in range(len(self.operators)):
-            front = sorted({s for s, t in self.streams if s <= i < t})
+        tables, looked = [self.sweep(prices, target + prices.worth)[1] for prices in several], 0
+        # Numbers and choices so far, when each is done and all are, cost, and rents by prices.
+        parts: list[Any] = [((), (), (), 0, 0, (0,) * len(several))]
+        for i, left in enumerate(self.left):
+            front, into = {s for s, t in self.streams if s <= i < t}, [e for e, (_, t) in enumerate(self.streams) if t == i]
+            rents = [[sum(n * prices.rents[i][u] for u, n in choice) for prices in several] for choice in left]
+            follows = [self._follows(prices, table[i + 1], i) for prices, table in zip(several, tables, strict=True)]
             groups = dict[Any, list[tuple[Any, Any]]]()
-            for (numbers, choices, label), x in product(labels, range(len(self.left[i]))):
-                chosen, numbered = (*choices, self.left[i][x]), (*numbers, x)
+            for (before, chosen, finish, end, paid, held), (x, choice) in product(parts, enumerate(left)):
                 looked += 1
-                finish, top, cost = new = self.place(label, i, chosen)
-                if top > self.limits[0] or cost > self.limits[1] or self._bound(several, tables, numbered, chosen, new) >= target:
+                hops = [(self.streams[e][0], *self.far(e, chosen[self.streams[e][0]], choice)) for e in into]
+                r = sum(n for _, n in choice)
+                done = max((finish[s] + hop for s, hop, _ in hops), default=0) + max(self.time[i][r][u] for u, _ in choice)
+                top, cost, numbers, times = max(end, done), paid + r * self.price[i], (*before, x), (*finish, done)
+                cost += sum(toll for *_, toll in hops)
+                held_now = tuple(map(add, held, rents[x]))
+                worth = [rent + follow(numbers, times) for rent, follow in zip(held_now, follows, strict=True)]
+                bound = cost * self.counts[1] + max(top * self.counts[0], *worth)
+                if bound >= target or top > self.limits[0] or cost > self.limits[1]:
                     continue
-                used = self.used(enumerate(chosen))
-                if used is None:
-                    continue
-                group = groups.setdefault((tuple(numbered[j] for j in front), tuple(sorted(used.items()))), [])
-                late = (cost, top, *(finish[j] for j in front))
-                if not any(all(a <= b for a, b in zip(other, late, strict=True)) for other, _ in group):
-                    group.append((late, (numbered, chosen, new)))
-            labels = [part for group in groups.values() for _, part in group]
-            need(len(labels) <= MAX_LABELS, f"more than {MAX_LABELS} parts of deployments")
-        need(not labels, "there may be a better deployment")
+                used = self.used(enumerate((*chosen, choice)))
+                if used is not None:
+                    key, late = (*(numbers[j] for j in front), *sorted(used.items())), (cost, top, *(times[j] for j in front))
+                    group = groups.setdefault(key, [])
+                    if not any(all(map(le, other, late)) for other, _ in group):
+                        group.append((late, (numbers, (*chosen, choice), times, top, cost, held_now)))
+            need(looked <= most, f"more than {most} parts of deployments")
+            parts = [part for group in groups.values() for _, part in group]
+        need(not parts, "there may be a better deployment")
         return looked
 
-    def _bound(self, several: list[Prices], tables: list[_Tables], numbers: Any, chosen: Any, label: Any) -> Any:
-        """What a deployment with these choices is worth at least."""
-        finish, top, cost = label
-        i, best = len(numbers), top * self.counts[0] + cost * self.counts[1]
-        for prices, table in zip(several, tables, strict=True):
-            front, behind = table[i]
-            weight = prices.ends[:i]
-            for e, k in prices.flow.items():
-                if self.streams[e][0] < i <= self.streams[e][1]:
-                    weight[self.streams[e][0]] += k
-            time = sum(w * t for w, t in zip(weight, finish, strict=True) if w) * self.counts[0] >> PLACES
-            rent = sum(n * prices.rents[j][u] for j, choice in enumerate(chosen) for u, n in choice)
+    def _follows(self, prices: Prices, table: Any, i: int) -> Callable[[Any, Any], Any]:
+        """What operators to i cost by the flow that leaves them and when they are done, and the least that follows."""
+        weights = prices.ends[: i + 1]
+        for e, k in prices.flow.items():
+            if self.streams[e][0] <= i < self.streams[e][1]:
+                weights[self.streams[e][0]] += k
+        flows, (front, behind) = [(j, w * self.counts[0]) for j, w in enumerate(weights) if w], table
+
+        def follow(numbers: Any, times: Any) -> Any:
             go = behind.get(tuple(numbers[j] for j in front), _NEVER)
-            best = max(best, time + cost * self.counts[1] + rent - prices.worth + go)
-        return best
+            return go - prices.worth + (sum(w * times[j] for j, w in flows) >> PLACES)
+
+        return follow
 
 
 def check_eliminate(problem: dict[str, Any], _: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
@@ -1079,7 +1078,8 @@ def check_eliminate(problem: dict[str, Any], _: Any, header: dict[str, Any], lin
     for line in lines:
         if line["do"] == "search":
             need(model.listed, "there are no choices to search")
-            return f"{said} ({model.search([Prices(model, prices) for prices in line['prices']], target)} parts searched)"
+            looked = model.search([Prices(model, prices) for prices in line["prices"]], target, MAX_PARTS)
+            return f"{said} ({looked} parts of deployments searched)"
         if not model.shrink(Prices(model, line), target, line["do"] == "choices"):
             return said
     raise Refused("the certificate ends before all deployments are excluded")

@@ -28,8 +28,11 @@ MARGIN = 0.01
 ROUNDS = 4
 """Of all prices, at most, while they still take something away."""
 
-MAX_STATES = 30_000
-"""States of a table beyond which the flow is narrowed to fewer paths."""
+MAX_STATES = 200_000
+"""States times choices of a table beyond which the flow is narrowed to fewer paths."""
+
+MAX_PARTS = 1_000_000
+"""Parts of deployments that the checker may have to look at; about 10 µs each."""
 
 UNIT = 2**checker.PLACES
 
@@ -75,6 +78,9 @@ def certify_eliminate(problem: Any, solution: Any) -> Draft:
     """
     if solution.status != "optimal" or problem.kind != "edrp":
         raise NotCertifiedError("the format eliminate proves optima of kind edrp")
+    missing = [term.metric for term in problem.terms if term.metric not in ("response_time", "cost") and term.weight > 0]
+    if missing and (missing != ["downtime"] or problem.current is not None):
+        raise NotCertifiedError(f"the relaxation of the format eliminate does not know {' and '.join(missing)}")
     model = build_model(compile_problem(problem))
     order = [model.compiled.operators[i] for i in model.order]
     try:
@@ -112,6 +118,8 @@ def _close(model: Model, script: _Script, several: list[Prices]) -> None:
     *_, best = several
     tilted = [best, *(Prices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
     prices = [_line(model, script, each) for each in tilted]
+    look("the certificate")
+    script.relaxation.search([checker.Prices(script.relaxation, each) for each in prices], script.target, MAX_PARTS)
     script.lines.append({"do": "search", "prices": prices})
 
 
@@ -120,12 +128,10 @@ def _line(model: Model, script: _Script, prices: Prices) -> Line:
     streams = list(zip(model.source.tolist(), model.target.tolist(), strict=True))
     flow = next(narrow for narrow in _narrowed(model, prices.flow) if script.states(narrow, streams) <= MAX_STATES)
     number = {stream: e for e, stream in enumerate(script.relaxation.streams)}
-    finite = np.where(np.isfinite(model.capacity) & (model.capacity > 0), model.capacity, np.inf)
-    scale = np.nanmax(np.where(np.isfinite(finite), model.compiled.capacity / finite, np.nan), axis=0, initial=1e-300)
     nodes, resources = [script.relaxation.node[name] for name in model.compiled.nodes], model.compiled.resources
     rents = [
-        [nodes[u], resources[m], int(prices.capacity[u, m] / scale[m] * UNIT)]
-        for u, m in zip(*np.nonzero(np.isfinite(finite) & (prices.capacity > 0)), strict=True)
+        [nodes[u], resources[m], int(prices.capacity[u, m] * model.capacity[u, m] / model.compiled.capacity[u, m] * UNIT)]
+        for u, m in zip(*np.nonzero((model.capacity > 0) & np.isfinite(model.capacity) & (prices.capacity > 0)), strict=True)
     ]
     amounts = np.floor(flow * (UNIT - 2**10)).astype(np.int64).tolist()
     return {"flow": [[number[stream], k] for stream, k in zip(streams, amounts, strict=True) if k > 0], "rent": rents}
