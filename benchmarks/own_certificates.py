@@ -44,7 +44,7 @@ SECONDS = 60.0
 WRITERS = {
     "ssm": "edrp.mdp.single_step.certificate:certify_ssm",
     "pmc": "edrp.mdp.policy.certificate:certify_pmc",
-    "eliminate": "edrp.formulations.placement.elimination.certificate:certify_eliminate",
+    "eliminate": "edrp.certificates.elimination:certify_eliminate",
 }
 
 Instances = Iterator[tuple[str, Any]]

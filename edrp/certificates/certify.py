@@ -17,7 +17,7 @@ Writer = Callable[[Any, Any], Draft]
 """Makes the draft of a certificate from a problem and its solution, or raises `NotCertifiedError`; it calls `clock.look`."""
 
 WRITERS: dict[str, str] = {
-    "eliminate": "edrp.formulations.placement.elimination.certificate:certify_eliminate",
+    "eliminate": "edrp.certificates.elimination:certify_eliminate",
     "pmc": "edrp.mdp.policy.certificate:certify_pmc",
     "ssm": "edrp.mdp.single_step.certificate:certify_ssm",
 }

@@ -958,8 +958,9 @@ class Placement:
             pairs = [
                 (p, [[self.between(e, k, a, b) for b in left[i]] for a in left[fronts[i][p]]]) for p, e, k in into
             ]
-            keep, stays, table = [p for p, j in enumerate(fronts[i]) if j in fronts[i + 1]], i in fronts[i + 1], {}
+            keep, stays = [p for p, j in enumerate(fronts[i]) if j in fronts[i + 1]], i in fronts[i + 1]
             steps.append((pairs, keep, stays))
+            table: dict[tuple[int, ...], Any] = {}
             for state, cost in forward[i].items():
                 kept, rows = tuple(state[p] for p in keep), [own[i], *(pair[state[p]] for p, pair in pairs)]
                 for x, more in enumerate(map(sum, zip(*rows, strict=True))):

@@ -117,10 +117,10 @@ def _close(model: Model, script: _Script, several: list[Prices]) -> None:
                 break
     *_, best = several
     tilted = [best, *(Prices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
-    prices = [_line(model, script, each) for each in tilted]
+    lines = [_line(model, script, each) for each in tilted]
     look("the certificate")
-    script.relaxation.search([checker.Prices(script.relaxation, each) for each in prices], script.target, MAX_PARTS)
-    script.lines.append({"do": "search", "prices": prices})
+    script.relaxation.search([checker.Prices(script.relaxation, line) for line in lines], script.target, MAX_PARTS)
+    script.lines.append({"do": "search", "prices": lines})
 
 
 def _line(model: Model, script: _Script, prices: Prices) -> Line:
