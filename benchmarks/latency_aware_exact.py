@@ -1,6 +1,8 @@
 """Column generation on latency-aware placement: agreement, proofs and times; run from anywhere after `make test`.
 
-    python benchmarks/latency_aware_exact.py brute-force   # 200 small problems against plain enumeration: a minute
+    python benchmarks/latency_aware_exact.py paths         # path latency on 500 problems, against every path one by one
+    python benchmarks/latency_aware_exact.py agree         # exact methods on 300 small problems, against one another
+    python benchmarks/latency_aware_exact.py brute-force   # 500 small problems against plain enumeration: minutes
     python benchmarks/latency_aware_exact.py straight      # 95 of up to 20 operators against the compact program
     python benchmarks/latency_aware_exact.py optima        # Table 1's topologies and 60 operators, all proven
     python benchmarks/latency_aware_exact.py optima --write datasets/placement/reference/latency_aware_optima.json
@@ -12,26 +14,39 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
+from edrp.core.methods import get_method
+from edrp.datasets.families.placement.random_latency_aware import random_deployment, random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, random_problem
+from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.oracles.placement.instance_paths import slowest_instance_path
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.latency_aware_optima import described_problem
+from edrp.validation.oracles.placement.path_latency_faces import path_latencies
 
 METHOD = "column-generation"
 SAME = 1e-9
 SIXTY = 31
 """Operations that run as 60 instances."""
+
+WEIGHTED: tuple[tuple[float, dict[str, float] | None], ...] = (
+    (0.7, {"latency": 1.0, "supervisors": 0.0, "colocation": 0.1, "events": 0.0}),  # elimination takes these, too
+    (0.7, {"latency": 1.0, "supervisors": 0.1, "colocation": 0.1, "events": 0.1}),
+    (1.0, None),
+)
+"""Room and weights of the problems on which exact methods are compared in turn; None for weights as drawn."""
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console(width=110)
@@ -47,8 +62,67 @@ def _warm() -> None:
     _measured(random_problem(0, operations=6, load=0.7))
 
 
+def _slowest_pairs(problem: LatencyAwareProblem, deployment: Deployment) -> float:
+    """Seconds of the slowest pairs of instances of all streams of a path in a row, which no tuple need take."""
+    application, finish = problem.application, dict.fromkeys(deployment, 0.0)
+    for operator in application.topological_order:
+        for stream in application.streams:
+            if stream.target == operator and (stream.source, operator) not in application.feedback:
+                pairs = [(u, v) for u in deployment[stream.source] for v in deployment[operator]]
+                slowest = max(problem.network.delay(u, v) for u, v in pairs)
+                finish[operator] = max(finish[operator], finish[stream.source] + slowest)
+    return max(finish.values())
+
+
 @app.command()
-def brute_force(count: int = 200) -> None:
+def paths(count: int = 500, placements: int = 2) -> None:
+    """Path latency of random placements as all methods and programs compute it, against every path through instances."""
+    wrong, spread, shorter = [], 0, 0
+    for seed in range(count):
+        problem = random_latency_aware_problem(seed)
+        random = np.random.default_rng(seed)
+        for _ in range(placements):
+            deployment = random_deployment(problem, random)
+            slowest = slowest_instance_path(problem, deployment)
+            faces = path_latencies(problem, deployment)
+            wrong += [f"{seed} {face}" for face, seconds in faces.items() if not abs(seconds - slowest) <= SAME]
+            spread += any(len(set(nodes)) > 1 for nodes in deployment.values())
+            shorter += slowest < _slowest_pairs(problem, deployment) - SAME
+    console.print(f"{count} problems, {count * placements} placements, {spread} with instances of an operator apart")
+    console.print(f"{shorter} are faster than the slowest pairs of all streams in a row; {len(wrong)} disagree {wrong or ''}")
+    sys.exit(bool(wrong))
+
+
+def _exact(problem: LatencyAwareProblem) -> Iterator[tuple[str, Any]]:
+    """Solutions by every exact method that takes a problem."""
+    for method in (METHOD, "eliminate", "highs"):
+        if get_method(method, problem.kind).refusal(problem) is None:
+            yield method, edrp.solve(problem, method)
+
+
+@app.command()
+def agree(count: int = 300) -> None:
+    """Optima by all exact methods; two of three problems have little room, and latency decides where operators spread."""
+    wrong, statuses = [], Counter[str]()
+    for seed in range(count):
+        problem = random_latency_aware_problem(seed, room=WEIGHTED[seed % 3][0])
+        weights = WEIGHTED[seed % 3][1]
+        problem = problem if weights is None else problem.replace(weights=weights)
+        solutions = dict(_exact(problem))
+        statuses.update(f"{name}: {solution.status}" for name, solution in solutions.items())
+        first = next(iter(solutions.values()))
+        for name, solution in solutions.items():
+            same = solution.status == first.status
+            if same and first.objective is not None:
+                same = abs(solution.objective - first.objective) <= 1e-8 * max(1.0, first.objective)
+            wrong += [] if same else [f"{seed} {name}"]
+    console.print(dict(sorted(statuses.items())))
+    console.print(f"{count} problems: {len(wrong)} disagree {wrong or ''}")
+    sys.exit(bool(wrong))
+
+
+@app.command()
+def brute_force(count: int = 500) -> None:
     """Optimum or infeasibility of small problems, against plain enumeration."""
     _warm()
     wrong, infeasible, slowest = [], 0, 0.0

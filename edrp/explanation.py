@@ -17,8 +17,8 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
-from edrp.placement.metrics import Cost, Downtime, ResponseTime
-from edrp.placement.metrics.response_time import PathPart
+from edrp.placement.metrics import Cost, Downtime
+from edrp.placement.metrics.paths import PathMetric, PathPart
 from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PlacementProblem
 
@@ -196,7 +196,7 @@ def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:
 
 def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[PathPart, ...]:
     """By the metric of the kind that is about paths."""
-    about = next(metric for metric in problem.metrics.values() if isinstance(metric, ResponseTime))
+    about = next(metric for metric in problem.metrics.values() if isinstance(metric, PathMetric))
     return about.critical_path(problem, deployment)
 
 

@@ -74,6 +74,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         store_bandwidth=np.array([node.store_bandwidth or store.bandwidth or np.inf for node in nodes]),
         local_bandwidth=store.local_bandwidth or np.inf,
         storm=terms.storm,
+        instance_paths=terms.instance_paths,
         weight={**dict.fromkeys(EDRP_METRICS, 0.0), **terms.weight},
         limit={**dict.fromkeys(EDRP_METRICS, np.inf), **terms.limit},
     )

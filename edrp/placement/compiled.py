@@ -56,6 +56,8 @@ class Compiled:
         Bytes/s (infinite for no limit).
     storm : bool
         Storm's downtime instead of pause-and-resume.
+    instance_paths : bool
+        Response time is that of the slowest path through replicas, instead of the slowest pair of every stream in a row.
     weight, limit : dict of str to float
         Objective per unit of each metric's scaled value, and upper limit of the scaled value (infinite for none).
     """
@@ -87,6 +89,7 @@ class Compiled:
     store_bandwidth: Floats
     local_bandwidth: float
     storm: bool
+    instance_paths: bool
     weight: dict[str, float]
     limit: dict[str, float]
 

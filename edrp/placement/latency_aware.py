@@ -87,10 +87,10 @@ class LatencyAwareProblem(PlacementProblem):
     def edrp_terms(self) -> EdrpTerms:
         """The objective (latency-aware placement, eq. 1) in the terms of EDRP.
 
-        Operators take no time, so that the response time is the path latency. A stream's rate is the increase of the
-        objective when all of it leaves its node, and every link costs 1 per unit of that, so that the cost is the sum of the
-        terms of co-location and events. A node is available with probability exp(−w2/S), so that −ln of the availability is
-        the term of supervisors.
+        Operators take no time and paths run through instances, so that the response time is the path latency. A stream's rate
+        is the increase of the objective when all of it leaves its node, and every link costs 1 per unit of that, so that the
+        cost is the sum of the terms of co-location and events. A node is available with probability exp(−w2/S), so that −ln of
+        the availability is the term of supervisors.
         """
         application, weights = self.application, self.weights
         pairs = [application.by_name[s.source].instances * application.by_name[s.target].instances for s in application.streams]
@@ -105,6 +105,7 @@ class LatencyAwareProblem(PlacementProblem):
             link_price=1.0,
             node_loss=weights.supervisors / len(self.network.nodes),
             equal_nodes=True,
+            instance_paths=True,
         )
 
     def usable_share(self, resource: str) -> float:

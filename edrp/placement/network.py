@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -133,6 +133,11 @@ class Network(LinkedNodes):
     def _zones(self) -> dict[str, str | None]:
         return {node.name: node.zone for node in self.nodes}
 
+    @cached_property
+    def _listed(self) -> frozenset[str]:
+        """Nodes at the end of any link that is listed."""
+        return frozenset(name for ends in self._links for name in ends)
+
     @property
     def classes(self) -> tuple[LinkClass, ...]:
         """Descriptions of links that are not listed: `within_zone` and `between_zones`, where given."""
@@ -203,6 +208,34 @@ class Network(LinkedNodes):
                 links.append((link, listed))
         described = ((self.within_zone, pairs[True]), (self.between_zones, pairs[False]))
         return links + [(link, count) for link, count in described if count]
+
+    def latest_arrivals(self, departures: Mapping[str, float], targets: Iterable[str]) -> dict[str, float]:
+        """When the last of what leaves some nodes has arrived at each target, in seconds; infinite where a link is missing.
+
+        Where links are described by zones, the work grows with the nodes, not with their pairs.
+
+        Examples
+        --------
+        >>> nodes = [{"name": "a", "zone": "x"}, {"name": "b", "zone": "x"}, {"name": "c"}]
+        >>> network = Network(nodes=nodes, within_zone={"delay": 0.125}, between_zones={"delay": 0.25})
+        >>> network.latest_arrivals({"a": 1.0, "b": 1.0}, ["a", "c"])
+        {'a': 1.125, 'c': 1.25}
+        """
+        senders = self._slowest_senders(departures) if self.classes else list(departures)
+        return {v: max(departures[u] + self.delay(u, v) for u in senders) for v in targets}
+
+    def _slowest_senders(self, departures: Mapping[str, float]) -> list[str]:
+        """Nodes that decide when the last arrives: all whose links are listed, and the two last of each zone.
+
+        From the last one everything arrives later than from others of its zone, except on the node itself.
+        """
+        slowest: dict[str | None, list[str]] = {}
+        senders = [u for u in departures if u in self._listed]
+        for u in departures:
+            if u not in self._listed:
+                two = [*slowest.get(self._zones[u], []), u]
+                slowest[self._zones[u]] = sorted(two, key=departures.__getitem__, reverse=True)[:2]
+        return senders + [u for two in slowest.values() for u in two]
 
     def _by_zone(self, replicas: Counter[str]) -> Counter[str]:
         total: Counter[str] = Counter()

@@ -57,6 +57,8 @@ class EdrpTerms:
     equal_nodes : whether nodes are equally fast, whatever the network says.
     synchronisation_time : seconds.
     storm : whether downtime is Storm's instead of pause-and-resume.
+    instance_paths : whether response time is that of the slowest path through replicas; else the slowest pair of replicas of
+        every stream counts (EDRP, eqs. 5–7).
     """
 
     weight: Mapping[str, float]
@@ -68,6 +70,7 @@ class EdrpTerms:
     equal_nodes: bool = False
     synchronisation_time: float = 0.0
     storm: bool = False
+    instance_paths: bool = False
 
 
 class PlacementProblem(Problem):

@@ -24,6 +24,7 @@ from edrp.formulations.placement.builder import (
 )
 from edrp.formulations.placement.compact_columns import CompactColumns
 from edrp.formulations.placement.compact_downtime import add_downtime_rows
+from edrp.formulations.placement.compact_paths import add_path_rows
 from edrp.formulations.placement.compact_response import add_response_rows
 from edrp.formulations.placement.compact_streams import PairSums
 from edrp.placement.compiled import Compiled
@@ -130,9 +131,10 @@ class CompactExpressions(PlacementExpressions):
         return self.pair_sums.total(weights)
 
     def response_time(self) -> Linear:
-        """A column above the finishing time of every operator."""
+        """A column above the finishing time of every operator, or where paths run through instances above every arrival."""
         if self._response is None:
-            self._response = add_response_rows(self.columns, self.pair_sums)
+            add_rows = add_path_rows if self.compiled.instance_paths else add_response_rows
+            self._response = add_rows(self.columns, self.pair_sums)
         return self._response
 
     def downtime(self) -> Linear:

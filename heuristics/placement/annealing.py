@@ -12,7 +12,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.count_annealing import annealed_counts, pairs_per_operator, suits_counts
+from edrp.heuristics.placement.count_annealing import annealed_counts, steps_within, suits_counts
 from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
 from edrp.heuristics.placement.replica_moves import (
@@ -44,9 +44,6 @@ from edrp.placement.problem import PlacementProblem
 
 CHUNK = 10_000
 """Steps between two looks at the clock, where streams have few pairs of replicas."""
-
-PAIRS = 100_000_000
-"""Pairs of replicas between two looks at the clock, where they have many."""
 
 MANY = -2
 """Stands for an operator: those marked as touched."""
@@ -193,7 +190,7 @@ def annealed(
         now.set(start)
         anneal(arrays, now, old, best, random, 0, 1.0, 1.0)
     cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
-    chunk = int(min(CHUNK, 1 + PAIRS / (1 + pairs_per_operator(compiled))))
+    chunk = min(CHUNK, steps_within(compiled))
     for run in range(3 * parameters.anneals):
         feasible = best.energy[0] < INFEASIBLE
         if feasible and run >= parameters.anneals:

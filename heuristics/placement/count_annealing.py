@@ -29,6 +29,9 @@ MANY_PAIRS = 1000
 CHUNK = 1_000
 """Steps between two looks at the clock."""
 
+PAIRS = 100_000_000
+"""Pairs of replicas, or of nodes, between two looks at the clock where they are many: some tenths of a second."""
+
 STEPS = 100_000
 """Changes tried per run. Measured on the production topologies: three times as many gain nothing that counts."""
 
@@ -276,6 +279,19 @@ def pairs_per_operator(compiled: Compiled) -> float:
     return float(2 * pairs.sum() / replicas.size)
 
 
+def steps_within(compiled: Compiled, places: Ints | None = None) -> int:
+    """Changes between two looks at the clock.
+
+    A change is evaluated over the pairs of replicas of an operator's streams, and where paths run through replicas over those
+    of all streams. With `places` (operators,), replicas of an operator count at most as often as it has nodes.
+    """
+    if not compiled.instance_paths:
+        return int(1 + PAIRS / (1 + pairs_per_operator(compiled)))
+    replicas = compiled.max_replicas if places is None else np.minimum(compiled.max_replicas, places)
+    pairs = float((replicas[compiled.stream_source] * replicas[compiled.stream_target]).sum())
+    return int(1 + PAIRS / (1 + pairs))
+
+
 def annealed_counts(
     compiled: Compiled, arrays: PlacementArrays, starts: Sequence[Placement], options: Options, schedule: Schedule
 ) -> tuple[Ints, StoppedBecause]:
@@ -293,6 +309,7 @@ def annealed_counts(
     best = BestCounts.empty(*compiled.candidate.shape)
     for start in starts:
         anneal_counts(arrays, CountedDeployment.from_matrix(arrays, start.counts(compiled)), best, random, 0, 1.0, 1.0)
+    chunk = min(CHUNK, steps_within(compiled, compiled.candidate.sum(axis=1))) if compiled.instance_paths else CHUNK
     scale = len(compiled.operators) / (COOLER * float(best.held.sum()))
     try:
         for run in range(3 * schedule.anneals):
@@ -308,12 +325,12 @@ def annealed_counts(
             fresh = not feasible and run > 0
             counts = random_fit(compiled, np.random.default_rng(seeds)).counts(compiled) if fresh else best.counts()
             now = CountedDeployment.from_matrix(arrays, counts)
-            for done in range(0, steps, CHUNK):
+            for done in range(0, steps, chunk):
                 if options.remaining <= 0:
                     return best.counts(), "time_limit"
                 _report(options, best.energy[0] * arrays.scale)
                 temperature = scale * schedule.hot * cooling**done
-                anneal_counts(arrays, now, best, random, min(CHUNK, steps - done), temperature, cooling)
+                anneal_counts(arrays, now, best, random, min(chunk, steps - done), temperature, cooling)
             if feasible and (best.energy[0] <= 0 or (share == 1 and before - best.energy[0] <= ENOUGH * before)):
                 break
     except KeyboardInterrupt:

@@ -25,7 +25,8 @@ class CountedDeployment(NamedTuple):
 
     `pairs` (streams, 3) are the longest delay, and price and delay summed over all pairs of replicas; `before` is its copy.
     `plan` (changes, 4) holds the change that is tried: operator, node left (-1 for none), node taken (-1 for none),
-    replicas. `finish` (operators,) is when tuples have passed, `values` (6,) are the metrics.
+    replicas. `finish` (operators, nodes) is when tuples have passed, on each of an operator's nodes where paths run through
+    instances, else of the whole operator, in the first column. `values` (6,) are the metrics.
     """
 
     counts: ReplicaCounts
@@ -44,7 +45,7 @@ class CountedDeployment(NamedTuple):
             pairs=np.zeros((streams, 3)),
             before=np.zeros((streams, 3)),
             plan=np.zeros((2 * operators, 4), np.int64),
-            finish=np.zeros(operators),
+            finish=np.zeros(counts.shape if arrays.instance_paths else (operators, 1)),
             values=np.zeros(6),
         )
 
@@ -176,21 +177,53 @@ def excess(t: PlacementArrays, c: ReplicaCounts, u: int) -> float:
 
 
 @inlined
-def energy(t: PlacementArrays, d: CountedDeployment, overload: float) -> float:
-    """Objective plus penalties for broken limits; writes the metrics to `d.values`."""
-    c = d.counts
-    response, cost, usage = 0.0, 0.0, 0.0
-    for i in range(c.degree.size):
+def _operator_latency(t: PlacementArrays, c: ReplicaCounts, i: int) -> float:
+    """Latency of operator i's slowest replica."""
+    slowest = np.inf
+    if t.latency[i, c.degree[i]] > 0:
+        for a in range(c.number[i]):
+            slowest = min(slowest, t.speedup[c.hosts[i, a]])
+    return t.latency[i, c.degree[i]] / slowest
+
+
+@inlined
+def _response(t: PlacementArrays, d: CountedDeployment) -> float:
+    """When the last tuples have passed, every stream taking as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
+    response = 0.0
+    for i in range(d.counts.degree.size):
         ready = 0.0
         for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
             e = t.incoming[k]
-            ready = max(ready, d.finish[t.source[e]] + d.pairs[e, 0])
-        slowest = np.inf
-        if t.latency[i, c.degree[i]] > 0:
-            for a in range(c.number[i]):
-                slowest = min(slowest, t.speedup[c.hosts[i, a]])
-        d.finish[i] = ready + t.latency[i, c.degree[i]] / slowest
-        response = max(response, d.finish[i])
+            ready = max(ready, d.finish[t.source[e], 0] + d.pairs[e, 0])
+        d.finish[i, 0] = ready + _operator_latency(t, d.counts, i)
+        response = max(response, d.finish[i, 0])
+    return response
+
+
+@inlined
+def _instance_response(t: PlacementArrays, d: CountedDeployment) -> float:
+    """When the last tuples have passed on the slowest path through replicas."""
+    c, response = d.counts, 0.0
+    for i in range(c.degree.size):
+        own = _operator_latency(t, c, i)
+        for b in range(c.number[i]):
+            ready, v = 0.0, c.hosts[i, b]
+            for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
+                j = t.source[t.incoming[k]]
+                for a in range(c.number[j]):
+                    ready = max(ready, d.finish[j, a] + t.delay[c.hosts[j, a], v])
+            d.finish[i, b] = ready + own
+            response = max(response, d.finish[i, b])
+    return response
+
+
+@inlined
+def energy(t: PlacementArrays, d: CountedDeployment, overload: float) -> float:
+    """Objective plus penalties for broken limits; writes the metrics to `d.values`."""
+    c = d.counts
+    response = _instance_response(t, d) if t.instance_paths else _response(t, d)
+    cost, usage = 0.0, 0.0
+    for i in range(c.degree.size):
         cost += t.replica_cost[i] * c.degree[i]
     for e in range(t.source.size):
         share = t.rate[e] / (c.degree[t.source[e]] * c.degree[t.target[e]])

@@ -26,9 +26,9 @@ class PlacementArrays(NamedTuple):
     `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those on paths into
     it. `near[u]` lists u and the nodes nearest to it by delay. `candidate_list[candidate_start[i]:...]` are the nodes of
     operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability
-    (the latter as −ln). `store` has the rows 2 × delay, bandwidth and spawn time by node. Metrics weigh in
-    the objective, `tie_cost` and TIE_MOVE break ties. The problem's objective is `scale` times the one here, which is
-    at most about 1, as penalties and temperatures suppose.
+    (the latter as −ln). `instance_paths` as in `Compiled`. `store` has the rows 2 × delay, bandwidth and spawn time by
+    node. Metrics weigh in the objective, `tie_cost` and TIE_MOVE break ties. The problem's objective is `scale` times the
+    one here, which is at most about 1, as penalties and temperatures suppose.
     """
 
     source: Ints
@@ -65,6 +65,7 @@ class PlacementArrays(NamedTuple):
     limits: Floats
     tie_cost: float
     scale: float
+    instance_paths: bool
 
 
 def placement_arrays(compiled: Compiled) -> PlacementArrays:
@@ -117,6 +118,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         limits=np.array([compiled.limit[name] for name in metrics]),
         tie_cost=TIE_COST / cost_scale(compiled),
         scale=scale,
+        instance_paths=compiled.instance_paths,
     )
 
 

@@ -33,7 +33,8 @@ class ReplicaState(NamedTuple):
     own : shape (operators, 4); latency, cost, downtime and moved replicas of each operator.
     link : shape (streams, 3); delay, cost and network usage of each stream.
     values : shape (6,); the metrics (availability as −ln) and whether any limit is broken.
-    finish, seen, touched : shapes (operators,), (nodes, nodes), (operators,); scratch.
+    finish, seen, touched : shapes (operators, maximum replicas), (nodes, nodes), (operators,); scratch. `finish` is when tuples
+        have passed each replica where paths run through instances, else the operator, in its first column.
     """
 
     place: Ints
@@ -57,7 +58,7 @@ class ReplicaState(NamedTuple):
             own=np.zeros((operators, 4)),
             link=np.zeros((arrays.source.size, 3)),
             values=np.zeros(6),
-            finish=np.zeros(operators),
+            finish=np.zeros((operators, sizes - 1)),
             seen=np.zeros(arrays.delay.shape if arrays.has_loss else (1, 1), np.bool_),
             touched=np.zeros(operators, np.bool_),
         )
@@ -193,16 +194,41 @@ def _count_once(seen: np.ndarray, u: int, v: int, loss: float, clear: int) -> fl
 
 
 @inlined
-def measure(t: PlacementArrays, s: ReplicaState) -> float:
-    """Write the five metrics to `s.values`; returns the terms that break ties."""
-    response, cost, downtime, moved, usage = 0.0, 0.0, 0.0, 0.0, 0.0
+def _response(t: PlacementArrays, s: ReplicaState) -> float:
+    """When the last tuples have passed, every stream taking as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
+    response = 0.0
     for i in range(s.degree.size):
         ready = 0.0
         for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
             e = t.incoming[k]
-            ready = max(ready, s.finish[t.source[e]] + s.link[e, 0])
-        s.finish[i] = ready + s.own[i, 0]
-        response = max(response, s.finish[i])
+            ready = max(ready, s.finish[t.source[e], 0] + s.link[e, 0])
+        s.finish[i, 0] = ready + s.own[i, 0]
+        response = max(response, s.finish[i, 0])
+    return response
+
+
+@inlined
+def _instance_response(t: PlacementArrays, s: ReplicaState) -> float:
+    """When the last tuples have passed on the slowest path through replicas."""
+    response = 0.0
+    for i in range(s.degree.size):
+        for q in range(s.degree[i]):
+            ready, v = 0.0, s.place[i, q]
+            for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
+                j = t.source[t.incoming[k]]
+                for p in range(s.degree[j]):
+                    ready = max(ready, s.finish[j, p] + t.delay[s.place[j, p], v])
+            s.finish[i, q] = ready + s.own[i, 0]
+            response = max(response, s.finish[i, q])
+    return response
+
+
+@inlined
+def measure(t: PlacementArrays, s: ReplicaState) -> float:
+    """Write the five metrics to `s.values`; returns the terms that break ties."""
+    response = _instance_response(t, s) if t.instance_paths else _response(t, s)
+    cost, downtime, moved, usage = 0.0, 0.0, 0.0, 0.0
+    for i in range(s.degree.size):
         cost += s.own[i, 1]
         downtime = max(downtime, s.own[i, 2])
         moved += s.own[i, 3]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 Random = np.random.Generator
@@ -34,6 +35,7 @@ def random_latency_aware_problem(
     nodes: tuple[int, int] = (2, 5),
     max_instances: int = 3,
     combinations_limit: float = 3e5,
+    room: float = 1.0,
 ) -> LatencyAwareProblem:
     """Draw a problem; about one in eight is infeasible.
 
@@ -50,6 +52,8 @@ def random_latency_aware_problem(
         Maximum number of instances of an operator.
     combinations_limit
         Instances are cut until the product of the operators' multisets of nodes is at most this.
+    room
+        Factor of all capacities; less than 1 makes more operators spread over nodes, and more problems infeasible.
 
     Examples
     --------
@@ -77,10 +81,17 @@ def random_latency_aware_problem(
         largest["instances"] -= 1
     fields: dict[str, Any] = {
         "application": {"operators": described, "streams": _streams(random, count)},
-        "network": {"nodes": _nodes(random, names, resources), "links": _links(random, names), "symmetric": False},
+        "network": {"nodes": _nodes(random, names, resources, room), "links": _links(random, names), "symmetric": False},
         "weights": WEIGHTINGS[random.integers(len(WEIGHTINGS))],
     }
     return LatencyAwareProblem(**fields)
+
+
+def random_deployment(problem: LatencyAwareProblem, random: Random) -> Deployment:
+    """Every instance on any of its candidates, whether there is room or not."""
+    nodes = tuple(problem.network.by_name)
+    operators = problem.application.operators
+    return Deployment({o.name: tuple(map(str, random.choice(o.candidates or nodes, o.instances))) for o in operators})
 
 
 def _multisets(operator: dict[str, Any], nodes: int) -> int:
@@ -118,12 +129,16 @@ def _streams(random: Random, count: int) -> list[dict[str, Any]]:
     return drawn
 
 
-def _nodes(random: Random, names: list[str], resources: tuple[str, ...]) -> list[dict[str, Any]]:
-    kinds = [_amounts(random, resources, 0.7, 2.0) for _ in range(random.integers(1, 3))]
+def _nodes(random: Random, names: list[str], resources: tuple[str, ...], room: float) -> list[dict[str, Any]]:
+    kinds = [_scaled(_amounts(random, resources, 0.7, 2.0), room) for _ in range(random.integers(1, 3))]
     drawn = [{"name": name, "resources": kinds[random.integers(len(kinds))]} for name in names]
     if random.random() < 0.1:
         drawn[0]["resources"] = None
     return drawn
+
+
+def _scaled(amounts: Any, factor: float) -> Any:
+    return {name: factor * amount for name, amount in amounts.items()} if isinstance(amounts, dict) else factor * amounts
 
 
 def _links(random: Random, names: list[str]) -> list[dict[str, Any]]:

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import Expressions, MeasuredProblem
+from edrp.placement.metrics.paths import PathMetric, PathPart
 
 
-@dataclass(frozen=True, slots=True)
-class PathPart:
-    """One leg of the critical path: an operator (`stream` is empty) or a stream, with its seconds."""
-
-    name: str
-    seconds: float
-    is_stream: bool
-
-
-class ResponseTime(PlainMetric):
+class ResponseTime(PathMetric):
     """Critical-path delay in seconds."""
 
     name = "response_time"

@@ -102,20 +102,41 @@ def _fits(pattern: np.ndarray, left: np.ndarray) -> bool:
 
 @inlined
 def _longest(chosen: np.ndarray, depth: int, patterns: _Patterns, streams: _Streams, arrival: np.ndarray) -> float:
-    """Seconds of the longest path through the first `depth` patterns chosen, with classes as near as they can be."""
-    arrival[:] = 0.0
+    """Seconds of the slowest path through instances of the first `depth` patterns chosen, with classes as near as they can be.
+
+    The last column of `arrival` is that at the last instance of each operator; one that none of these patterns holds is passed
+    without delay.
+    """
+    last = arrival.shape[1] - 1
+    for a in range(arrival.shape[0]):
+        arrival[a, last] = 0.0
+        for i in range(depth):
+            arrival[a, i] = 0.0
     longest = 0.0
     for e in range(streams.source.size):
         a, b = streams.source[e], streams.target[e]
-        hop = 0.0
-        for i in range(depth):
-            if patterns.pattern[chosen[i], a] > 0:
-                for j in range(depth):
-                    if i != j and patterns.pattern[chosen[j], b] > 0:
-                        hop = max(hop, streams.between[patterns.owner[chosen[i]], patterns.owner[chosen[j]]])
-        arrival[b] = max(arrival[b], arrival[a] + hop)
-        longest = max(longest, arrival[b])
+        arrival[b, last] = max(arrival[b, last], arrival[a, last])
+        for j in range(depth):
+            if patterns.pattern[chosen[j], b] > 0:
+                seconds = _latest(chosen, depth, patterns, streams, arrival, a, j)
+                arrival[b, j] = max(arrival[b, j], seconds)
+                arrival[b, last] = max(arrival[b, last], seconds)
+        longest = max(longest, arrival[b, last])
     return longest
+
+
+@inlined
+def _latest(
+    chosen: np.ndarray, depth: int, patterns: _Patterns, streams: _Streams, arrival: np.ndarray, a: int, j: int
+) -> float:
+    """When the last of operator a's tuples can be at the j-th pattern chosen."""
+    seconds, none = 0.0, True
+    for i in range(depth):
+        if patterns.pattern[chosen[i], a] > 0:
+            none = False
+            hop = 0.0 if i == j else streams.between[patterns.owner[chosen[i]], patterns.owner[chosen[j]]]
+            seconds = max(seconds, arrival[a, i] + hop)
+    return arrival[a, arrival.shape[1] - 1] if none else seconds
 
 
 @kernel
@@ -141,7 +162,7 @@ def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed
     position = np.zeros(limit + 1, np.int64)  # place in the list of the operator that is covered at each depth
     covers = np.zeros(limit + 1, np.int64)
     total = np.zeros(limit + 1)
-    arrival = np.zeros(left.size)
+    arrival = np.zeros((left.size, limit + 1))
     latency = streams.second > 0.0 and streams.source.size > 0
     met, steps, depth = 0, 0, 0
     covers[0] = order[0]

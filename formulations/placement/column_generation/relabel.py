@@ -62,7 +62,7 @@ class Relabelling:
             owner, holders, start, model.source, model.target, self.delay, self.from_class, self.to_class, self.between
         )
         unplaced = np.full(owner.size, -1, np.int64)
-        least = path_bound(unplaced, chosen, np.zeros(patterns.shape[1]))
+        least = path_bound(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
         if not least < cutoff:
             return Labelled(None, cutoff, least)
         best = unplaced.copy()

@@ -51,30 +51,43 @@ class ClassMembers(NamedTuple):
 
 
 @inlined
+def _least_delay(node: np.ndarray, chosen: ChosenPatterns, p: int, q: int) -> float:
+    """Seconds from pattern p to pattern q, or where they have no node as near as any member of their class may be."""
+    if p == q:
+        return 0.0
+    u, v = node[p], node[q]
+    if u >= 0 and v >= 0:
+        return chosen.delay[u, v]
+    if u >= 0:
+        return chosen.to_class[chosen.owner[q], u]
+    if v >= 0:
+        return chosen.from_class[chosen.owner[p], v]
+    return chosen.between[chosen.owner[p], chosen.owner[q]]
+
+
+@inlined
 def _longest_path(node: np.ndarray, chosen: ChosenPatterns, arrival: np.ndarray) -> float:
+    """Seconds of the slowest path through instances; those of an operator in one pattern arrive together.
+
+    The last column of `arrival` is that at the last instance of each operator; an operator that no pattern holds, as in a part
+    of a choice, is passed without delay.
+    """
     arrival[:] = 0.0
+    last = arrival.shape[1] - 1
     longest = 0.0
     for e in range(chosen.source.size):
         a, b = chosen.source[e], chosen.target[e]
-        hop = 0.0
-        for i in range(chosen.holders_start[a], chosen.holders_start[a + 1]):
-            p = chosen.holders[i]
-            for j in range(chosen.holders_start[b], chosen.holders_start[b + 1]):
-                q = chosen.holders[j]
-                if p == q:
-                    continue
-                u, v = node[p], node[q]
-                if u >= 0 and v >= 0:
-                    seconds = chosen.delay[u, v]
-                elif u >= 0:
-                    seconds = chosen.to_class[chosen.owner[q], u]
-                elif v >= 0:
-                    seconds = chosen.from_class[chosen.owner[p], v]
-                else:
-                    seconds = chosen.between[chosen.owner[p], chosen.owner[q]]
-                hop = max(hop, seconds)
-        arrival[b] = max(arrival[b], arrival[a] + hop)
-        longest = max(longest, arrival[b])
+        none = chosen.holders_start[a] == chosen.holders_start[a + 1]
+        arrival[b, last] = max(arrival[b, last], arrival[a, last])
+        for j in range(chosen.holders_start[b], chosen.holders_start[b + 1]):
+            q = chosen.holders[j]
+            seconds = arrival[a, last] if none else 0.0
+            for i in range(chosen.holders_start[a], chosen.holders_start[a + 1]):
+                p = chosen.holders[i]
+                seconds = max(seconds, arrival[a, p] + _least_delay(node, chosen, p, q))
+            arrival[b, q] = max(arrival[b, q], seconds)
+            arrival[b, last] = max(arrival[b, last], seconds)
+        longest = max(longest, arrival[b, last])
     return longest
 
 
@@ -82,7 +95,7 @@ def _longest_path(node: np.ndarray, chosen: ChosenPatterns, arrival: np.ndarray)
 def path_bound(node: np.ndarray, chosen: ChosenPatterns, arrival: np.ndarray) -> float:
     """Longest path in seconds, where patterns without a node (-1) are as near as any member of their class may be.
 
-    `node` is the node of each pattern, `arrival` is scratch of shape (operators,).
+    `node` is the node of each pattern, `arrival` is scratch of shape (operators, patterns + 1).
     """
     return _longest_path(node, chosen, arrival)
 
@@ -122,7 +135,7 @@ def search_labels(
     node = np.full(size, -1, np.int64)
     position = np.full(size, -1, np.int64)
     used = np.zeros(twin.size, np.bool_)
-    arrival = np.zeros(chosen.holders_start.size - 1)
+    arrival = np.zeros((chosen.holders_start.size - 1, size + 1))
     searched, k, opened = 0, 0, False
     while k >= 0:
         first, width = member_start[owner[k]], member_start[owner[k] + 1] - member_start[owner[k]]

@@ -11,6 +11,7 @@ from edrp.backends.highs import solve_arrays
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.path_rows import longest_path
 from edrp.formulations.placement.column_generation.windows import Window
 
 FINEST_GAP, COARSEST_GAP = 1e-10, 1e-4
@@ -64,8 +65,8 @@ class Selection:
     """Mixed-integer program over candidates: instances covered exactly, supervisors within the window.
 
     A choice that was looked at can be excluded. Patterns that fit more than once have a column per use. Path latency is
-    bounded by arrival times: a stream takes at least its least delay between different supervisors, unless one pattern
-    holds all instances of both its ends. The objective is 1 at the least score that matters and 2 at the largest, since
+    bounded by the first and the last arrival at any instance of each operator: between different supervisors a stream takes
+    at least its least delay. The objective is 1 at the least score that matters and 2 at the largest, since
     solvers are exact to absolute tolerances and path latency may weigh next to nothing.
     """
 
@@ -136,23 +137,7 @@ class Selection:
             program.add_rows("in order", again.size, [(rows, use[again], 1.0), (rows, use[again + 1], -1.0)], lower=0.0)
         objective = Linear.of(use, candidates.cost[self.column]) + (candidates.fixed - candidates.least)
         if model.second > 0 and model.source.size:
-            objective = objective + self._longest_path(program, use) * (model.second / 1000)
+            longest = longest_path(program, model, candidates.pattern[self.column], use, self.least_delay)
+            objective = objective + longest * (model.second / 1000)
         program.minimise(objective * (1 / self.scale) + 1.0)
         return program
-
-    def _longest_path(self, program: Program, use: Ints) -> Linear:
-        """Milliseconds that the longest path takes at least."""
-        model = self.model
-        arrival = program.add_columns("arrival", model.instances.size)
-        longest = program.add_columns("longest", 1)
-        whole = (self.candidates.pattern == model.instances)[self.column]
-        stream, column = np.nonzero((whole[:, model.source] & whole[:, model.target]).T)
-        rows, delay = np.arange(model.source.size), 1000 * self.least_delay
-        program.add_rows(
-            "arrivals", rows.size,
-            [(rows, arrival[model.target], 1.0), (rows, arrival[model.source], -1.0), (stream, use[column], delay[stream])],
-            lower=delay,
-        )  # fmt: skip
-        rows = np.arange(arrival.size)
-        program.add_rows("longest", rows.size, [(rows, arrival, -1.0), (rows, longest, 1.0)], lower=0.0)
-        return Linear.of(longest)

@@ -17,7 +17,8 @@ from edrp.core.kernels import inlined, inner_loop
 class Labels(NamedTuple):
     """Labels as arrays, one row each.
 
-    `chosen` (labels, operators) configurations; `finish` (labels, operators) seconds; `used` (labels, nodes ×
+    `chosen` (labels, operators) configurations; `finish` (labels, operators, arrivals) seconds, one for all replicas of an
+    operator or, where paths run through instances, for each member of its configuration; `used` (labels, nodes ×
     resources); `sums` (labels, 6 + flows): objective without response and downtime, money/h, tuples in flight,
     rent, downtime, latest finish of a sink, and for each flow the weighted finish of the sinks.
     """
@@ -28,11 +29,11 @@ class Labels(NamedTuple):
     sums: Floats
 
     @classmethod
-    def empty(cls, count: int, operators: int, uses: int, flows: int) -> Labels:
+    def empty(cls, count: int, operators: int, arrivals: int, uses: int, flows: int) -> Labels:
         """Room for `count` labels."""
         return cls(
             np.zeros((count, operators), np.int32),
-            np.zeros((count, operators)),
+            np.zeros((count, operators, arrivals)),
             np.zeros((count, uses)),
             np.zeros((count, SINK_FLOW + flows)),
         )
@@ -100,6 +101,7 @@ class AllConfigurations(NamedTuple):
     degree: Ints
     tail: Floats
     anchor: Ints
+    anchor_member: Ints
     delay: Floats
     price: Floats
 
@@ -122,36 +124,46 @@ class Extensions(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory of the kernels: per node, when all streams have arrived and what they cost and occupy; per flow; per extension."""
+    """Memory of the kernels: per node, when all streams have arrived and what they cost and occupy; per flow; per extension.
+
+    `late` (arrivals,) is when tuples have passed the replicas of a configuration, as in `Labels.finish`.
+    """
 
     ready: Floats
     pay: Floats
     use: Floats
     flowing: Floats
     added: Floats
+    late: Floats
 
     @classmethod
-    def empty(cls, nodes: int, flows: int) -> Scratch:
-        """Scratch for so many nodes and flows."""
-        return cls(np.zeros(nodes), np.zeros(nodes), np.zeros(nodes), np.zeros(flows), np.zeros(3))
+    def empty(cls, nodes: int, arrivals: int, flows: int) -> Scratch:
+        """Scratch for so many nodes, arrivals per operator, and flows."""
+        return cls(np.zeros(nodes), np.zeros(nodes), np.zeros(nodes), np.zeros(flows), np.zeros(3), np.zeros(arrivals))
+
+
+@inlined
+def _arrival_count(labels: Labels, degree: int) -> int:
+    """Arrivals of a configuration of so many replicas: one for each, or one for all."""
+    return degree if labels.finish.shape[2] > 1 else 1
 
 
 @inlined
 def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: Labels, row: int, scratch: Scratch) -> None:
     """For each node: when all streams have arrived there, and what their traffic costs and occupies."""
+    own = labels.finish.shape[2] > 1
     for a in range(stage.nodes.size):
         v = stage.nodes[a]
         latest, money, usage = 0.0, 0.0, 0.0
         for k in range(stage.tail_source.size):
             i = stage.tail_source[k]
             c = configurations.start[i] + labels.chosen[row, i]
-            longest, price, delay = 0.0, 0.0, 0.0
+            price, delay = 0.0, 0.0
             for p in range(configurations.degree[c]):
                 u = configurations.members[c, p]
-                longest = max(longest, configurations.delay[u, v])
+                latest = max(latest, labels.finish[row, i, p if own else 0] + configurations.delay[u, v])
                 price += configurations.price[u, v]
                 delay += configurations.delay[u, v]
-            latest = max(latest, labels.finish[row, i] + longest)
             share = stage.tail_rate[k] / configurations.degree[c]
             money += share * price
             usage += share * delay
@@ -172,28 +184,38 @@ def _has_room(stage: OperatorStage, labels: Labels, row: int, c: int) -> bool:
 
 
 @inlined
-def _table_value(stage: OperatorStage, k: int, base: int, c: int) -> float:
-    """Cost to go under flow k: the largest over the configuration's nodes, each of which is a valid representative."""
+def _cost_to_go(stage: OperatorStage, k: int, base: int, c: int, scratch: Scratch) -> float:
+    """Cost of what has passed the operator under flow k, and of what is still to come.
+
+    The largest over the configuration's replicas, each of which is a valid representative; what ends here, or goes on at no
+    cost in the bound, ends at the last.
+    """
+    pace, last = stage.alpha * stage.own_flow[k], scratch.added[0]
     if stage.own_stride == 0:
-        return stage.tables[k, base]
+        return pace * last + stage.tables[k, base]
     best = -np.inf
     for p in range(stage.degree[c]):
         candidate = stage.places[c, p]
         if candidate >= 0:
-            best = max(best, stage.tables[k, base + candidate * stage.own_stride])
+            finish = last if stage.is_sink or scratch.late.size == 1 else scratch.late[p]
+            best = max(best, pace * finish + stage.tables[k, base + candidate * stage.own_stride])
     return best
 
 
 @inlined
 def _extend(stage: OperatorStage, c: int, scratch: Scratch) -> None:
-    """Finish time, money and usage that configuration c adds, into `scratch.added`."""
+    """Last finish, money and usage that configuration c adds, into `scratch.added`, and finish times into `scratch.late`."""
     latest, money, usage = 0.0, 0.0, 0.0
     for p in range(stage.degree[c]):
         v = stage.members[c, p]
         latest = max(latest, scratch.ready[v])
         money += scratch.pay[v]
         usage += scratch.use[v]
+        if p < scratch.late.size:
+            scratch.late[p] = scratch.ready[v] + stage.latency[c]
     scratch.added[0] = latest + stage.latency[c]
+    if scratch.late.size == 1:
+        scratch.late[0] = scratch.added[0]
     scratch.added[1] = money / stage.degree[c]
     scratch.added[2] = usage / stage.degree[c]
 
@@ -227,9 +249,11 @@ def expand(
             flowing[f] = labels.sums[row, SINK_FLOW + f]
         for k in range(stage.open_operator.size):
             i = stage.open_operator[k]
-            latest = max(latest, labels.finish[row, i] + configurations.tail[configurations.start[i] + labels.chosen[row, i]])
+            chosen = configurations.start[i] + labels.chosen[row, i]
+            for p in range(_arrival_count(labels, configurations.degree[chosen])):
+                latest = max(latest, labels.finish[row, i, p] + configurations.tail[chosen, p])
             for f in range(flowing.size):
-                flowing[f] += stage.open_flow[f, k] * labels.finish[row, i]
+                flowing[f] += stage.open_flow[f, k] * labels.finish[row, i, configurations.anchor_member[chosen]]
         for c in range(stage.degree.size):
             _extend(stage, c, scratch)
             bound = _bound(stage, labels, row, c, scratch, base, latest, cutoff)
@@ -248,8 +272,10 @@ def _bound(
 ) -> float:
     """Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks."""
     added, flowing = scratch.added, scratch.flowing
-    finish, money, usage = added[0], labels.sums[row, MONEY] + added[1] + stage.cost[c], labels.sums[row, USAGE] + added[2]
-    slowest = max(latest, finish + stage.tail[c])
+    money, usage = labels.sums[row, MONEY] + added[1] + stage.cost[c], labels.sums[row, USAGE] + added[2]
+    slowest = latest
+    for p in range(_arrival_count(labels, stage.degree[c])):
+        slowest = max(slowest, scratch.late[p] + stage.tail[c, p])
     if (
         slowest > stage.limits[0] * (1 + 1e-9)
         or money + stage.rest_cost > stage.limits[1] * (1 + 1e-9)
@@ -266,8 +292,7 @@ def _bound(
     common += stage.weight_downtime * (late - stage.least_downtime)
     best = simple
     for k in range(flowing.size):
-        averaged = common + stage.constants[k] + stage.alpha * (flowing[k] + stage.own_flow[k] * finish)
-        best = max(best, averaged + _table_value(stage, k, base, c))
+        best = max(best, common + stage.constants[k] + stage.alpha * flowing[k] + _cost_to_go(stage, k, base, c, scratch))
         if best > cutoff:
             break
     return best
@@ -291,14 +316,16 @@ def gather(
             _arrivals(stage, configurations, labels, row, scratch)
         for i in range(stage.operator):
             target.chosen[k, i] = labels.chosen[row, i]
-            target.finish[k, i] = labels.finish[row, i]
+            for p in range(labels.finish.shape[2]):
+                target.finish[k, i, p] = labels.finish[row, i, p]
         for a in range(labels.used.shape[1]):
             target.used[k, a] = labels.used[row, a]
         for a in range(labels.sums.shape[1]):
             target.sums[k, a] = labels.sums[row, a]
         _extend(stage, c, scratch)
         target.chosen[k, stage.operator] = c
-        target.finish[k, stage.operator] = out[0]
+        for p in range(_arrival_count(labels, stage.degree[c])):
+            target.finish[k, stage.operator, p] = scratch.late[p]
         for p in range(stage.degree[c]):
             for m in range(resources):
                 target.used[k, stage.members[c, p] * resources + m] += stage.demand[m]
@@ -342,8 +369,9 @@ def _dominates(labels: Labels, a: int, b: int, frontier: np.ndarray, useful: np.
         if labels.sums[a, k] > labels.sums[b, k]:
             return False
     for k in range(frontier.size):
-        if labels.finish[a, frontier[k]] > labels.finish[b, frontier[k]]:
-            return False
+        for p in range(labels.finish.shape[2]):
+            if labels.finish[a, frontier[k], p] > labels.finish[b, frontier[k], p]:
+                return False
     return _same(labels, a, b, frontier, useful)
 
 

@@ -20,9 +20,10 @@ class Choices(NamedTuple):
     """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
 
     `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
-    replicas (cost and ties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` minimum
-    of seconds behind the operator; `places` (configurations, replicas) the candidate of the plan that each member, as
-    representative, stands for (-1 if none is left), `anchor` that of the most telling one.
+    replicas (cost and ties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` (configurations,
+    arrivals) minimum of seconds behind the operator, one for all replicas or, where paths run through instances, for each
+    member; `places` (configurations, replicas) the candidate of the plan that each member, as
+    representative, stands for (-1 if none is left), `anchor` that of the most telling one, which is member `anchor_member`.
     """
 
     start: Ints
@@ -36,6 +37,7 @@ class Choices(NamedTuple):
     tail: Floats
     places: Ints32
     anchor: Ints
+    anchor_member: Ints
 
 
 def too_many(model: Model, box: Box, limit: int) -> bool:
@@ -64,8 +66,9 @@ def surviving_choices(
     stacked = {}
     for name in Choices._fields[1:]:
         values = [getattr(part, name) for part in parts]
-        if name in ("members", "places"):
-            values = [np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=NO_NODE) for value in values]
+        if name in ("members", "places") or (name == "tail" and model.instance_paths):
+            padding = 0 if name == "tail" else NO_NODE
+            values = [np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=padding) for value in values]
         stacked[name] = np.concatenate(values)
     return Choices(start=start.astype(np.int64), **stacked)
 
@@ -107,7 +110,7 @@ def _operator_choices(
     candidates = plan.candidates[i]
     number[candidates.node, candidates.group] = np.arange(candidates.node.size)
     places = np.where(np.isfinite(rest), number[members, plan.groups[i][seat][:, None]], NO_NODE)
-    telling = rest.argmax(axis=1)
+    telling, behind = rest.argmax(axis=1), np.where(used, tail[members], 0.0)
     part = Choices(
         start=np.zeros(1, np.int64),
         members=members,
@@ -117,9 +120,10 @@ def _operator_choices(
         cost=cost,
         rent=rent,
         downtime=downtime,
-        tail=np.where(used, tail[members], 0.0).max(axis=1),
+        tail=behind if model.instance_paths else behind.max(axis=1, keepdims=True),
         places=places,
         anchor=places[np.arange(len(members)), telling].astype(np.int64),
+        anchor_member=telling if model.instance_paths else np.zeros_like(telling),
     )
     own = relaxation.alpha * flow * latency + relaxation.money * cost + rent
     own += model.downtime * np.maximum(downtime - box.least, 0.0)

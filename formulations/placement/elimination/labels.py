@@ -74,14 +74,23 @@ class LabelSearch:
         return self.views[0][0]
 
     def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> LabelResult:
-        """Search for a deployment below `incumbent`; `beam` labels survive each operator."""
+        """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large."""
         model, choices = self.model, self.choices
         configurations = AllConfigurations(
-            choices.start, choices.members, choices.degree, choices.tail, choices.anchor, model.delay, model.price
+            choices.start,
+            choices.members,
+            choices.degree,
+            choices.tail,
+            choices.anchor,
+            choices.anchor_member,
+            model.delay,
+            model.price,
         )
-        labels = Labels.empty(1, model.operators, model.capacity.size, len(self.views))
+        arrivals = choices.tail.shape[1]
+        beam = max(1, beam // arrivals)
+        labels = Labels.empty(1, model.operators, arrivals, model.capacity.size, len(self.views))
         result = LabelResult(np.inf, None, np.inf, 0)
-        scratch = Scratch.empty(model.nodes, len(self.views))
+        scratch = Scratch.empty(model.nodes, arrivals, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i)
             extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, out_of_time)
@@ -91,7 +100,7 @@ class LabelSearch:
             if not extensions.parent.size:
                 return result
             extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
-            target = Labels.empty(extensions.parent.size, model.operators, model.capacity.size, len(self.views))
+            target = Labels.empty(extensions.parent.size, model.operators, arrivals, model.capacity.size, len(self.views))
             gather(stage, configurations, labels, extensions, target, scratch)
             labels = self._thin(i, target, extensions.bounds, beam, result)
             result.width = max(result.width, len(labels.chosen))
@@ -168,7 +177,7 @@ class LabelSearch:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
         room = min(max(ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
-        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.nodes, len(self.views))
+        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.nodes, self.choices.tail.shape[1], len(self.views))
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.degree)))

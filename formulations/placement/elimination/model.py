@@ -7,7 +7,8 @@ operator (some node that runs it),
     objective ≥ Σ_i t_i(u_i) + Σ_e [α f_e delay(u_i, u_j) + p_e(u_i, u_j)] − Σ_u π_u capacity_u − ν − μ + w_d T
 
 with t_i the cheapest admissible number of replicas at that node. A maximum over paths is at least an
-average, and replicas beyond the representative only cost: replication disappears from the bound.
+average, and replicas beyond the representative only cost: replication disappears from the bound. It holds for paths
+through operators, where every stream takes as long as its slowest pair of replicas, and for paths through instances alike.
 """
 
 from __future__ import annotations
@@ -101,6 +102,11 @@ class Model:
     def outgoing(self) -> list[Ints]:
         """Streams out of each operator."""
         return [np.flatnonzero(self.source == i) for i in range(self.operators)]
+
+    @property
+    def instance_paths(self) -> bool:
+        """Whether paths run through replicas, instead of taking the slowest pair of every stream."""
+        return self.compiled.instance_paths
 
     def tie_order(self, place: int) -> Floats:
         """Objective of a replica of the operator at `place` on each node, by the order of the document alone."""

@@ -2,7 +2,8 @@
 
 Seat r − 1 holds all r replicas on the node; the last seat is split: one replica there, at least one
 elsewhere. The relaxation's states are seats, so that replicas that share the representative's node are
-counted, and a split operator is never at distance zero from its neighbours. Seats of one node may be
+counted, and a split operator is never at distance zero from its neighbours (of paths through instances only where they
+begin or end). Seats of one node may be
 grouped to save states; a group is as cheap and as small as the best of its seats.
 """
 
@@ -102,14 +103,15 @@ def seat_marginals(unary: Floats, candidates: Candidates, group: Ints, own: Floa
 def stream_delays(model: Model, box: Box, stream: int, tail: Candidates, head: Candidates) -> Floats:
     """Least delay of a stream between candidates of its ends, shape (tail, head), in seconds.
 
-    A split end has a replica on another node too, which is at least as far as its nearest other node.
+    A split end has a replica on another node too, which is at least as far as its nearest other node. A path through
+    instances passes one replica of each operator: there only its first and its last may be the other one.
     """
     i, j = int(model.source[stream]), int(model.target[stream])
     delay = model.delay[np.ix_(tail.node, head.node)]
-    if tail.split.any():
+    if tail.split.any() and not (model.instance_paths and len(model.incoming[i])):
         other = _nearest_other(model.delay[np.flatnonzero(box.alive[i])][:, head.node], np.flatnonzero(box.alive[i]), tail.node)
         delay = np.where(tail.split[:, None], np.maximum(delay, other), delay)
-    if head.split.any():
+    if head.split.any() and not (model.instance_paths and len(model.outgoing[j])):
         nodes = np.flatnonzero(box.alive[j])
         other = _nearest_other(model.delay[tail.node][:, nodes].T, nodes, head.node).T
         delay = np.where(head.split[None, :], np.maximum(delay, other), delay)

@@ -27,8 +27,9 @@ class CountPaths(NamedTuple):
 
     The score grows by `price` per second of path latency and, whatever the placement, by at most `span`. `zone_delay`
     (zones, zones) is the delay between two nodes of these zones, on the diagonal between different nodes of one.
-    `number` and `sum` (operators, zones) are the nodes of a in a zone and the sum of their indices, which names the
-    node where it is one; `finish` (operators,) is when tuples have passed.
+    `hosts[a, :number[a]]` are the nodes of an operator and `arrival` (operators, nodes), in the same order, is when the last
+    tuples arrive there. `latest` (zones, 2) are the last two arrivals at nodes of a zone, `last` (zones,) is the node of the
+    first of these, `used` (zones,) lists the zones in use, and `reach` (zones,) is when the last from other zones arrive.
     """
 
     price: float
@@ -37,9 +38,13 @@ class CountPaths(NamedTuple):
     zone_delay: Floats
     source: Ints
     target: Ints
+    hosts: Ints
     number: Ints
-    sum: Ints
-    finish: Floats
+    arrival: Floats
+    latest: Floats
+    last: Ints
+    used: Ints
+    reach: Floats
 
 
 def count_paths(compiled: Compiled) -> CountPaths:
@@ -55,7 +60,7 @@ def count_paths(compiled: Compiled) -> CountPaths:
     steps = np.zeros(len(compiled.operators), np.int64)
     for i, j in zip(source, target, strict=True):
         steps[j] = max(steps[j], steps[i] + 1)
-    shape = len(compiled.operators), len(zone_delay)
+    operators, zones = len(compiled.operators), len(zone_delay)
     return CountPaths(
         price=price,
         span=price * float(zone_delay[zone_delay < NO_LINK].max(initial=0.0)) * int(steps.max(initial=0)),
@@ -63,9 +68,13 @@ def count_paths(compiled: Compiled) -> CountPaths:
         zone_delay=zone_delay,
         source=source,
         target=target,
-        number=np.zeros(shape, np.int64),
-        sum=np.zeros(shape, np.int64),
-        finish=np.zeros(shape[0]),
+        hosts=np.zeros((operators, zone.size), np.int64),
+        number=np.zeros(operators, np.int64),
+        arrival=np.zeros((operators, zone.size)),
+        latest=np.zeros((zones, 2)),
+        last=np.zeros(zones, np.int64),
+        used=np.zeros(zones, np.int64),
+        reach=np.zeros(zones),
     )
 
 
@@ -90,53 +99,90 @@ def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
 
 
 @inlined
-def _farthest(zone_delay: np.ndarray, number: np.ndarray, total: np.ndarray, i: int, j: int) -> float:
-    """The longest delay between nodes of operators i and j."""
-    longest = 0.0
-    for g in range(zone_delay.shape[0]):
-        here = number[i, g]
-        if here == 0:
-            continue
-        for h in range(zone_delay.shape[0]):
-            there = number[j, h]
-            if there == 0 or zone_delay[g, h] <= longest:
-                continue
-            if g != h or here > 1 or there > 1 or total[i, g] != total[j, g]:
-                longest = zone_delay[g, h]
-    return longest
+def _list_hosts(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> None:
+    """The nodes of all operators with a change made (see `path_latency`), and no arrival there yet."""
+    for a in range(c.degree.size):
+        moves, count = mover in (a, EVERYBODY), 0
+        for k in range(c.number[a]):
+            u = c.hosts[a, k]
+            if not moves or u != s or (mover != EVERYBODY and c.held[a, u] > q):
+                p.hosts[a, count] = u
+                count += 1
+        if moves and c.held[a, d] == 0 and c.held[a, s] > 0:
+            p.hosts[a, count] = d
+            count += 1
+        for k in range(count):
+            p.arrival[a, k] = 0.0
+        p.number[a] = count
+
+
+@inlined
+def _summarise(p: CountPaths, i: int) -> int:
+    """The last two arrivals of operator i in each zone that it uses; the number of these zones."""
+    for k in range(p.number[i]):
+        z = p.zone[p.hosts[i, k]]
+        p.latest[z, 0], p.latest[z, 1] = -1.0, -1.0
+    zones = 0
+    for k in range(p.number[i]):
+        u, seconds = p.hosts[i, k], p.arrival[i, k]
+        z = p.zone[u]
+        if p.latest[z, 0] < 0:
+            p.used[zones] = z
+            zones += 1
+        if seconds > p.latest[z, 0]:
+            p.latest[z, 1] = p.latest[z, 0]
+            p.latest[z, 0], p.last[z] = seconds, u
+        elif seconds > p.latest[z, 1]:
+            p.latest[z, 1] = seconds
+    return zones
+
+
+@inlined
+def _pass_on(p: CountPaths, i: int, j: int) -> float:
+    """Let the tuples of operator i arrive at every node of operator j; the last arrival there."""
+    last = 0.0
+    for k in range(p.number[j]):
+        h = p.zone[p.hosts[j, k]]
+        p.reach[h], p.latest[h, 0] = -1.0, -1.0
+    zones = _summarise(p, i)
+    for k in range(p.number[j]):
+        v = p.hosts[j, k]
+        h = p.zone[v]
+        if p.reach[h] < 0:
+            p.reach[h] = 0.0
+            for n in range(zones):
+                g = p.used[n]
+                if g != h:
+                    p.reach[h] = max(p.reach[h], p.latest[g, 0] + p.zone_delay[g, h])
+        seconds = max(p.arrival[j, k], p.reach[h])
+        if p.latest[h, 0] >= 0:
+            # What arrived last in the zone is delayed, unless it is here already: then the one before may come later.
+            here = p.last[h] == v
+            seconds = max(seconds, p.latest[h, 0] + (0.0 if here else p.zone_delay[h, h]))
+            if here and p.latest[h, 1] >= 0:
+                seconds = max(seconds, p.latest[h, 1] + p.zone_delay[h, h])
+        p.arrival[j, k] = seconds
+        last = max(last, seconds)
+    return last
 
 
 @inner_loop
 def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> float:
-    """Seconds of the longest path, as it is or as it would be.
+    """Seconds of the slowest path through instances, as it is or as it would be.
 
     Parameters
     ----------
     p
-        The problem, and room to count in.
+        The problem, and room to compute in.
     c
         The placement.
     mover, q, s, d
         Operator of which q instances are taken to be on node d instead of s; `EVERYBODY` for all that s holds, `NOBODY`.
     """
-    for a in range(c.degree.size):
-        for z in range(p.number.shape[1]):
-            p.number[a, z], p.sum[a, z] = 0, 0
-        p.finish[a] = 0.0
-        moves = mover in (a, EVERYBODY)
-        for k in range(c.number[a]):
-            u = c.hosts[a, k]
-            if not moves or u != s or (mover != EVERYBODY and c.held[a, u] > q):
-                p.number[a, p.zone[u]] += 1
-                p.sum[a, p.zone[u]] += u
-        if moves and c.held[a, d] == 0 and c.held[a, s] > 0:
-            p.number[a, p.zone[d]] += 1
-            p.sum[a, p.zone[d]] += d
+    _list_hosts(p, c, mover, q, s, d)
     longest = 0.0
     for e in range(p.source.size):
-        i, j = p.source[e], p.target[e]
-        p.finish[j] = max(p.finish[j], p.finish[i] + _farthest(p.zone_delay, p.number, p.sum, i, j))
-        longest = max(longest, p.finish[j])
+        longest = max(longest, _pass_on(p, p.source[e], p.target[e]))
     return longest
 
 

@@ -84,7 +84,7 @@ class InstanceState(NamedTuple):
     over : shape (nodes, resources); the relative overload.
     heavy : shape (nodes,); whether a node is overloaded.
     relieved : shape (1,); whether `chosen` breaks less than `value`.
-    moved, arrival, stamp : shapes (instances,), (operators,), (nodes,); scratch.
+    moved, arrival, stamp : shapes (instances,), (instances,), (nodes,); scratch.
     """
 
     place: Ints
@@ -135,7 +135,7 @@ class InstanceState(NamedTuple):
             heavy=np.zeros(nodes, np.bool_),
             relieved=np.zeros(1, np.bool_),
             moved=np.zeros(tables.operator.size, np.bool_),
-            arrival=np.zeros(operators),
+            arrival=np.zeros(tables.operator.size),
             stamp=np.zeros(nodes, np.int64),
         )
 

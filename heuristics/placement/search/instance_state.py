@@ -61,17 +61,17 @@ def excess(t: InstanceArrays, u: int, m: int, used: float) -> float:
 
 @inner_loop
 def longest_path(paths: PathArrays, place: np.ndarray, arrival: np.ndarray) -> float:
-    """Seconds on the links of the slowest path; a stream takes as long as its slowest pair of instances."""
+    """Seconds on the links of the slowest path through instances; `arrival` (instances,) is written."""
     arrival[:] = 0.0
     slowest = 0.0
     for e in range(paths.source.size):
         a, b = paths.source[e], paths.target[e]
-        longest = 0.0
-        for p in range(paths.first[a], paths.first[a + 1]):
-            for q in range(paths.first[b], paths.first[b + 1]):
-                longest = max(longest, paths.delay[place[p], place[q]])
-        arrival[b] = max(arrival[b], arrival[a] + longest)
-        slowest = max(slowest, arrival[b])
+        for q in range(paths.first[b], paths.first[b + 1]):
+            latest, v = arrival[q], place[q]
+            for p in range(paths.first[a], paths.first[a + 1]):
+                latest = max(latest, arrival[p] + paths.delay[place[p], v])
+            arrival[q] = latest
+            slowest = max(slowest, latest)
     return slowest
 
 

@@ -67,6 +67,19 @@ def test_optimum_of_small_problems(seed):
     agrees_with_brute_force(random_latency_aware_problem(seed))
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_exact_methods_agree_where_latency_decides(seed):
+    """Little room makes operators spread; `python benchmarks/latency_aware_exact.py agree` compares 300 problems."""
+    drawn = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4), room=0.7)
+    problem = drawn.replace(weights={"latency": 1.0, "supervisors": 0.1 * (seed % 2), "colocation": 0.1, "events": 0.0})
+    best, _ = brute_force_latency_aware(problem)
+    for name in (METHOD.name, "highs", "eliminate"):
+        if methods()[name].refusal(problem) is None:
+            solution = edrp.solve(problem, name)
+            assert solution.status == ("infeasible" if best is None else "optimal"), name
+            assert solution.objective == (None if best is None else pytest.approx(best, rel=1e-8)), name
+
+
 def test_the_seeds_above_hold_every_feature():
     problems = [random_latency_aware_problem(seed) for seed in range(40)]
     operators = [operator for problem in problems for operator in problem.application.operators]

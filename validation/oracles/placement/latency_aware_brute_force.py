@@ -63,7 +63,7 @@ class _Search:
     best: float = math.inf
     candidates: list[tuple[float, dict[str, Choice]]] = field(default_factory=list)
     chosen: dict[str, Choice] = field(default_factory=dict)
-    arrival: dict[str, float] = field(default_factory=dict)
+    arrival: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         application = self.problem.application
@@ -130,21 +130,23 @@ class _Search:
                 total += price * sum(u != v for u, v in pairs) / len(pairs)
         return total
 
-    def _arrives(self, name: str) -> float:
-        """Longest delay in seconds of a path to this operator (s_lat)."""
-        ways = [
-            self.arrival[source] + self.problem.network.delay(u, v)
+    def _arrives(self, name: str) -> dict[str, float]:
+        """Longest delay in seconds of a path to an instance of this operator on each node (s_lat)."""
+        before = [
+            source
             for source, target in self.price
             if target == name and source in self.arrival and (source, target) not in self.problem.application.feedback
-            for u in self.chosen[source]
-            for v in self.chosen[target]
         ]
-        return max(ways, default=0.0)
+        delay = self.problem.network.delay
+        return {
+            v: max((seconds + delay(u, v) for source in before for u, seconds in self.arrival[source].items()), default=0.0)
+            for v in set(self.chosen[name])
+        }
 
     def _score(self, streams: float) -> float:
         weights = self.problem.weights
         used = len({node for choice in self.chosen.values() for node in choice})
-        latency = 1000.0 * max(self.arrival.values(), default=0.0)
+        latency = 1000.0 * max((max(by_node.values()) for by_node in self.arrival.values()), default=0.0)
         return weights.latency * latency + weights.supervisors * used / len(self.room) + streams
 
 

@@ -82,11 +82,10 @@ class PlainClimbing:
         weights = self.problem.weights
         violations, overload = self._strain(places)
         apart, edges, moved, tuples = 0.0, 0, 0.0, 0.0
-        arrival = [0.0] * len(self.instances)
+        arrival = [0.0] * len(places)
         for stream in self.streams:
             sources, targets = self.instances[stream.source], self.instances[stream.target]
             share = stream.rate / (len(sources) * len(targets))
-            slowest = 0.0
             for p in sources:
                 for q in targets:
                     edges += 1
@@ -94,9 +93,8 @@ class PlainClimbing:
                     if places[p] != places[q]:
                         apart += 1
                         moved += share
-                        slowest = max(slowest, self.delays[places[p]][places[q]])
-            if stream.on_paths:
-                arrival[stream.target] = max(arrival[stream.target], arrival[stream.source] + slowest)
+                    if stream.on_paths:
+                        arrival[q] = max(arrival[q], arrival[p] + self.delays[places[p]][places[q]])
         score = weights.latency * 1000 * max(arrival) + weights.supervisors * len(set(places)) / len(self.nodes)
         score += weights.colocation * (apart / edges if edges else 0.0) + weights.events * (moved / tuples if tuples else 0.0)
         return violations, 0.0 if self.printed else overload, score
