@@ -6,6 +6,7 @@ import faulthandler
 import json
 import multiprocessing
 import resource
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from edrp.fuzzing.oracle import Case, Find, judge
 HANGING = 90.0
 """Seconds after which a case counts as hanging; kernels may have to be compiled."""
 
-MEMORY = 12 * 2**30
+MEMORY = 8 * 2**30
 """Bytes of address space of a process; more is a find."""
 
 POLL = 0.05
@@ -158,6 +159,7 @@ def _started(campaign: Campaign, number: int) -> Any:
 
 def _guarded(campaign: Campaign, number: int) -> None:
     """Run a chunk in a process that ends when a case hangs; the case is on disk then, the stack too. The result is a file."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     compilation.patient = True  # kernels are compiled where they are needed, as clocks do not count it
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     current = _current(campaign, number)
