@@ -20,7 +20,7 @@ Level = Literal["real_time", "near_real_time", "relaxed"]
 
 
 MAX_EVENTS = 10_000_000
-"""Most rounds, bursts and stalls of a run, and most items and samples of a round."""
+"""Most rounds, emissions and stalls of a run, and most items and samples of a round."""
 
 
 MAX_VARIATION = 10.0
@@ -154,12 +154,13 @@ class EnactmentScenario(Problem):
         """Note intervals and loads by which a run would have more events than can be simulated."""
         interval = min(self.provisioning_interval, self.duration)
         rate = max(self.load) * sum(self.application.load(operator.name) for operator in self.application.operators)
-        items = rate * max(interval, self.emission_interval)  # an emission brings all items of its interval
-        emissions = self.bursts * self.duration / self.emission_interval
+        regular = self.arrivals == "regular"  # an emission brings the items of its interval
+        items = rate * (max(interval, self.emission_interval) if regular else interval)
+        emissions = self.duration / self.emission_interval if regular else 0.0
         counted: list[tuple[str, object, float, str]] = [
             ("provisioning_interval", self.provisioning_interval, self.duration / interval, "rounds of the policy in the run"),
             ("monitoring_interval", self.monitoring_interval, interval / self.monitoring_interval, "samples in a round"),
-            ("emission_interval", self.emission_interval, emissions, "bursts in the run"),
+            ("emission_interval", self.emission_interval, emissions, "emissions in the run"),
             ("load", max(self.load), items, f"items in a round of {interval:g} s"),
         ]
         if self.stall_interval:

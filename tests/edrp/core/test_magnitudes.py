@@ -139,7 +139,7 @@ def test_more_instances_than_can_be_named_are_refused():
 
 def test_runs_with_more_events_than_can_be_simulated_are_refused():
     found = faults(with_number("enactment_scenario.json", "emission_interval", 1e-9))
-    assert "bursts in the run; at most 10,000,000 are simulated" in found["emission_interval"]
+    assert "emissions in the run; at most 10,000,000 are simulated" in found["emission_interval"]
 
 
 def test_latencies_beyond_all_times_count_as_overload():
