@@ -146,6 +146,7 @@ def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator
     finally:
         for process in running.values():
             process.kill()
+            process.join()
 
 
 def _started(campaign: Campaign, number: int) -> Any:
