@@ -110,37 +110,57 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> Progra
             # Presolve does not say which of the two; without it HiGHS does.
             solver.setOptionValue("presolve", "off")
             outcome = _run(solver, until)
-        if options.start is not None and _took_start_for_optimum(solver):
-            return _solve_without_start(solver, arrays, until, started)
+        if options.start is not None and _suspicious(solver, arrays, options.start):
+            return _without_start(solver, arrays, until, _result(solver, arrays, outcome, now() - started))
     except OutOfTimeError:
         return incumbent.result(now() - started)
     return _result(solver, arrays, outcome, now() - started)
 
 
-def _took_start_for_optimum(solver: Any) -> bool:
-    """Whether HiGHS calls its start optimal without having searched.
+def _suspicious(solver: Any, arrays: Arrays, start: Floats) -> bool:
+    """Whether HiGHS calls its start optimal without having searched, and the bounds of the columns alone do not prove it.
 
     Where presolve leaves an objective that is constant, HiGHS counts it as a multiple of 1, and cuts off all points that are
     better than the start by less than a half (docs/explanation/wrong_optima.md). It ends before the first node then.
     """
-    info = solver.getInfo()
-    searched = info.mip_node_count > 0 or info.simplex_iteration_count > 0
-    empty = solver.getModelPresolveStatus() == highspy.HighsPresolveStatus.kReducedToEmpty
-    return solver.getModelStatus() == _Status.kOptimal and not searched and not empty
+    info, cost = solver.getInfo(), arrays.objective
+    if solver.getModelStatus() != _Status.kOptimal or info.mip_node_count > 0 or info.simplex_iteration_count > 0:
+        return False
+    objective = float(solver.getObjectiveValue())
+    if float(cost @ start) + arrays.constant > _above(objective):  # NaN where columns were left to HiGHS
+        return False
+    used = cost != 0
+    best = float(cost[used] @ np.where(cost > 0, arrays.lower, arrays.upper)[used]) + arrays.constant
+    return objective > _above(best)
 
 
-def _solve_without_start(solver: Any, arrays: Arrays, until: float, started: float) -> ProgramResult:
-    """Solve again, without the start; it stays the incumbent if time is over before there is another."""
-    values, objective = np.array(solver.getSolution().col_value, float), float(solver.getObjectiveValue())
-    solver.clearSolver()
-    known = ProgramResult("feasible", "time_limit", values, objective, None, now() - started)
+def _without_start(solver: Any, arrays: Arrays, until: float, first: ProgramResult) -> ProgramResult:
+    """The first result where the linear relaxation proves it, else that of a search without the start.
+
+    If time is over before, the start is the incumbent.
+    """
+    assert first.objective is not None
+    started, held = now(), replace(first, status="feasible", stopped_because="time_limit", bound=None)
     try:
-        again = _result(solver, arrays, _run(solver, until), now() - started)
+        solver.clearSolver()
+        solver.setOptionValue("solve_relaxation", True)
+        _run(solver, until)
+        proven = solver.getModelStatus() == _Status.kOptimal and first.objective <= _above(solver.getObjectiveValue())
+        solver.setOptionValue("solve_relaxation", False)
+        if proven:
+            return replace(first, seconds=first.seconds + now() - started)
+        solver.clearSolver()
+        again = _result(solver, arrays, _run(solver, until), first.seconds + now() - started)
     except OutOfTimeError:
-        return known
+        return held
     if again.status == "optimal":
         return again
-    return replace(known, stopped_because=again.stopped_because, bound=again.bound, seconds=again.seconds)
+    return replace(held, stopped_because=again.stopped_because, bound=again.bound, seconds=again.seconds)
+
+
+def _above(bound: float) -> float:
+    """The largest value that a bound proves optimal, up to rounding."""
+    return bound + FEASIBILITY_TOLERANCE * max(1.0, abs(bound))
 
 
 def _run(solver: Any, until: float) -> Any:

@@ -139,6 +139,10 @@ class Tree:
             solver.setBasis(basis)
         solver.run()
         status = solver.getModelStatus()
+        if status not in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kOptimal):
+            solver.clearSolver()  # the basis of the parent misleads the simplex method now and then
+            solver.run()
+            status = solver.getModelStatus()
         if status == highspy.HighsModelStatus.kInfeasible:
             _, known, ray = solver.getDualRay()
             if not known:

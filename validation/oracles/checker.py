@@ -199,8 +199,8 @@ class Program:
             most = None if high is None or error is None else math.ceil(high * 2**SHIFT + error)
             self.whole_rows.append((whole, least, most))
         costs, error = self._whole(dict(enumerate(self.cost)))
-        need(error is not None, "a column has a cost and no bound, and none is implied")
-        self.whole_cost, self.whole_constant = dict(costs), math.floor(self.constant * 2**SHIFT - (error or 0))
+        self.bounded, self.whole_cost = error is not None, dict(costs)
+        self.whole_constant = math.floor(self.constant * 2**SHIFT - (error or 0))
 
     def _whole(self, entries: Entries) -> tuple[list[tuple[int, int]], Bound]:
         """Coefficients as integers, and how far that can be from the sum; None where a column has no bounds."""
@@ -255,7 +255,7 @@ def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
                 for column, least, most in changes:
                     low[column] = least if least is not None and (low[column] is None or least > low[column]) else low[column]
                     high[column] = most if most is not None and (high[column] is None or most < high[column]) else high[column]
-            value = program.at_least(line[1], low, high, costs=line[0] == "B")
+            value = program.at_least(line[1], low, high, costs=line[0] == "B") if line[0] == "F" or program.bounded else None
             empty = any(least is not None and most is not None and least > most for least, most in zip(low, high, strict=True))
             enough = empty or (value is not None and (value > 0 if line[0] == "F" else goal is not None and value >= goal))
             leaves += 1
@@ -836,6 +836,7 @@ def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], li
     need(best + low >= bound - TOLERANCE, f"it is proven that nothing is below {float(best + low)!r}, not {float(bound)!r}")
     return f"nothing is below {float(bound)!r} bytes"
 
+
 # --- deployments: format eliminate ---
 
 _NEVER = float("inf")
@@ -955,9 +956,7 @@ class Placement:
         steps = []
         for i in places:
             into = [(fronts[i].index(self.streams[e][0]), e, k) for e, k in flow.items() if self.streams[e][1] == i]
-            pairs = [
-                (p, [[self.between(e, k, a, b) for b in left[i]] for a in left[fronts[i][p]]]) for p, e, k in into
-            ]
+            pairs = [(p, [[self.between(e, k, a, b) for b in left[i]] for a in left[fronts[i][p]]]) for p, e, k in into]
             keep, stays = [p for p, j in enumerate(fronts[i]) if j in fronts[i + 1]], i in fronts[i + 1]
             steps.append((pairs, keep, stays))
             table: dict[tuple[int, ...], Any] = {}

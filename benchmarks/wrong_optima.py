@@ -1,0 +1,120 @@
+"""Optima of HiGHS with a start handed over against those of a second solver: `python benchmarks/wrong_optima.py`.
+
+For every kind of problem that has programs, small random programs of all its families are solved by the backend `highs` as by
+default, with a start wherever some rule finds one, and by `scipy`, which takes no starts and brings a HiGHS of its own. A row
+says how many programs there were, how many had a start, how many optima were worse than the other solver's, how often the guard
+looked at an answer again (the linear relaxation, then a search without the start), and what that added to the time of HiGHS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import edrp
+from edrp.backends import highs, solve_program
+from edrp.core.errors import EdrpError
+from edrp.core.kinds import get_kind
+from edrp.formulations.builders import formulate
+from edrp.formulations.formulation import best_feasible
+
+RULES = {
+    "edrp": ("random", "greedy"),
+    "latency-aware": ("random", "greedy"),
+    "migration": ("balanced", "even-split"),
+    "enactment": ("first-fit-decreasing",),
+    "leasing": (),
+    "mapping": ("process-map", "random-neighbor"),
+    "link-allocation": ("greedy-reallocation",),
+}
+"""Methods whose decisions are handed over as starts, in turn with the current one."""
+
+SIZES = {"edrp": 4, "latency-aware": 4, "migration": 12, "enactment": 3, "leasing": 3, "mapping": 3, "link-allocation": 4}
+"""Largest size of an instance, in what its families count."""
+
+DIFFERENT = 1e-6
+"""Relative difference of two optima beyond the tolerances of both solvers."""
+
+
+HEAD = """\
+| kind | programs | with a start | wrong | other solver worse | looked at again | share of HiGHS's time |
+|---|---|---|---|---|---|---|"""
+
+
+def formulations(kind: str, count: int) -> Iterator[tuple[int, Any]]:
+    """Formulations of random instances, with their seeds."""
+    families = [f for f in get_kind(kind).families if f.kind == kind and not f.packages]
+    refuse, seed, made = get_kind(kind).refuse_formulation, 0, 0
+    while made < count:
+        family = families[seed % len(families)]
+        random = np.random.default_rng([seed, 17])
+        size = int(random.integers(family.least_size, max(family.least_size, SIZES[kind]) + 1))
+        problem = family.make(size, random)
+        seed += 1
+        if refuse is None or refuse(problem) is None:
+            made += 1
+            yield seed, formulate(problem, None)
+
+
+def start(formulation: Any, seed: int) -> Any:
+    """A start as columns, from the current decision or a rule, in turn; None where none is feasible."""
+    problem, rules = formulation.problem, RULES[formulation.problem.kind]
+    decisions = [formulation.current]
+    if rules and seed % 2:
+        try:
+            decisions.insert(0, edrp.solve(problem, rules[seed // 2 % len(rules)], seed=seed, time_limit=1).decision)
+        except EdrpError:
+            decisions.append(None)
+    found = best_feasible(problem, [decision for decision in decisions[:1] if decision is not None])
+    return None if found is None else formulation.encode(found)
+
+
+class Guard:
+    """Counts how often HiGHS is run again without its start, and the seconds that takes."""
+
+    def __init__(self) -> None:
+        self.times, self.seconds = 0, 0.0
+        self._solve = highs._without_start
+        highs._without_start = self
+
+    def __call__(self, *arguments: Any) -> Any:
+        started = time.perf_counter()
+        result = self._solve(*arguments)
+        self.times, self.seconds = self.times + 1, self.seconds + time.perf_counter() - started
+        return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kinds", nargs="*", help="default: all")
+    parser.add_argument("--count", type=int, default=2000, help="programs of each kind")
+    asked = parser.parse_args()
+    print(HEAD, flush=True)
+    guard = Guard()
+    for kind in asked.kinds or RULES:
+        started = wrong = worse = 0
+        total, times, seconds = 0.0, guard.times, guard.seconds
+        for seed, formulation in formulations(kind, asked.count):
+            point = start(formulation, seed)
+            started += point is not None
+            begun = time.perf_counter()
+            ours = solve_program(formulation.program, "highs", start=point)
+            total += time.perf_counter() - begun
+            theirs = solve_program(formulation.program, "scipy")
+            difference = (ours.objective or 0.0) - (theirs.objective or 0.0)
+            allowed = DIFFERENT * max(1.0, abs(theirs.objective or 0.0))
+            if difference > allowed or ours.status != theirs.status:
+                wrong += 1
+                both = [f"{name} {result.status} {result.objective!r}" for name, result in (("highs", ours), ("scipy", theirs))]
+                print(f"  {kind} {seed}: {', '.join(both)}", flush=True)
+            worse += difference < -allowed
+        again, share = guard.times - times, (guard.seconds - seconds) / (total - guard.seconds + seconds)
+        print(f"| {kind} | {asked.count} | {started} | {wrong} | {worse} | {again} | {100 * share:.1f} % |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
