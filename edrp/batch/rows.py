@@ -53,6 +53,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "notes": (_TEXTS, "sentences for the user"),
     "trace": (_TRACE, "incumbents and bounds over time, as far as the method reports them"),
     "solution": (pa.string(), "the solution document, JSON; null where instance, method or worker failed"),
+    "proof": (pa.string(), "what optimum, infeasibility or bound rest on; null where nothing is claimed"),
+    "certificate": (pa.string(), "text of the checked certificate, for `edrp check`; null where there is none"),
     "error_type": (pa.string(), "null where there is a decision; else what went wrong"),
     "error_place": (pa.string(), "where in the instance, for a broken one; where in the code, for a defect"),
     "error_message": (pa.string(), "why, and what would be right"),
@@ -120,6 +122,8 @@ def answered(solution: Solution) -> dict[str, Any]:
         "versions": solution.versions,
         "notes": list(solution.notes),
         "solution": json.dumps(solution.to_document(), ensure_ascii=False, allow_nan=False),
+        "proof": solution.proof,
+        "certificate": solution.certificate,
     }
     if not held:
         said = "; ".join(solution.clashes or solution.notes)

@@ -34,6 +34,7 @@ class BatchOptions(TypedDict, total=False):
     out: str | Path | None
     time_limit: float | None
     gap: float
+    certify: bool
     seed: int | Iterable[int]
     kill_after: float | None
     progress: Report | None
@@ -69,6 +70,7 @@ def solve_batch(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     gap: float = 1e-9,
+    certify: bool = False,
     seed: int | Iterable[int] = 0,
     kill_after: float | None = None,
     progress: Report | None = None,
@@ -100,6 +102,9 @@ def solve_batch(
         Seconds for each row; None for none.
     gap
         Relative gap at which an incumbent counts as proven optimal.
+    certify
+        Whether the rows of optimal and infeasible answers get a checked certificate, where one is found in what remains of
+        the time limit and at most 60 s.
     seed
         Seed of everything random, or several. Each instance gets a seed of its own from this and its id.
     kill_after
@@ -135,7 +140,7 @@ def solve_batch(
     >>> rows.select(["id", "outcome", "objective"]).to_pylist()
     [{'id': 'one', 'outcome': 'solved', 'objective': 0.2}, {'id': 'other', 'outcome': 'failed', 'objective': None}]
     """
-    choices, seeds = read_choices(method, time_limit=time_limit, gap=gap), read_seeds(seed)
+    choices, seeds = read_choices(method, time_limit=time_limit, gap=gap, certify=certify or None), read_seeds(seed)
     plan = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
     if spark is not None:
         from edrp.batch.cluster import solve_on_spark

@@ -9,6 +9,7 @@ from typing import Any
 
 from edrp.batch.rows import Trace, answered, died, failed
 from edrp.batch.tasks import Task
+from edrp.core.certificates import MAX_SECONDS, with_certificate
 from edrp.core.compilation import compiling_under_limits
 from edrp.core.errors import Fault, InvalidInstanceError, UnsupportedProblemError
 from edrp.core.instances import loads
@@ -58,7 +59,12 @@ def _solved(task: Task, row: Row) -> Row:
         why = f"method {method.name!r} takes problems of kind {', '.join(method.kinds)}, not {problem.kind}"
         raise UnsupportedProblemError(why)
     trace = Trace()
-    solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, **task.choice.arguments)
+    arguments = dict(task.choice.arguments)
+    certify, limit, begin = arguments.pop("certify", False), arguments.get("time_limit"), perf_counter()
+    solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, **arguments)
+    if certify:
+        left = MAX_SECONDS if limit is None else max(0.0, limit - (perf_counter() - begin))
+        solution = with_certificate(problem, solution, left, task.instance.text)
     if solution.holds_decision:
         trace(sum(solution.seconds.values()), solution.objective, solution.bound)
     return {**answered(solution), "trace": trace.steps}

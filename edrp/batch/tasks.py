@@ -33,6 +33,7 @@ class Arguments:
     time_limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-9
     threads: Annotated[int, Field(ge=1)] = 1
+    certify: bool = False
 
 
 OPTIONS = tuple(field.name for field in fields(Arguments))

@@ -45,6 +45,9 @@ def solve_many(
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
     gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Store a checked certificate in the row of every optimum that has one.")
+    ] = False,
     seed: Annotated[
         list[int] | None, typer.Option(min=0, help="Seed of the random number generator; may be repeated. Default: 0.")
     ] = None,
@@ -70,6 +73,7 @@ def solve_many(
                 out=out,
                 time_limit=time_limit,
                 gap=gap,
+                certify=certify,
                 seed=seed or 0,
                 kill_after=kill_after,
                 progress=report,

@@ -55,6 +55,7 @@ def compare_methods(
     time_limit: TimeLimit = None,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds for each method and instance.")] = None,
     force: ForceFolder = False,
+    certify: Annotated[bool, typer.Option("--certify", help="Certify proofs; the report says what share was checked.")] = False,
 ) -> None:
     """Compare methods with the proven optimum, on a suite or on your own instances: tables and one HTML report.
 
@@ -86,8 +87,9 @@ def compare_methods(
                 methods=method,
                 seeds=seeds,
                 time_limit=time_limit,
-                command=_command(options),
                 force=force,
+                certify=certify,
+                command=_command(options) + " --certify" * certify,
                 progress=report,
                 **arguments,
             )

@@ -42,6 +42,7 @@ COLUMNS = (
     "wall_seconds",
     "trace",
     "found_by",
+    "proof",
     "error_type",
     "error_place",
     "error_message",
@@ -61,8 +62,9 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns of the rows, and: `family` (the id without its numbers), `seconds` (build and solve), `solved` (there is a
-        decision), `proven`, `infeasible` (the instance, by proof), `reference` and `reference_is`, `best` (least
-        objective of any method), `gap` ((objective - reference) / |objective|) and `excess` (the same to `best`).
+        decision), `proven`, `claimed` (an optimum or infeasibility) and `checked` (that by a certificate), `infeasible` (the
+        instance, by proof), `reference` and `reference_is`, `best` (least objective of any method), `gap`
+        ((objective - reference) / |objective|) and `excess` (the same to `best`).
     """
     runs = rows.select([name for name in COLUMNS if name != "trace"]).to_pandas()
     runs["trace"] = rows["trace"].to_pylist()
@@ -76,6 +78,8 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
     runs["seconds"] = runs["build_seconds"] + runs["solve_seconds"]
     runs["solved"] = (runs["outcome"] == "solved") & runs["objective"].notna()
     runs["proven"] = runs["solved"] & (runs["status"] == "optimal")
+    runs["claimed"] = runs["status"].isin(["optimal", "infeasible"])
+    runs["checked"] = runs["claimed"] & (runs["proof"] == "checked certificate")
     return _compared(runs).sort_values(["kind", "id", "method", "run_seed"], ignore_index=True)
 
 
@@ -194,6 +198,8 @@ def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
         "answered": len(gaps),
         "solved": answers["solved"].mean(),
         "proven": answers["proven"].mean(),
+        "claimed": int(own["claimed"].sum()),
+        "checked": int(own["checked"].sum()),
         "optimal": answers["optimal"].mean(),
         "near": answers["near"].mean(),
         **_gaps(gaps),

@@ -184,6 +184,9 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
             f"Proof: `{name}` proves the optimum of {percent(own['proven'])} of {counted(int(own['instances']), 'instance')}, "
             f"in a median of {duration(own['median_seconds'])}{_refusing(own)}."
         )
+    if claimed := int(summary["claimed"].sum()):
+        share = percent(int(summary["checked"].sum()) / claimed)
+        sentences.append(f"Certificates: {share} of {counted(claimed, 'proof')} rest on a certificate that was checked.")
     searchers = answered[~answered.index.isin(exact)]
     if not searchers.empty:
         name = searchers.index[0]

@@ -61,6 +61,7 @@ class BenchmarkOptions(TypedDict, total=False):
     methods: Sequence[str] | None
     seeds: int | None
     time_limit: float | None
+    certify: bool
     spark: SparkSession | None
     n_jobs: int | None
 
@@ -93,8 +94,8 @@ def run_benchmark(
     progress
         As of `solve_batch`.
     **options
-        `methods`, `seeds`, `time_limit`: instead of the suite's. `spark`: session to solve on; without it, `n_jobs`
-        processes.
+        `methods`, `seeds`, `time_limit`: instead of the suite's. `certify`: whether proofs get certificates that are checked;
+        the report says what share of them has one. `spark`: session to solve on; without it, `n_jobs` processes.
 
     Raises
     ------
@@ -108,6 +109,8 @@ def run_benchmark(
     rows = Path(out) / ROWS
     tried: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     limits: dict[str, Any] = {"time_limit": tried.get("time_limit", suite.time_limit), "gap": GAP}
+    if tried.get("certify"):
+        limits["certify"] = True
     choices = read_choices(tried.get("methods", suite.methods), **limits)
     seeds = read_seeds(range(tried.get("seeds", suite.seeds)))
     if suite.needs_data and data is None:

@@ -106,3 +106,13 @@ def test_the_checker_is_a_program_of_its_own(tmp_path):
     (tmp_path / "certificate").write_text(solution.certificate.splitlines()[0] + "\n")
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, "not proven: the tree ends before all of it is closed\n")
+
+
+def test_a_batch_stores_certificates_with_its_rows():
+    problem = instance("link-allocation", "mesh", 4)
+    rows = edrp.solve_batch({"a": problem}, ["highs", "greedy-reallocation"], certify=True, n_jobs=1).to_pylist()
+    certified, claimed_nothing = (next(row for row in rows if row["method"] == name) for name in ("highs", "greedy-reallocation"))
+    assert (certified["proof"], claimed_nothing["certificate"]) == ("checked certificate", None)
+    solution = checker.parse(certified["solution"])
+    document = checker.parse(problem.model_dump_json())
+    assert checker.check(document, solution, certified["certificate"].splitlines()).startswith("no decision is below")
