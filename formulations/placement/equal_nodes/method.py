@@ -214,7 +214,8 @@ def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
     """
     choices, found = quotient.choices, []
     classes = range(len(quotient.members))
-    alike = all(quotient.exchangeable(0, k) for k in classes)
+    # What runs now tells classes apart.
+    alike = not choices.downtime.any() and all(quotient.exchangeable(0, k) for k in classes)
     for inside in range(1, 1 << len(classes)):
         if alike and inside & (inside + 1):
             continue
