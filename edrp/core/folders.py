@@ -46,7 +46,8 @@ def filling(folder: str | Path, *, force: bool = False) -> Iterator[Path]:
         stage = target / PARTIAL.format(token_hex(8))
         stage.mkdir()
         try:
-            yield stage
+            with _named_as(target, stage):
+                yield stage
             _publish(stage, target, force)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
@@ -70,11 +71,21 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
         stage = target.with_name(PARTIAL.format(token_hex(8)))
         stage.mkdir()
         try:
-            yield stage
+            with _named_as(target, stage):
+                yield stage
             refuse_used(target)
             stage.replace(target)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextmanager
+def _named_as(target: Path, stage: Path) -> Iterator[None]:
+    """Name what cannot be written in the block by the place that it was meant for."""
+    try:
+        yield
+    except UnwritableError as error:
+        raise UnwritableError(error.path.replace(str(stage), str(target), 1), error.why) from None
 
 
 def refuse_used(folder: Path) -> None:
@@ -106,6 +117,9 @@ def refuse_folder(folder: str | Path, names: Iterable[str] = (), *, force: bool 
     if not target.is_dir():
         if target.exists() or target.is_symlink():
             raise UnwritableError(str(folder), "must be a folder")
+        above = next(parent for parent in target.absolute().parents if parent.exists())
+        if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+            raise UnwritableError(str(folder), f"cannot be created: no permission to write to {above}")
         return
     if not os.access(target, os.W_OK | os.X_OK):
         raise UnwritableError(str(folder), "cannot be written: no permission to write to it")

@@ -99,15 +99,16 @@ def test_a_python_worker_of_spark_that_is_killed_costs_no_row(coins, tmp_path, s
         stderr=subprocess.PIPE,
         cwd=coins,
     )
-    deadline, worker = time.monotonic() + 300, None
-    while job.poll() is None and time.monotonic() < deadline:
-        worker = spark_worker(job.pid) if worker is None else worker
-        if worker is not None and any(path.stat().st_size for path in out.glob("_journal-*")):
+    deadline, killed = time.monotonic() + 300, False
+    while job.poll() is None and time.monotonic() < deadline and not killed:
+        # Some rows are done, and each worker is at one that takes a fifth of a second.
+        worker = spark_worker(job.pid) if any(out.glob("part-*")) else None
+        if worker is not None:
             os.kill(worker, signal.SIGKILL)
-            break
+            killed = True
         time.sleep(0.05)
     _, err = job.communicate(timeout=300)
-    assert worker is not None, err
+    assert killed, err
     assert job.returncode == 0, err
     rows = read_rows(out)
     assert rows["id"].to_pylist() == [entry["id"] for entry in entries]

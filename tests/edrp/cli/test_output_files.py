@@ -74,11 +74,11 @@ def test_a_name_that_no_file_can_have_is_one_line(run, instance, tmp_path, words
         ["trace", "prepare", "zipf:10", "-o"],
     ],
 )
-@pytest.mark.parametrize("place", ["long", "file"])
+@pytest.mark.parametrize("place", ["long", "file", "below a file"])
 def test_a_folder_that_cannot_be_is_refused_before_any_work(run, instance, examples, tmp_path, words, place):
     named = {"INSTANCE": instance, "POLICY": examples / "migration_policy.json"}
     (tmp_path / "file").write_text("mine")
-    out = {"long": tmp_path / ("x" * 300), "file": tmp_path / "file"}[place]
+    out = {"long": tmp_path / ("x" * 300), "file": tmp_path / "file", "below a file": tmp_path / "file" / "out"}[place]
     refused = run(*[named.get(word, word) for word in words], out)
     assert (refused.code, len(refused.err.splitlines())) == (2, 1), refused.err
     assert str(out) in refused.err
@@ -132,7 +132,9 @@ def test_on_a_full_disk_nothing_half_written_is_left(tmp_path, name):
         cwd=tmp_path,
     )
     assert done.returncode == 2, done.stderr
-    assert done.stderr.splitlines()[-1].endswith("cannot be written: File too large")
+    line = done.stderr.splitlines()[-1]
+    assert (line.startswith(str(tmp_path / name)), line.endswith("cannot be written: File too large")) == (True, True), line
+    assert ".partial" not in line
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
