@@ -75,6 +75,19 @@ def test_a_dataframe_is_solved_when_it_is_used_or_into_a_folder(spark, instances
         edrp.solve_batch(frame.limit(4), "greedy", spark=spark, out=tmp_path / "out")
 
 
+def test_broken_entries_cost_their_own_rows_as_on_one_machine(spark, instances, tmp_path):
+    good = instances["migration"]
+    texts = {"a": good, "half": good.replace("migration", "\ud800"), "object": {"x": object()}}
+    local = edrp.solve_batch(texts, "ssm", n_jobs=1)
+    edrp.solve_batch(texts, "ssm", spark=spark, out=tmp_path / "out")
+    assert comparable(read_rows(tmp_path / "out")) == comparable(local)
+    assert [row["outcome"] for row in local.to_pylist()] == ["solved", "failed", "failed"]
+    frame = spark.createDataFrame([("a", bytearray(good.encode())), ("b", bytearray(b"\xff"))], "id string, instance binary")
+    solved = edrp.solve_batch(frame, "ssm", spark=spark).toArrow().sort_by("id").to_pylist()
+    assert [row["outcome"] for row in solved] == ["solved", "failed"]
+    assert "byte 0 is not UTF-8 text" in solved[1]["error_message"]
+
+
 def test_a_dataframe_without_what_is_needed_is_refused(spark):
     with pytest.raises(InvalidInstanceError, match="column instance: is missing; there are id, text"):
         edrp.solve_batch(spark.createDataFrame([("a", "b")], "id string, text string"), spark=spark)
