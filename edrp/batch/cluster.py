@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Thread
@@ -19,12 +18,11 @@ from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.source import fingerprint, instances_of_columns, read_instances, refuse_missing_columns
 from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task
 from edrp.batch.worker import Worker
+from edrp.core.damage import warn_of
 from edrp.core.errors import Fault, InvalidInstanceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-log = logging.getLogger("edrp.batch")
 
 PARTITIONS_PER_SLOT = 32
 """Times to solve are heavy-tailed: a long row delays only what shares its partition."""
@@ -92,7 +90,7 @@ def _write_all(tasks: DataFrame, count: int, plan: BatchPlan, folder: ResultFold
             folder.recover()
             left = _without(tasks, folder.keys())
             count = left.count()
-            log.warning("Spark gave the batch up because it lost a worker; %d rows are left, which it is sent again", count)
+            warn_of(f"Spark gave the batch up because it lost a worker; {count} rows are left, which it is sent again")
             if not count:
                 return
         else:

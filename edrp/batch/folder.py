@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +16,10 @@ import pyarrow.compute as pc
 from edrp.batch.journal import JOURNAL, settle
 from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA, SCHEMA_VERSION
-from edrp.core.damage import DamagedFileError, read_sealed, read_unsealed, sealed, set_aside
+from edrp.core.damage import DamagedFileError, read_sealed, read_unsealed, sealed, set_aside, warn_of
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.files import naming_errors, open_own, write_whole
 from edrp.core.folders import refuse_folder
-
-log = logging.getLogger("edrp.batch")
 
 MANIFEST = "_batch.json"
 LOCK = ".lock"
@@ -82,7 +79,7 @@ class ResultFolder:
             try:
                 found = read_manifest(self.path)
             except DamagedFileError as error:
-                log.warning("%s; it is set aside as %s", error, set_aside(manifest))
+                warn_of(f"{error}; it is set aside as {set_aside(manifest)}")
             else:
                 if found != mine:
                     other = f"holds results of {found['instances']} other instances"
@@ -205,7 +202,7 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
 def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
     """All rows of a folder of results, by id, method and seed; of a batch that runs, those in finished files.
 
-    A file that is damaged or belongs to other instances is left out, which is said by the logger "edrp.batch".
+    A file that is damaged or belongs to other instances is left out, which a `RecoveryWarning` says.
 
     Parameters
     ----------
@@ -224,7 +221,7 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
         manifest = read_manifest(path)
         batch = f"{manifest['instances']}-{manifest['digest']}"
     except DamagedFileError as error:
-        log.warning("%s; the same batch again mends it", error)
+        warn_of(f"{error}; the same batch again mends it")
     wanted = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name in SORTED_BY]
     schema = pa.schema([RESULT_SCHEMA.field(name) for name in wanted], RESULT_SCHEMA.metadata)
     tables = [schema.empty_table()]
@@ -232,7 +229,7 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
         try:
             tables.append(read_part(part, wanted, batch).replace_schema_metadata(schema.metadata))
         except DamagedFileError as error:
-            log.warning("%s; its rows are left out, and the same batch again solves them", error)
+            warn_of(f"{error}; its rows are left out, and the same batch again solves them")
     return sorted_rows(pa.concat_tables(tables))
 
 

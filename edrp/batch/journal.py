@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from datetime import datetime
 from pathlib import Path
@@ -16,11 +15,9 @@ import pyarrow as pa
 from edrp.batch.parts import part_paths, read_part, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
-from edrp.core.damage import CHECKSUM, DamagedFileError, digest_of, set_aside
+from edrp.core.damage import CHECKSUM, DamagedFileError, digest_of, set_aside, warn_of
 from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.core.files import open_own, read_regular, write_whole
-
-log = logging.getLogger("edrp.batch")
 
 JOURNAL = "_journal-{}.jsonl"
 ROWS_PER_PART = 1000
@@ -197,7 +194,7 @@ def _read(path: Path, batch: str) -> _Held:
 def _report(path: Path, held: _Held) -> None:
     """Set a damaged journal aside and say so."""
     kept = f"; {len(held.rows)} sound rows of it are kept, the others are solved again"
-    log.warning("%s: %s; it is set aside as %s%s", path, held.damage, set_aside(path), kept)
+    warn_of(f"{path}: {held.damage}; it is set aside as {set_aside(path)}{kept}")
 
 
 def _line(row: Row, batch: str) -> bytes:

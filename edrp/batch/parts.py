@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,11 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.core.damage import DamagedFileError, digest_of, set_aside
+from edrp.core.damage import DamagedFileError, digest_of, set_aside, warn_of
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.files import read_regular, write_whole
-
-log = logging.getLogger("edrp.batch")
 
 PART = "part-{}.parquet"
 FAILED, BATCH = b"edrp.failed", b"edrp.batch"
@@ -92,5 +89,5 @@ def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> dict[Path, 
         try:
             sound[path] = read_part(path, columns, batch)
         except DamagedFileError as error:
-            log.warning("%s; it is set aside as %s, and its rows are solved again", error, set_aside(path))
+            warn_of(f"{error}; it is set aside as {set_aside(path)}, and its rows are solved again")
     return sound

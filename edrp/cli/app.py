@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
 from edrp.cli.exit import EXIT_CODES, outcome_code
 from edrp.cli.lazy import LazyCommands
-from edrp.core.errors import EdrpError, UnwritableError
+from edrp.core.errors import EdrpError, RecoveryWarning, UnwritableError
 
 app = typer.Typer(
     name="edrp",
@@ -31,12 +31,14 @@ def edrp() -> None:
 
 def run(arguments: Sequence[str] | None) -> None:
     """Run the command line, with the words of the process if none are given; every expected error becomes an exit code."""
-    logging.getLogger("edrp").addHandler(_WARNINGS)
     try:
-        try:
-            app(args=None if arguments is None else list(arguments), prog_name="edrp")
-        finally:
-            _flush()
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", RecoveryWarning)
+            warnings.showwarning = _show_warning
+            try:
+                app(args=None if arguments is None else list(arguments), prog_name="edrp")
+            finally:
+                _flush()
     except EdrpError as error:
         _end_with(error)
     except OSError as error:
@@ -52,17 +54,17 @@ def _end_with(error: EdrpError) -> NoReturn:
     raise SystemExit(outcome_code(error)) from None
 
 
-class _WarningHandler(logging.Handler):
-    """Prints warnings of the package, such as of damaged files, as sentences on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one."""
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """Print a warning of ours as a sentence on standard error, and others as ever."""
+    if issubclass(category, RecoveryWarning):
         from edrp.cli.terminal import errors, say
 
-        say(errors(), record.getMessage(), "yellow")
+        say(errors(), str(message), "yellow")
+    else:
+        _SHOW(message, category, *place, **more)
 
 
-_WARNINGS = _WarningHandler(logging.WARNING)
+_SHOW = warnings.showwarning
 
 
 def _flush() -> None:

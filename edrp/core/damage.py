@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, RecoveryWarning
 from edrp.core.files import naming_errors, read_regular
 from edrp.core.visible import visible
 
@@ -86,6 +87,11 @@ def read_unsealed(path: Path) -> dict[str, Any] | None:
 def digest_of(content: bytes) -> str:
     """First 16 hexadecimal digits of the SHA-256 of some bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def warn_of(message: str) -> None:
+    """Say what is damaged or lost, and what becomes of it."""
+    warnings.warn(visible(message), RecoveryWarning, stacklevel=2)
 
 
 def set_aside(path: Path) -> Path:

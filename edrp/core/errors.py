@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,13 @@ from edrp.core.visible import visible
 
 class EdrpError(Exception):
     """Base of all errors that the package raises on purpose."""
+
+
+class RecoveryWarning(UserWarning):
+    """Something that was kept is damaged or was lost, and is computed again; the message names it. Shown every time."""
+
+
+warnings.filterwarnings("always", category=RecoveryWarning, append=True)  # after the filters of the user
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,12 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.core.damage import read_sealed, sealed, set_aside
+from edrp.core.damage import read_sealed, sealed, set_aside, warn_of
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.files import naming_errors, write_whole
 from edrp.mdp.policy.parquet_tables import refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.pmc import Iteration
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
-
-log = logging.getLogger("edrp.pmc")
 
 ACTIONS = "replies"
 """Column of the actions; checkpoints of earlier versions have it under this name."""
@@ -72,7 +69,7 @@ class Checkpoints:
                 return self._read(head)
             except (InvalidInstanceError, ValueError, KeyError, OSError, pyarrow.ArrowException) as error:
                 aside = ", ".join(str(set_aside(file)) for file in sorted(self.folder.glob(f"{head.stem}.*")))
-                log.warning("checkpoint %s: %s; it is set aside as %s, and its sweeps are computed again", head, error, aside)
+                warn_of(f"checkpoint {head}: {error}; it is set aside as {aside}, and its sweeps are computed again")
         return None
 
     def remove(self) -> None:

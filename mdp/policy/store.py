@@ -6,7 +6,6 @@ cost in bytes) and, written last, `manifest.json` with checksums; while it is be
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.core.damage import SET_ASIDE, DamagedFileError, read_sealed, read_unsealed, sealed, set_aside
+from edrp.core.damage import SET_ASIDE, DamagedFileError, read_sealed, read_unsealed, sealed, set_aside, warn_of
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.files import naming_errors, write_whole
 from edrp.core.folders import refuse_folder
@@ -29,7 +28,6 @@ from edrp.mdp.policy.process import PolicyModel, build_model, differences, finge
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.projected_costs import ProjectedCosts
 
-log = logging.getLogger("edrp.pmc")
 PARAMETERS, COSTS, MANIFEST, SWEEPS = "parameters.json", "costs.parquet", "manifest.json", "sweeps"
 OWN = (PARAMETERS, COSTS, MANIFEST, SWEEPS, SET_ASIDE)
 FORMAT = 2
@@ -122,7 +120,7 @@ def _claim(place: Path, parameters: dict[str, Any]) -> None:
         stored = read_sealed(found) if os.path.lexists(found) else None
     except DamagedFileError as error:
         if not others:
-            log.warning("%s; it is set aside as %s, and the policy is computed again", error, set_aside(found))
+            warn_of(f"{error}; it is set aside as {set_aside(found)}, and the policy is computed again")
             return
         stored = None
     if stored is not None:
@@ -142,7 +140,7 @@ def _finished(place: Path, error: float) -> Iteration | None:
         aside = ""
         if isinstance(damaged, DamagedFileError) and os.path.lexists(damaged.path):
             aside = f"; it is set aside as {set_aside(Path(damaged.path))}"
-        log.warning("computed again: %s%s", damaged, aside)
+        warn_of(f"computed again: {damaged}{aside}")
         return None
     if policy.costs.error_bound > error:
         return None

@@ -13,7 +13,7 @@ import pytest
 
 import edrp
 from edrp.core.damage import read_sealed, sealed
-from edrp.core.errors import InvalidInstanceError, VerificationError
+from edrp.core.errors import InvalidInstanceError, RecoveryWarning, VerificationError
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
@@ -101,13 +101,15 @@ def test_a_checkpoint_half_written_or_damaged_or_of_another_model_is_passed_over
     (tmp_path / "sweep-0003.parquet").write_bytes(b"PAR1 half of a table")
     assert checkpoints.latest().sweeps == 2
     (tmp_path / "sweep-0003.json").write_text((tmp_path / "sweep-0002.json").read_text())
-    assert checkpoints.latest().sweeps == 2
+    with pytest.warns(RecoveryWarning, match=r"sweep-0003\.json: .*sweep-0003\.parquet is damaged"):
+        assert checkpoints.latest().sweeps == 2
     checkpoints.save(kept[2])
     again = checkpoints.latest()
     assert (again.sweeps, again.error_bound, again.seconds) == (3, kept[2].error_bound, kept[2].seconds)
     for one, other in zip(again.actions, kept[2].actions, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert Checkpoints(tmp_path, model_with(seed=6)).latest() is None
+    with pytest.warns(RecoveryWarning, match="it is of other parameters"):
+        assert Checkpoints(tmp_path, model_with(seed=6)).latest() is None
     assert checkpoints.latest() is None, "what is of another model was set aside, too"
     assert sorted(path.name for path in (tmp_path / "_damaged").iterdir()) == [
         "1-sweep-0003.json",
@@ -120,7 +122,8 @@ def test_a_checkpoint_half_written_or_damaged_or_of_another_model_is_passed_over
 def test_a_finished_policy_is_not_computed_again_but_a_damaged_one_is(model, found, folder):
     assert precompute_policy(model, Dying(before=1), folder).sweeps == found.sweeps
     (folder / "costs.parquet").unlink()
-    assert precompute_policy(model, Threads(1), folder).sweeps == found.sweeps
+    with pytest.warns(RecoveryWarning, match=r"computed again: .*costs\.parquet is missing"):
+        assert precompute_policy(model, Threads(1), folder).sweeps == found.sweeps
     assert load_policy(folder).costs.states == sum(model.size.states)
 
 

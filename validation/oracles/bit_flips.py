@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from edrp.batch.journal import Journal
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task
 from edrp.core.damage import SET_ASIDE
+from edrp.core.errors import InvalidInstanceError, RecoveryWarning
 from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.pmc import Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
@@ -130,11 +131,11 @@ def _model() -> PolicyModel:
 def _take_rows(copy: Path, file: Path, rows: list[dict[str, Any]]) -> str:
     """A batch of the same instances goes on in the folder."""
     whole = {row["key"]: row["error_message"] for row in rows}
-    with _warnings("edrp.batch") as said:
+    with _warnings() as said:
         before = read_rows(copy)
     if not file.name.startswith("_journal") and file.name not in " ".join(said):
         return "read_rows does not name it"
-    with _warnings("edrp.batch") as said:
+    with _warnings() as said:
         done = ResultFolder(copy, Fingerprint(12, 7)).recover()
     if file.name not in " ".join(said):
         return "is not named"
@@ -155,12 +156,12 @@ def _take_policy(copy: Path, file: Path, model: PolicyModel, iteration: Iteratio
     """The policy is opened, refused, and computed again."""
     try:
         load_policy(copy)
-    except Exception as error:
+    except InvalidInstanceError as error:
         if file.name not in str(error) or "compute the policy again" not in str(error):
             return f"is refused with {error!r}"
     else:
         return "is opened"
-    with _warnings("edrp.pmc") as said:
+    with _warnings() as said:
         precompute_policy(model, Threads(1), copy)
     if file.name not in " ".join(said) or not (copy / SET_ASIDE / file.name).exists():
         return "is not set aside"
@@ -170,7 +171,7 @@ def _take_policy(copy: Path, file: Path, model: PolicyModel, iteration: Iteratio
 
 def _take_checkpoint(copy: Path, file: Path, model: PolicyModel) -> str:
     """A job that was killed goes on."""
-    with _warnings("edrp.pmc") as said:
+    with _warnings() as said:
         found = Checkpoints(copy, model).latest()
     if found is not None:
         return "is used"
@@ -180,15 +181,12 @@ def _take_checkpoint(copy: Path, file: Path, model: PolicyModel) -> str:
 
 
 @contextmanager
-def _warnings(name: str) -> Iterator[list[str]]:
-    """Warnings of a logger while the block runs, which are printed nowhere."""
+def _warnings() -> Iterator[list[str]]:
+    """Warnings while the block runs, which are printed nowhere."""
     said: list[str] = []
-    logger, handler = logging.getLogger(name), logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    before, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
-    try:
-        yield said
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = before
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RecoveryWarning)
+        try:
+            yield said
+        finally:
+            said += [str(warning.message) for warning in caught]

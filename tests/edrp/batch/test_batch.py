@@ -24,7 +24,7 @@ from edrp.batch.folder import Fingerprint, ResultFolder
 from edrp.batch.journal import Journal
 from edrp.batch.source import fingerprint, read_instances
 from edrp.batch.tasks import Choice, Instance, Task, instance_seed, read_choices
-from edrp.core.errors import EdrpError, InvalidInstanceError
+from edrp.core.errors import EdrpError, InvalidInstanceError, RecoveryWarning
 
 
 def coin(side: str) -> str:
@@ -254,7 +254,8 @@ def test_a_torn_line_is_dropped_and_a_row_never_appears_twice(tmp_path):
     left.write(row_of(tasks[2]))
     with (folder.path / "_journal-two.jsonl").open("ab") as file:
         file.write(b'{"key": "torn')
-    again = Journal(folder.path, "two", folder.batch)  # the cluster runs the partition again
+    with pytest.warns(RecoveryWarning, match="its last line was cut off"):
+        again = Journal(folder.path, "two", folder.batch)  # the cluster runs the partition again
     assert again.keys == {tasks[0].identity["key"], tasks[2].identity["key"]}
     assert folder.recover() == {tasks[0].identity["key"], tasks[2].identity["key"]}
     assert folder.rows()["id"].to_pylist() == ["a", "b", "c"]

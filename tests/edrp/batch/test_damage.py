@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import edrp
 from edrp.batch import read_rows
 from edrp.core.damage import DamagedFileError, read_sealed, sealed
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, RecoveryWarning
 from edrp.validation.oracles.bit_flips import flip_bits
 
 
@@ -44,7 +43,7 @@ def read_methods(path) -> list[str]:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "foreign", "pipe"])
-def test_rows_of_a_damaged_part_are_solved_again_and_the_others_are_kept(solved, tmp_path, caplog, damage):
+def test_rows_of_a_damaged_part_are_solved_again_and_the_others_are_kept(solved, tmp_path, damage):
     instances, sound = solved
     out = tmp_path / "out"
     shutil.copytree(sound, out)
@@ -63,29 +62,26 @@ def test_rows_of_a_damaged_part_are_solved_again_and_the_others_are_kept(solved,
     else:
         part.unlink()
         part.symlink_to(tmp_path / "nowhere")
-    with caplog.at_level(logging.WARNING, "edrp.batch"):
-        left = read_rows(out)
-    assert set(left["method"].to_pylist()) == {"greedy"}
-    assert part.name in caplog.text
-    assert "its rows are left out" in caplog.text
-    caplog.clear()
-    again = edrp.solve_batch(instances, "ssm", out=out, n_jobs=1)
-    assert part.name in caplog.text
-    assert f"_damaged/{part.name}" in caplog.text
+    for _ in range(2):
+        with pytest.warns(RecoveryWarning, match=f"{part.name} .*its rows are left out"):
+            left = read_rows(out)
+        assert set(left["method"].to_pylist()) == {"greedy"}
+    with pytest.warns(RecoveryWarning, match=f"{part.name} .*it is set aside as .*_damaged/{part.name}"):
+        again = edrp.solve_batch(instances, "ssm", out=out, n_jobs=1)
     columns = ["key", "objective", "outcome"]
     assert again.select(columns).to_pylist() == read_rows(sound, columns).select(columns).to_pylist()
     before = {row["key"]: row["finished_at"] for row in read_rows(sound).to_pylist() if row["method"] == "greedy"}
     assert all(row["finished_at"] == before[row["key"]] for row in again.to_pylist() if row["key"] in before)
 
 
-def test_a_damaged_description_of_a_folder_is_written_again(solved, tmp_path, caplog):
+def test_a_damaged_description_of_a_folder_is_written_again(solved, tmp_path):
     instances, sound = solved
     out = tmp_path / "out"
     shutil.copytree(sound, out)
     (out / "_batch.json").write_text("{")
     seen: list[object] = []
-    rows = edrp.solve_batch(instances, ["ssm", "greedy"], out=out, n_jobs=1, progress=seen.append)
-    assert "_batch.json" in caplog.text
+    with pytest.warns(RecoveryWarning, match=r"_batch\.json is damaged"):
+        rows = edrp.solve_batch(instances, ["ssm", "greedy"], out=out, n_jobs=1, progress=seen.append)
     assert rows.num_rows == 6
     assert seen[-1].total == 2, "only the broken instance is tried again"
     assert read_sealed(out / "_batch.json")["instances"] == 3

@@ -114,4 +114,4 @@ def test_a_python_worker_of_spark_that_is_killed_costs_no_row(coins, tmp_path, s
     assert rows["id"].to_pylist() == [entry["id"] for entry in entries]
     assert set(rows["outcome"].to_pylist()) == {"solved"}
     if session == "of the user":
-        assert "lost a worker" in err
+        assert "RecoveryWarning: Spark gave the batch up because it lost a worker" in err
