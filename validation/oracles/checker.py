@@ -8,7 +8,8 @@ that does not hold (exit code 2). All arithmetic is exact: numbers are the ratio
 Limits
     An instance or solution of more than `MAX_DOCUMENT` bytes, a certificate of more than `MAX_CERTIFICATE`, a line of more
     than `MAX_LINE`, a number of more than `MAX_DIGITS` characters or with an exponent beyond `MAX_EXPONENT`, NaN and infinity
-    are refused. A certificate is read line by line: memory stays below 50 times the largest line and document.
+    are refused. A certificate is read line by line: memory stays below 50 times the largest line and document, and no line is
+    read after `MAX_SECONDS`.
 
 Header
     A certificate is a text of JSON lines. The first is an object:
@@ -22,7 +23,7 @@ Header
     The checker evaluates the decision of the solution itself where `EVALUATE` knows the kind of problem: it must keep to all
     limits, and its value must be the solution's objective and the bound, to 1e-9 of the value (`SAME`).
     The other lines are the format's: its function in `FORMATS` reads them all, raises `Refused` where something does not hold,
-    and returns what has been proven, in words.
+    and returns what has been proven, in words; its docstring says what they are.
 """
 
 from __future__ import annotations
@@ -42,10 +43,12 @@ from itertools import accumulate, pairwise, product
 from itertools import combinations_with_replacement as multisets
 from operator import add, le, sub
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 VERSION = 1
 MAX_DOCUMENT, MAX_CERTIFICATE, MAX_LINE = 2**26, 2**28, 2**24
+MAX_SECONDS = 1800
 MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_PARTS = 400, 400, 10**6, 10**6, 10**7
 TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1, 10**9)
 """By how much a better decision may be missed; relative error of a stated value; what limits on decisions are multiplied by."""
@@ -1113,7 +1116,20 @@ def stated_program(lines: Iterator[Any]) -> tuple[Program, str]:
 
 
 def check_program(problem: dict[str, Any], decision: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
-    """Branch and bound over a program that the checker builds from the instance, or that the certificate states."""
+    """Branch and bound over a program that the checker builds from the instance, or that the certificate states.
+
+    The header's `program` is "built" (see `PROGRAMS`), or a hash: then the program comes first, and the verdict is about it. A
+    line [columns, rows, constant], for each column [cost, lower, upper, 1 if integer], for each row [lower, upper, column,
+    coefficient, …]; null is no bound, numbers are decimals. The tree follows in pre-order, a line for each node:
+
+    ["S", column, floor]     an integer column is at most floor, or at least floor + 1
+    ["G", row, [columns]]    of a row that lets at most one of its columns be other than 0: all of these are 0, or all others
+    ["B", [row, k, …]]       a leaf: multipliers k/2^40 of rows prove that nothing in it is below the bound − 1e-6
+    ["F", [row, k, …]]       a leaf: the multipliers prove that there is nothing in it
+
+    `Program.at_least` says how multipliers prove a bound, `close` where columns get the bounds that they lack, and `round` how
+    the arithmetic is one of integers.
+    """
     target = fraction(header["bound"]) if header["claim"] == "optimal" else None
     if header["program"] == "built":
         program, what = PROGRAMS[problem["kind"]](problem), "decision"
@@ -1149,7 +1165,7 @@ FORMATS: dict[str, Check] = {"program": check_program, "ssm": check_ssm, "pmc": 
 
 def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
     """What a certificate proves of a solution, in words; `Refused` where something does not hold."""
-    rest = (parse(line) for line in lines)
+    rest = _within_time(lines)
     header: Any = next(rest, None)
     kind = problem.get("kind")
     need(isinstance(header, dict), "the certificate is empty, or its first line is no object")
@@ -1164,6 +1180,14 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     if header["claim"] == "optimal":
         _check_value(problem, decision, fraction(solution.get("objective")), fraction(header.get("bound")))
     return FORMATS[header["format"]](problem, decision, header, rest)
+
+
+def _within_time(lines: Iterable[str]) -> Iterator[Any]:
+    """The lines parsed, as long as there is time."""
+    started = monotonic()
+    for line in lines:
+        need(monotonic() - started < MAX_SECONDS, f"more than {MAX_SECONDS} s")
+        yield parse(line)
 
 
 def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bound: Fraction) -> None:
