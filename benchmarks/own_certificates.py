@@ -28,6 +28,7 @@ from edrp.core.certificates import NotCertifiedError
 from edrp.core.clock import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.plugins import imported
+from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.placement.edrp import FAMILIES
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.migration.skew import draw_state
@@ -45,6 +46,7 @@ WRITERS = {
     "ssm": "edrp.mdp.single_step.certificate:certify_ssm",
     "pmc": "edrp.mdp.policy.certificate:certify_pmc",
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
+    "label-setting": "edrp.certificates.mapping:certify_label_setting",
 }
 
 Instances = Iterator[tuple[str, Any]]
@@ -91,8 +93,15 @@ def placements(count: int) -> Instances:
             yield f"{family.name} 10 operators", problem
 
 
-FORMATS = {"ssm": migrations, "pmc": policies, "eliminate": placements}
-DEFAULT_COUNTS = {"ssm": 1000, "pmc": 40, "eliminate": 180}
+def maps(count: int) -> Instances:
+    """Tasks of ten components on the paper's networks of 30 to 120 servers."""
+    for seed in range(count):
+        servers = (30, 60, 90, 120)[seed % 4]
+        yield f"{servers} servers", mapping_problem(servers, 10, seed)
+
+
+FORMATS = {"ssm": migrations, "pmc": policies, "eliminate": placements, "label-setting": maps}
+DEFAULT_COUNTS = {"ssm": 1000, "pmc": 40, "eliminate": 180, "label-setting": 100}
 
 
 @app.command()

@@ -18,6 +18,7 @@ Writer = Callable[[Any, Any], Draft]
 
 WRITERS: dict[str, str] = {
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
+    "label-setting": "edrp.certificates.mapping:certify_label_setting",
     "pmc": "edrp.mdp.policy.certificate:certify_pmc",
     "ssm": "edrp.mdp.single_step.certificate:certify_ssm",
 }

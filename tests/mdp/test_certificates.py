@@ -40,7 +40,7 @@ def test_an_answer_of_ssm_is_certified(seed):
 
 
 def test_potentials_that_fit_no_machine_integer_are_certified():
-    sizes = [0.1234567890123456, 1000.7, 3.7, 2.2, 1e-9]
+    sizes = [0.1234567890123456, 1000.7, 3.7, 2.2, 1e-6]
     problem = MigrationProblem(work=[1] * 5, state_size=sizes, intervals=[[0, 4], [4, 5]], nodes=3, tolerance=0.3)
     assert solve(problem, "ssm", certify=True).proof == "checked certificate"
 

@@ -13,7 +13,7 @@ from edrp.validation.oracles import checker
 
 AMOUNTS = (0, 1, -1, 2, 7, 10**9, -(10**9))
 FACTORS = ("9/10", "11/10", "1000001/1000000")
-DECISIONS = ("objective", "intervals", "deployment", "assignment", "servers", "path")
+DECISIONS = ("objective", "intervals", "deployment", "nodes", "routes")
 """Fields of solution documents that are changed."""
 
 MALFORMED = (checker.Refused, KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
@@ -90,9 +90,12 @@ def corrupt(solution: dict[str, Any], certificate: str, random: np.random.Genera
 
 
 def _with_a_change(value: Any, random: np.random.Generator) -> Any:
-    """A copy of a JSON value with one number changed: a little, by a lot, or to null, or null to a number."""
+    """A copy of a JSON value with one number changed (a little, by a lot, or to null, or null to one), or one name."""
     value = json.loads(json.dumps(value))
-    paths = list(_numbers(value))
+    paths, names = list(_numbers(value)), list(_names(value))
+    if len(names) > 1 and random.random() < 0.5:
+        one, other = random.integers(len(names), size=2)
+        return _replaced(value, names[one][1], names[other][0])
     *path, last = paths[random.integers(len(paths))]
     inside = value
     for key in path:
@@ -114,6 +117,24 @@ def _numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
             yield from _numbers(part, (*path, key))
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)) or _is_fraction(value):
         yield path
+
+
+def _names(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Texts that are no numbers, with the paths to them."""
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _names(part, (*path, key))
+    elif isinstance(value, str) and not _is_fraction(value):
+        yield value, path
+
+
+def _replaced(value: Any, path: tuple[Any, ...], part: Any) -> Any:
+    """The value with another part at a path."""
+    inside = value
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = part
+    return value
 
 
 def _is_fraction(value: Any) -> bool:

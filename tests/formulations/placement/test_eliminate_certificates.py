@@ -74,11 +74,11 @@ def test_what_the_relaxation_does_not_know_is_not_claimed():
 
 def test_no_change_makes_a_false_claim_of_eliminate_pass():
     random, refused, passed = np.random.default_rng(0), 0, 0
-    for seed in range(15):
+    for seed in range(8):
         problem = covered(seed)
         solution = solve(problem, "eliminate", certify=True)
         if solution.status == "optimal":
-            verdicts = try_corruptions(problem, solution, 40, random, claims_what_is_true(problem, solution))
+            verdicts = try_corruptions(problem, solution, 30, random, claims_what_is_true(problem, solution))
             refused, passed = refused + verdicts.refused, passed + verdicts.passed
-    assert refused > 150
+    assert refused > 80
     assert passed < refused

@@ -1,0 +1,45 @@
+"""Certificates of `label-setting`: which resources have to be tracked (format `label-setting` of the checker)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, inf
+from typing import Any
+
+from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.clock import look
+from edrp.validation.oracles import checker
+
+MAX_LABELS = 300_000
+"""Labels that the checker may have to look at; some 20 µs each."""
+
+
+def certify_label_setting(problem: Any, solution: Any) -> Draft:
+    """The draft of a certificate of the cheapest map, or that there is none.
+
+    Rounds as in the method itself: nothing is tracked at first, then what the cheapest map of a round overloads.
+
+    Raises
+    ------
+    NotCertifiedError
+        For another cost than the additive one, and for too many labels.
+    """
+    tracked: list[tuple[str, ...]] = []
+    try:
+        maps = checker.Maps(checker.parse(problem.model_dump_json()))
+        target = inf if solution.objective is None else _target(maps, Fraction(solution.objective))
+        while True:
+            look("the certificate")
+            _, found = maps.search(tracked, target, MAX_LABELS)
+            if found is None:
+                return Draft("label-setting", [[list(what) for what in tracked]])
+            missing = [what for what in maps.follow(found)[1] if what not in tracked]
+            if not missing:
+                raise NotCertifiedError("the checker finds a cheaper map")
+            tracked += missing
+    except checker.Refused as error:
+        raise NotCertifiedError(str(error)) from None
+
+
+def _target(maps: checker.Maps, bound: Fraction) -> int:
+    return ceil((bound - checker.TOLERANCE) * maps.unit)
