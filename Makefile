@@ -37,6 +37,8 @@ mutants: $(VENV)/.installed-test
 # not hold is written to fuzz/finds.
 fuzz: $(VENV)/.installed-test $(VENV)/.warm
 	$(BIN)/python -m edrp.fuzzing run --cases 50000 --processes 2 --also examples --also tests/edrp/fuzzing/hostile
+	$(BIN)/python benchmarks/wrong_optima.py
+	$(BIN)/python benchmarks/corrupted_certificates.py
 
 # Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test $(VENV)/.warm

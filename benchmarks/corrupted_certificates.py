@@ -13,6 +13,7 @@ import argparse
 import json
 import random
 import re
+import sys
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -151,8 +152,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
+    defects = 0
     for format_, outcomes in run(asked.count, asked.seed).items():
+        defects += outcomes["ACCEPTED THOUGH FALSE"]
         print(f"{format_}: {', '.join(f'{number} {what}' for what, number in sorted(outcomes.items()))}")
+    sys.exit(defects > 0)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ looked at an answer again (the linear relaxation, then a search without the star
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -94,7 +95,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=2000, help="programs of each kind")
     asked = parser.parse_args()
     print(HEAD, flush=True)
-    guard = Guard()
+    guard, defects = Guard(), 0
     for kind in asked.kinds or RULES:
         started = wrong = worse = 0
         total, times, seconds = 0.0, guard.times, guard.seconds
@@ -113,7 +114,9 @@ def main() -> None:
                 print(f"  {kind} {seed}: {', '.join(both)}", flush=True)
             worse += difference < -allowed
         again, share = guard.times - times, (guard.seconds - seconds) / (total - guard.seconds + seconds)
+        defects += wrong
         print(f"| {kind} | {asked.count} | {started} | {wrong} | {worse} | {again} | {100 * share:.1f} % |", flush=True)
+    sys.exit(defects > 0)
 
 
 if __name__ == "__main__":
