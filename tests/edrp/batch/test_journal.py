@@ -7,11 +7,14 @@ import logging
 import os
 from datetime import UTC, datetime
 
+import pyarrow.parquet as pq
 import pytest
 
 from edrp.batch import journal as module
-from edrp.batch.journal import Journal, RollingJournal, settle
-from edrp.batch.parts import part_paths, read_part
+from edrp.batch.journal import Journal, RollingJournal, result_table, settle
+from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
+from edrp.batch.rows import RESULT_SCHEMA
+from edrp.core.damage import DamagedFileError, digest_of
 from edrp.core.errors import EdrpError
 
 BATCH = "fingerprint"
@@ -145,6 +148,78 @@ def test_a_full_disk_is_named_and_rows_before_it_are_kept(tmp_path, monkeypatch)
     assert writer.keys == {"a"}
     writer.close()
     assert held(tmp_path) == {"a": 1.5}
+
+
+@pytest.fixture
+def part(tmp_path):
+    """A part of one row."""
+    return write_part(tmp_path, "w", result_table([row("a", outcome="failed")]), BATCH)
+
+
+def test_a_part_names_its_writer_and_says_how_many_rows_failed(part):
+    assert part_name(part) == "w"
+    assert part_paths(part.parent) == part_paths(part.parent, "w") == [part]
+    assert part_paths(part.parent, "v") == []
+    assert read_part(part).column_names == RESULT_SCHEMA.names
+    assert read_part(part, ["key"]).column_names == ["key"]
+    metadata = pq.read_metadata(part).metadata
+    assert metadata[b"edrp.failed"] == b"1"
+    assert metadata.items() >= RESULT_SCHEMA.metadata.items()
+
+
+def test_a_part_of_other_instances_is_refused_where_it_matters(part):
+    assert read_part(part, ["key"]).num_rows == read_part(part, ["key"], BATCH).num_rows == 1
+    with pytest.raises(DamagedFileError, match="belongs to other instances"):
+        read_part(part, ["key"], "another")
+
+
+@pytest.mark.parametrize("place", range(4, 400, 40))
+def test_a_part_that_has_changed_is_refused(part, place):
+    content = bytearray(part.read_bytes())
+    content[place] ^= 1
+    part.write_bytes(content)
+    with pytest.raises(DamagedFileError, match="is damaged: its checksum is another"):
+        read_part(part)
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"", b"PAR1 and more PAR1"])
+def test_a_file_under_its_own_checksum_that_is_no_part_is_refused(tmp_path, content):
+    path = tmp_path / f"part-w-{digest_of(content)}.parquet"
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError, match="holds no rows of results: "):
+        read_part(path)
+
+
+def test_damaged_parts_are_set_aside_and_the_others_are_read(tmp_path, part, caplog):
+    other = write_part(tmp_path, "v", result_table([row("b")]), BATCH)
+    part.write_bytes(b"PAR1")
+    assert {path: table["key"].to_pylist() for path, table in sound_parts(tmp_path, ["key"], BATCH).items()} == {other: ["b"]}
+    assert part.name in caplog.text
+    assert [file.name for file in (tmp_path / "_damaged").iterdir()] == [part.name]
+
+
+def test_a_folder_in_the_place_of_a_part_is_none(tmp_path, part):
+    part.unlink()
+    part.mkdir()
+    with pytest.raises(DamagedFileError, match=r"regular file|folder|directory"):
+        read_part(part)
+
+
+def test_a_writer_reads_the_sound_parts_of_its_name_only(tmp_path):
+    paths = [write_part(tmp_path, "w", result_table([row(key)]), BATCH) for key in "abc"]
+    first, *others = sorted(paths)
+    keys = dict(zip(paths, "abc", strict=True))
+    first.write_bytes(b"PAR1")
+    with Journal(tmp_path, "w", BATCH) as writer:
+        assert writer.keys == {keys[path] for path in others}
+
+
+def test_a_folder_in_the_place_of_a_journal_is_set_aside(tmp_path, caplog):
+    path = tmp_path / "_journal-w.jsonl"
+    path.mkdir()
+    assert settle(path, "w", BATCH, set()) == {}
+    assert str(path) in caplog.text
+    assert not path.exists()
 
 
 def test_what_no_file_can_hold_is_refused(tmp_path):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import edrp
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import EDRP_METRICS, Cost, Downtime, ResponseTime
@@ -145,6 +146,10 @@ def test_availability_counts_a_link_in_both_directions_twice_and_for_two_streams
         (["a", "a"], ["a"], 0.25),
         # Two replicas leave a together: all the state up, two thirds and one third down; b's share is larger.
         (["a", "a"], ["b", "b", "c"], 0.25 + (0.01 + 2 * (1 + 2 * 1 / 6)) + (0.01 + 2 * 2 / 3) + 0.5),
+        # The other way round: names do not matter.
+        (["b"], ["a"], 0.25 + 2.01 + 2.01 + 0.5),
+        # Scale-out beside replicas that stay (eq. 32): what b keeps is no part of what it fetches.
+        (["a", "b"], ["a", "b", "b"], 0.25 + (0.01 + 1 / 3) + (0.01 + 2 / 3) + 0.5),
         # Scale-in (eq. 32): a third of the state leaves a, and the replica that stays on b takes up two thirds.
         (["a", "b", "b"], ["b"], 0.25 + (0.01 + 2 / 3) + (0.01 + 4 / 3)),
     ],
@@ -153,6 +158,12 @@ def test_downtime_of_pause_and_resume(problem, before, after, seconds):
     """Eqs. 25–32, with scale-out and scale-in of eq. 25 the right way round."""
     problem = problem.replace(current=moved(before))
     assert Downtime().operator_downtime(problem, moved(after), "work") == pytest.approx(seconds)
+
+
+def test_a_store_without_a_rate_costs_its_delay_only(problem):
+    """Eqs. 28–30 with an unlimited rate: there and back, up and down."""
+    unlimited = problem.replace(network=problem.network.replace(store={"delay": 0.005}))
+    assert Downtime().operator_downtime(unlimited, moved(["b"]), "work") == pytest.approx(0.25 + 0.01 + 0.01 + 0.5)
 
 
 def test_code_that_takes_longer_than_state_decides(problem):
@@ -187,6 +198,8 @@ def test_operators_are_reconfigured_in_parallel(problem):
         (["b"], 0.25 + 0.41 + 2.01 + 2.01 + 0.5),
         # c has the code; both replicas there start one after the other.
         (["c", "c"], 0.25 + 2.01 + 2.01 + 2 * 0.5),
+        # Eq. 34: the slower of the two decides, b, which needs the code; half of the state goes to each.
+        (["b", "c"], 0.25 + 0.41 + 2.01 + 1.01 + 0.5),
         # Eqs. 33, 39–40: everything restarts, work's state goes to the local disk and back.
         (["a", "a"], 0.25 + 2 * 2e6 / 1e8 + 0.5),
     ],
@@ -201,6 +214,38 @@ def test_any_change_makes_every_operator_of_storm_restart(problem):
     storm = problem.replace(reconfiguration="storm")
     target = Deployment({"source": ["a"], "work": ["a"], "sink": ["a"]})
     assert Downtime().operator_downtime(storm, target, "work") == pytest.approx(0.25 + 0.04 + 0.5)
+
+
+def test_storm_restarts_the_replicas_of_a_node_one_after_the_other(problem):
+    """Eq. 40: two of three replicas on a hold two thirds of a byte, to the local disk and back at a byte per second."""
+    operators = [operator.replace(state_size=1.0) for operator in problem.application.operators]
+    store = problem.network.store.replace(local_bandwidth=1.0)
+    storm = problem.replace(
+        application=problem.application.replace(operators=tuple(operators)),
+        network=problem.network.replace(store=store),
+        reconfiguration="storm",
+        current=moved(["a", "a", "b"]),
+    )
+    target = Deployment({"source": ["b"], "work": ["a", "a", "b"], "sink": ["c"]})
+    assert Downtime().operator_downtime(storm, target, "work") == pytest.approx(0.25 + 2 * 2 / 3 + 2 * 0.5)
+
+
+@pytest.mark.parametrize("metric", ["response_time", "cost", "downtime", "network_usage", "availability"])
+def test_programs_compute_what_the_equations_say(problem, metric):
+    """Nodes have room for one deployment only; a program that computed another objective would be refused."""
+    room = {"a": 4.0, "b": 1.0, "c": 1.0}
+    nodes = [node.replace(resources=room[node.name]) for node in problem.network.nodes]
+    source, work, sink = problem.application.operators
+    pinned = (source.replace(candidates=("a",)), work.replace(min_replicas=2, max_replicas=2), sink.replace(candidates=("c",)))
+    only = problem.replace(
+        application=problem.application.replace(operators=pinned),
+        network=problem.network.replace(nodes=tuple(nodes)),
+        weights={metric: 1.0},
+        limits={"response_time": 1.0, "cost": 20.0, "downtime": 10.0, "network_usage": 10.0, "availability": 0.5},
+    )
+    solution = edrp.solve(only, "highs")
+    assert (solution.status, solution.deployment) == ("optimal", SPREAD)
+    assert solution.objective == pytest.approx(only.evaluate(SPREAD).objective)
 
 
 def test_objective_is_the_weighted_sum_over_the_limits(problem):
