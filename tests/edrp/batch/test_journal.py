@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 from datetime import UTC, datetime
 
@@ -15,7 +14,7 @@ from edrp.batch.journal import Journal, RollingJournal, result_table, settle
 from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.core.damage import DamagedFileError, digest_of
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, RecoveryWarning
 
 BATCH = "fingerprint"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -78,24 +77,25 @@ def test_a_writer_knows_what_one_of_its_name_has_finished(tmp_path):
     ],
     ids=["cut", "changed", "no rows"],
 )
-def test_what_is_damaged_is_set_aside_and_the_rest_is_kept(tmp_path, caplog, damage, said, left):
+def test_what_is_damaged_is_set_aside_and_the_rest_is_kept(tmp_path, damage, said, left):
     path = killed(tmp_path, "a", "b", "c")
     content = b"".join(damage(path.read_bytes().splitlines(keepends=True)))
     path.write_bytes(content)
-    with caplog.at_level(logging.WARNING, "edrp.batch"), Journal(tmp_path, "w", BATCH) as writer:
-        assert writer.keys == left
-        writer.write(row("d"))
-    assert f"{path}: {said}; it is set aside as" in caplog.text
-    assert f"{len(left)} sound rows of it are kept" in caplog.text
+    with pytest.warns(RecoveryWarning, match=f"{said}; it is set aside as .*; {len(left)} sound rows of it are kept"):
+        writer = Journal(tmp_path, "w", BATCH)
+    assert writer.keys == left
+    writer.write(row("d"))
+    writer.close()
     assert [file.read_bytes() for file in (tmp_path / "_damaged").iterdir()] == [content]
     assert set(held(tmp_path)) == {*left, "d"}
 
 
-def test_rows_of_another_batch_do_not_count(tmp_path, caplog):
+def test_rows_of_another_batch_do_not_count(tmp_path):
     killed(tmp_path, "a")
-    with Journal(tmp_path, "w", "another") as writer:
-        assert writer.keys == set()
-    assert "1 of its 1 lines are damaged" in caplog.text
+    with pytest.warns(RecoveryWarning, match="1 of its 1 lines are damaged"):
+        writer = Journal(tmp_path, "w", "another")
+    assert writer.keys == set()
+    writer.close()
 
 
 def test_what_a_killed_writer_left_is_settled_once(tmp_path):
@@ -146,7 +146,8 @@ def test_a_full_disk_is_named_and_rows_before_it_are_kept(tmp_path, monkeypatch)
         with pytest.raises(EdrpError, match="cannot be written: Input/output error; rows solved before are kept"):
             writer.write(row("b"))
     assert writer.keys == {"a"}
-    writer.close()
+    with pytest.warns(RecoveryWarning, match="its last line was cut off"):
+        writer.close()
     assert held(tmp_path) == {"a": 1.5}
 
 
@@ -190,11 +191,12 @@ def test_a_file_under_its_own_checksum_that_is_no_part_is_refused(tmp_path, cont
         read_part(path)
 
 
-def test_damaged_parts_are_set_aside_and_the_others_are_read(tmp_path, part, caplog):
+def test_damaged_parts_are_set_aside_and_the_others_are_read(tmp_path, part):
     other = write_part(tmp_path, "v", result_table([row("b")]), BATCH)
     part.write_bytes(b"PAR1")
-    assert {path: table["key"].to_pylist() for path, table in sound_parts(tmp_path, ["key"], BATCH).items()} == {other: ["b"]}
-    assert part.name in caplog.text
+    with pytest.warns(RecoveryWarning, match=part.name):
+        sound = sound_parts(tmp_path, ["key"], BATCH)
+    assert {path: table["key"].to_pylist() for path, table in sound.items()} == {other: ["b"]}
     assert [file.name for file in (tmp_path / "_damaged").iterdir()] == [part.name]
 
 
@@ -214,11 +216,11 @@ def test_a_writer_reads_the_sound_parts_of_its_name_only(tmp_path):
         assert writer.keys == {keys[path] for path in others}
 
 
-def test_a_folder_in_the_place_of_a_journal_is_set_aside(tmp_path, caplog):
+def test_a_folder_in_the_place_of_a_journal_is_set_aside(tmp_path):
     path = tmp_path / "_journal-w.jsonl"
     path.mkdir()
-    assert settle(path, "w", BATCH, set()) == {}
-    assert str(path) in caplog.text
+    with pytest.warns(RecoveryWarning, match="is a folder, not a regular file"):
+        assert settle(path, "w", BATCH, set()) == {}
     assert not path.exists()
 
 
