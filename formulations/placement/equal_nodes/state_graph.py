@@ -134,7 +134,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
     steps, _ = list_steps(quotient.model)
     level = choice_levels(quotient, levels)
     choices = quotient.choices
-    buffers = np.empty((4, max_transitions), np.int32)
+    transitions, buffer = [], np.empty((4, max_transitions), np.int32)
     codes, tables, patterns = [np.zeros(1, np.int64)], [_table(np.zeros(1, np.int64))], []
     ends, used = [0], 0
     for j, step in enumerate(steps):
@@ -144,16 +144,17 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         added = np.zeros((MAX_CLASSES, LEVELS), np.int64)
         single = rows & (choices.single == 1)
         added[choices.classes[single] >> 1, level[single]] = 1
-        found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffers[:, used:])
+        found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffer)
         _grow(codes[-1], step, spread, added, np.array([levels, full]), found, empty_fields())
-        if found.counts[0] < 0:
+        used += int(found.counts[1])
+        if found.counts[0] < 0 or used > max_transitions:
             return None
         codes.append(found.codes[: found.counts[0]].copy())
         tables.append(_table(codes[-1]))
         patterns.append(found.patterns[: found.counts[2]].copy())
-        used += int(found.counts[1])
+        transitions.append(buffer[:, : found.counts[1]].copy())
         ends.append(used)
-    source, target, slot, pattern = buffers[:, :used]
+    source, target, slot, pattern = np.concatenate(transitions, axis=1)
     return StateGraph(
         steps=steps,
         codes=tuple(codes),
