@@ -169,7 +169,7 @@ def middle(
             if proven and method == "eliminate":
                 continue
             other = edrp.solve(problem, method, time_limit=limit if method not in HEURISTICS else 1.0)
-            below = other.objective is not None and (ours.bound is None or other.objective < ours.bound - SAME * abs(ours.bound))
+            below = None not in (other.objective, ours.bound) and other.objective < ours.bound - SAME * abs(ours.bound)
             above = ours.objective is not None and other.bound is not None and other.bound > ours.objective * (1 + SAME)
             if below or above or (other.status == "infeasible" and ours.objective is not None):
                 alarms += 1
