@@ -9,14 +9,16 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
 
-demo: $(VENV)/.installed-demo $(VENV)/.warm
+# The demo compiles what it needs, and shows its first lines before; all other kernels come after it.
+demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
+	$(MAKE) --no-print-directory $(VENV)/.warm
 
 # A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
 wheel: $(VENV)/.installed-test
+	rm -rf build
 	$(BIN)/edrp warm-up --for-wheel edrp/compiled
-	$(BIN)/python -m build --wheel --no-isolation
-	rm -rf edrp/compiled
+	$(BIN)/python -m build --wheel --no-isolation; status=$$?; rm -rf edrp/compiled; exit $$status
 
 # While developing: lint, types, and the tests of what has changed since HEAD and of the core.
 check: lint types

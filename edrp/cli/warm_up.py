@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.terminal import errors, output, say
+from edrp.validation.report.progress import Count, counting
 from edrp.warm_up import kernels_for_wheel, warm_up, warm_up_tasks
 
 
@@ -21,12 +22,11 @@ def compile_kernels(
     ] = None,
 ) -> None:
     """Compile the kernels of all methods, once, so that no later run waits for them."""
-    from rich.progress import track
-
     began, compiling = perf_counter(), 0.0
-    with kernels_for_wheel(for_wheel) if for_wheel else nullcontext():
-        console = errors()
+    with kernels_for_wheel(for_wheel) if for_wheel else nullcontext(), counting(errors(), "compiling kernels, once") as tell:
         total = len(warm_up_tasks())
-        for warmed in track(warm_up(jobs), "compiling kernels", total, console=console, disable=not console.is_terminal):
+        tell(Count(0, total))
+        for done, warmed in enumerate(warm_up(jobs), 1):
             compiling += warmed.compiling
+            tell(Count(done, total, f"{warmed.method} for {warmed.kind}"))
     say(output(), f"{total} methods are ready: {compiling:.0f} s of compiling in {perf_counter() - began:.0f} s")

@@ -28,7 +28,7 @@ def test_the_demo_prints_tables_events_and_claims_and_draws_both_figures(short, 
         "Table III",
         "136.0",
         "decided every minute",
-        "first deployment, at 70 tuples/s: response time ",
+        "first deployment, at 70 tuples/s by greedy: response time ",
         "differ from the paper's because",
         "rEDRP",
         "the cost objective is the cheapest",
@@ -59,6 +59,22 @@ def test_the_short_demo_says_what_it_leaves_out_and_shows_the_same(monkeypatch, 
     assert {int(minute) % 6 for minute in re.findall(r"t = (\d+) min: ", printed)} == {0}
     assert "at least 3 times" not in printed, "the paper's baseline moves every few minutes"
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["fig5-one-hour.png", "real-day.png"]
+
+
+def test_a_first_deployment_waits_for_no_kernel(short, monkeypatch):
+    """What greedy finds is printed before the method of the demo is asked."""
+    first_deployment = report.first_deployment
+
+    def interrupted(rate, network, method):
+        if method == "auto":
+            raise KeyboardInterrupt
+        return first_deployment(rate, network, method)
+
+    monkeypatch.setattr(report, "first_deployment", interrupted)
+    text = io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        report.run_scenario(Console(file=text, width=160))
+    assert re.search(r"by greedy, at once: response time [\d.]+ ms, cost [\d.]+ \$/h", text.getvalue())
 
 
 def test_bars_are_shown_on_a_terminal_only(short, tmp_path):
