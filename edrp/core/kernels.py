@@ -29,15 +29,25 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What Numba makes of the function; its machine code is kept between processes."""
+        """What Numba makes of the function for calls from Python; its machine code is kept between processes."""
         from edrp.core.kernel_cache import cached_dispatcher
 
         return cached_dispatcher(self.function, self.options)
 
+    @cached_property
+    def part(self) -> Any:
+        """What Numba makes of the function for calls from other kernels; its machine code is kept as a part of theirs.
+
+        To unpack tuples of arrays for a call from Python takes as much code as many a helper itself.
+        """
+        from numba import njit
+
+        return njit(**{**self.options, "no_cpython_wrapper": True})(self.function)
+
     @property
     def _numba_type_(self) -> Any:
         """By which Numba recognises it in other kernels."""
-        return self.dispatcher._numba_type_
+        return self.part._numba_type_
 
 
 class InlinedKernel(Kernel):
@@ -49,13 +59,6 @@ class InlinedKernel(Kernel):
             return interpreter.run(self.function, arguments)
         name = self.function.__qualname__
         raise TypeError(f"{name} is compiled into the kernels that call it, and cannot be called from Python")
-
-    @cached_property
-    def dispatcher(self) -> Any:
-        """What Numba makes of the function; its machine code is kept as a part of its callers'."""
-        from numba import njit
-
-        return njit(**self.options)(self.function)
 
 
 def kernel(function: Function) -> Function:
@@ -74,4 +77,4 @@ def inlined(function: Function) -> Function:
     For helpers of inner loops that take a whole tuple of arrays: handing that over in a real call, and
     counting references to each array at each access, costs ten times more than the helper's own work.
     """
-    return cast("Function", InlinedKernel(function, **KERNEL, no_cpython_wrapper=True, forceinline=True, _nrt=False))
+    return cast("Function", InlinedKernel(function, **KERNEL, forceinline=True, _nrt=False))
