@@ -95,20 +95,22 @@ def _expect(
     costs: Floats,
     money: Floats,
 ) -> None:
-    levels, weights, known = paths
+    levels, weights, known = paths.levels, paths.weights, paths.known
     lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
-    most = len(support) - 1
+    most = support.size - 1
     last = min(levels.shape[1] - 1, int(costs[0]))
     due = np.zeros(last + lag + 1, np.int64)
     work = prices[most - 1] * most / max(support[most], 1e-9) if most else 0.0  # money for a unit of load in a round
+    price = 0.0  # of a round, for the first hosts
     for first in range(most + 1):
-        for path in range(len(weights)):
+        for path in range(weights.size):
             rounds = min(known[path], last)
-            due[:] = 0
+            for later in range(due.size):
+                due[later] = 0
             serving, ordered = min(first, served_by), first
             due[lag] += first - serving
             waiting = backlog
-            cost = prices[:first].sum() * rounds
+            cost = price * rounds
             for now in range(1, rounds + 1):
                 load = levels[path, now]
                 serving += due[now]
@@ -126,3 +128,5 @@ def _expect(
                     ordered += 1
                     due[now + lag] += 1
             money[first] += weights[path] * (cost + waiting * work)
+        if first < most:
+            price += prices[first]

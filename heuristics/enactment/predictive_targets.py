@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import kernel
+from edrp.core.kernels import inner_loop, kernel
 
 TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Multiples of the load for which instances stand by although no observed path leads there."""
@@ -121,30 +121,53 @@ def _streams_by_source(step: Floats) -> tuple[Ints, Ints, Floats]:
 
 @kernel
 def _targets(load: OperatorFlowArrays, need: Floats, room: Floats, ladder: Floats, levels: Floats, beyond: Floats) -> Floats:
-    occupied, min_instances, utilisation = load.occupied, load.min_instances, load.utilisation
-    operators = len(occupied)
-    best = min_instances.copy()
+    occupied, utilisation = load.occupied, load.utilisation
+    operators = occupied.size
     best_now, best_cost = np.inf, np.inf
-    counts, rates, held = np.empty(operators), np.empty(operators), np.empty(operators)
+    best, counts, rates, held = np.empty(operators), np.empty(operators), np.empty(operators), np.empty(operators)
     lost = np.empty(operators, np.int64)
     none_sacrificed = np.zeros(operators, np.bool_)
-    _size(load, 1.0, none_sacrificed, min_instances, counts, rates)
-    total = rates.sum()
-    for multiple in ladder:
+    _copy(load.min_instances, best)
+    _size(load, 1.0, none_sacrificed, load.min_instances, counts, rates)
+    total = 0.0
+    for x in range(operators):
+        total += rates[x]
+    for rung in range(ladder.size):
+        multiple = ladder[rung]
         number = _sacrifice(load, need, room, multiple, rates, lost, held, counts)
         if number < 0:
             continue
-        after = beyond[np.searchsorted(levels, multiple * (1 + 1e-9))]
+        after = _beyond(levels, beyond, multiple)
         now, cost = 0.0, total * after
-        for x in lost[:number]:
+        for index in range(number):
+            x = lost[index]
             bears = held[x] * utilisation / max(rates[x] * occupied[x], 1e-12)
             if bears < 1.0:
                 now += rates[x] * (2.0 - bears)  # late now; the less it serves, the longer
-            cost += rates[x] * max(0.0, beyond[np.searchsorted(levels, min(bears, multiple) * (1 + 1e-9))] - after)
+            cost += rates[x] * max(0.0, _beyond(levels, beyond, min(bears, multiple)) - after)
         if now < best_now - 1e-9 or (now < best_now + 1e-9 and cost < best_cost - 1e-6 * total):
             best_now, best_cost = now, cost
-            best[:] = counts
+            _copy(counts, best)
     return best
+
+
+@inner_loop
+def _beyond(levels: Floats, beyond: Floats, multiple: float) -> float:
+    """What is expected beyond a multiple of the load; a slice or a search of NumPy takes longer to compile than to write."""
+    low, high, wanted = 0, levels.size, multiple * (1 + 1e-9)
+    while low < high:
+        middle = (low + high) // 2
+        if levels[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return beyond[low]
+
+
+@inner_loop
+def _copy(values: Floats, to: Floats) -> None:
+    for index in range(values.size):
+        to[index] = values[index]
 
 
 @kernel
@@ -156,10 +179,10 @@ def _sacrifice(
     They are written to `lost`, the instances that they keep when the others have enough to `held`, and all instances to `counts`.
     """
     occupied, max_instances, utilisation = load.occupied, load.max_instances, load.utilisation
-    operators = len(occupied)
+    operators = occupied.size
     sacrificed = np.zeros(operators, np.bool_)
     inflow = np.empty(operators)
-    held[:] = load.min_instances
+    _copy(load.min_instances, held)
     number = 0
     _size(load, multiple, sacrificed, held, counts, inflow)
     over = _excess(counts, need, room)
@@ -181,7 +204,8 @@ def _sacrifice(
         number += 1
         _size(load, multiple, sacrificed, held, counts, inflow)
         over = _excess(counts, need, room)
-    for x in lost[:number][::-1]:
+    for index in range(number - 1, -1, -1):
+        x = lost[index]
         while held[x] < max_instances[x] and held[x] * utilisation < multiple * rates[x] * occupied[x]:
             held[x] += 1.0
             _size(load, multiple, sacrificed, held, counts, inflow)
@@ -192,30 +216,32 @@ def _sacrifice(
     return number
 
 
-@kernel
+@inner_loop
 def _size(load: OperatorFlowArrays, multiple: float, sacrificed: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
     """Instances for a multiple of the load; sacrificed operators have `held` instances and send on no more than these serve."""
-    outside, first, target, factor, draining, occupied, order, min_instances, max_instances, utilisation = load
-    for x in range(len(outside)):
-        inflow[x] = outside[x] * multiple
-    for x in order:
-        sent = inflow[x] + draining[x]
+    first, target, occupied, utilisation = load.first, load.target, load.occupied, load.utilisation
+    for x in range(inflow.size):
+        inflow[x] = load.outside[x] * multiple
+    for index in range(load.order.size):
+        x = load.order[index]
+        sent = inflow[x] + load.draining[x]
         if sacrificed[x]:
             counts[x] = held[x]
             sent = min(sent, held[x] / occupied[x])
         else:
-            counts[x] = min(max_instances[x], max(min_instances[x], np.ceil(sent * occupied[x] / utilisation - 1e-9)))
+            needed = np.ceil(sent * occupied[x] / utilisation - 1e-9)
+            counts[x] = min(load.max_instances[x], max(load.min_instances[x], needed))
         for edge in range(first[x], first[x + 1]):
-            inflow[target[edge]] += sent * factor[edge]
+            inflow[target[edge]] += sent * load.factor[edge]
 
 
-@kernel
+@inner_loop
 def _excess(counts: Floats, need: Floats, room: Floats) -> float:
     """Largest share of the room of a resource that is wanted beyond all of it."""
     worst = -1.0
     for r in range(need.shape[1]):
         wanted = 0.0
-        for x in range(len(counts)):
+        for x in range(counts.size):
             wanted += counts[x] * need[x, r]
         worst = max(worst, wanted / max(room[r], 1e-12) - 1.0)
     return worst
