@@ -12,6 +12,7 @@ from edrp.core.compiling import run_method
 from edrp.core.errors import VerificationError
 from edrp.core.methods import Options, methods
 from edrp.core.solve import Seconds, checked_solution
+from edrp.core.verification import within_gap
 from edrp.migration.policy import PolicyDecision
 
 NAN, INFINITY = math.nan, math.inf
@@ -46,6 +47,7 @@ NOTHING = {"decision": None, "objective": None, "bound": None}
         ({"bound": -INFINITY}, "claims -inf as bound"),
         ({**NOTHING, "status": "none", "bound": NAN}, "claims nan as bound"),
         ({"build_seconds": NAN}, "seconds.build is nan"),
+        ({"bound": 1e3}, "bound 1000.0 above the evaluated objective"),
     ],
 )
 def test_an_answer_that_contradicts_itself_is_an_error(word_count, believable, changes, complaint):
@@ -59,6 +61,26 @@ def test_what_counts_as_optimal_is_the_gap_that_was_asked_for(word_count, believ
     assert checked_solution(word_count, "greedy", close, Seconds(1.0), gap=0.05).gap == pytest.approx(0.05)
     with pytest.raises(VerificationError, match=r"than the gap 0\.04"):
         checked_solution(word_count, "greedy", close, Seconds(1.0), gap=0.04)
+
+
+@pytest.mark.parametrize(("objective", "rounding"), [(1e6, 1e-3), (0.1, 1e-9), (-1e6, 1e-3)])
+def test_a_gap_may_be_wider_by_rounding_only(objective, rounding):
+    """A billionth of the objective, and no less than that of 1."""
+    assert within_gap(objective, objective - 0.9 * rounding, 0.0)
+    assert not within_gap(objective, objective - 1.1 * rounding, 0.0)
+    assert within_gap(objective, objective - 0.01 * abs(objective), 0.01)
+    assert not within_gap(objective, objective - 0.01 * abs(objective) - 1.1 * rounding, 0.01)
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_objective_and_bound_may_be_off_by_rounding_only(word_count, believable, off):
+    objective = believable.objective
+    near = replace(believable, objective=objective + off * 9e-10, bound=objective + 9e-10)
+    assert checked_solution(word_count, "greedy", near, Seconds(1.0)).objective == objective
+    with pytest.raises(VerificationError, match="claimed objective"):
+        checked_solution(word_count, "greedy", replace(believable, objective=objective + off * 1.1e-9), Seconds(1.0))
+    with pytest.raises(VerificationError, match="above the evaluated objective"):
+        checked_solution(word_count, "greedy", replace(believable, bound=objective + 1.1e-9), Seconds(1.0))
 
 
 @pytest.mark.parametrize("value", [NAN, INFINITY])
