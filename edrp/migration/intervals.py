@@ -20,6 +20,11 @@ LOAD_SLACK = 1e-9
 """Relative rounding that a comparison with the load limit allows."""
 
 
+MAX_NODES = 10_000
+"""Most nodes that an operator's tasks may be given to."""
+
+NodeCount = Annotated[int, Field(le=MAX_NODES)]
+
 RESOLUTION = 1e-9
 """Share of all state below which differences of what moves are not told apart."""
 

@@ -12,7 +12,7 @@ from edrp.core.document import Faults, NonNegative
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
-from edrp.migration.intervals import Assignment, Move, TaskIntervals, moves_between
+from edrp.migration.intervals import Assignment, Move, NodeCount, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts
 from edrp.migration.single_step import evaluate_migration, migration_clashes
 
@@ -92,12 +92,12 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     decision_type: ClassVar[Any] = PolicyDecision
 
     kind: Literal["migration-policy"] = Field("migration-policy", description="says what the document is")
-    nodes: int = Field(ge=1, description="n′, how many nodes there are to be now", json_schema_extra={"unit": "1"})
+    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be now", json_schema_extra={"unit": "1"})
     tolerance: NonNegative = Field(
         description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
     )
     allow_empty: bool = Field(True, description="whether a node may hold no task")
-    node_counts: tuple[int, ...] = Field(
+    node_counts: tuple[NodeCount, ...] = Field(
         min_length=1, description="numbers of nodes that the future may bring", json_schema_extra={"unit": "1"}
     )
     transitions: tuple[tuple[Probability, ...], ...] = Field(

@@ -11,7 +11,7 @@ from edrp.core.document import Faults, NonNegative, Outcome
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
-from edrp.migration.intervals import RESOLUTION, Assignment, Index, Interval, Move, moves_between, uncovered_faults
+from edrp.migration.intervals import RESOLUTION, Assignment, Index, Interval, Move, NodeCount, moves_between, uncovered_faults
 from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes
 
 Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
@@ -87,7 +87,7 @@ class MigrationSequence(Problem):
     intervals: tuple[Interval, ...] = Field(
         min_length=1, description="tasks [first, end) of each current node", json_schema_extra={"unit": "1"}
     )
-    nodes: tuple[int, ...] = Field(min_length=1, description="nodes after each step", json_schema_extra={"unit": "1"})
+    nodes: tuple[NodeCount, ...] = Field(min_length=1, description="nodes after each step", json_schema_extra={"unit": "1"})
     tolerance: tuple[NonNegative, ...] = Field(min_length=1, description="τ of each step", json_schema_extra={"unit": "1"})
     allow_empty: bool = Field(True, description="whether a node may hold no task")
 

@@ -11,7 +11,7 @@ from edrp.core.document import NonNegative
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.reading import read_as
 from edrp.core.solution import Solution
-from edrp.migration.intervals import Assignment, Interval, Move, TaskIntervals, load_limit, moves_between, uncovered
+from edrp.migration.intervals import Assignment, Interval, Move, NodeCount, TaskIntervals, load_limit, moves_between, uncovered
 
 
 class MigrationSolution(Solution):
@@ -56,7 +56,7 @@ class MigrationProblem(TaskIntervals, Problem):
     decision_type: ClassVar[Any] = Assignment
 
     kind: Literal["migration"] = Field("migration", description="says what the document is")
-    nodes: int = Field(ge=1, description="n′, how many nodes there are to be", json_schema_extra={"unit": "1"})
+    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be", json_schema_extra={"unit": "1"})
     tolerance: NonNegative = Field(
         description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
     )

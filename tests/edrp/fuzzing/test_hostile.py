@@ -34,7 +34,7 @@ REFUSED = {
     "OFF-leasing-083f282e": "application.operators[2].occupancy: must be at least 1e-09 (got 5e-324)",
     "OFF-leasing-515a5bcf": "application.operators[7].external_rate: must be at most 1e+12 tuples/s (got 1000000000000000000)",
     "OFF-leasing-e5c24ef3": ("application.operators[0].processing_duration: must be at most 1e+09 s (got 1000000000000000000)"),
-    "OFF-migration-23a65c48": "nodes: must be at most 1e+06 (got a whole number of about 101 digits)",
+    "OFF-migration-23a65c48": "nodes: must be at most 10000 (got a whole number of about 101 digits)",
     "OFF-migration-a9859d9c": "state_size[38]: must be at most 1e+15 B (got 3.2649e+106)",
 }
 """Those beyond the range of numbers, each with a fault that names the place."""
