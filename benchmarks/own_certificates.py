@@ -164,7 +164,7 @@ def show(rows: Rows) -> None:
             table.add_row(name, size, f"{len(claims)}", f"{len(checked)}", *shown, *times)
         elif claims:
             table.add_row(name, size, f"{len(claims)}", "0")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 def _size(row: dict[str, Any]) -> str:

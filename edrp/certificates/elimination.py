@@ -32,7 +32,10 @@ MAX_STATES = 200_000
 """States times choices of a table beyond which the flow is narrowed to fewer paths."""
 
 MAX_PARTS = 1_000_000
-"""Parts of deployments that the checker may have to look at; about 10 µs each."""
+"""Parts of deployments that the checker may have to look at."""
+
+PARTS_PER_SECOND = 15_000
+"""Half of those that it looks at in a second: it looks at all of them again when the certificate is checked."""
 
 UNIT = 2**checker.PLACES
 
@@ -119,7 +122,8 @@ def _close(model: Model, script: _Script, several: list[Prices]) -> None:
     tilted = [best, *(Prices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
     lines = [_line(model, script, each) for each in tilted]
     look("the certificate")
-    script.relaxation.search([checker.Prices(script.relaxation, line) for line in lines], script.target, MAX_PARTS)
+    parts = int(min(MAX_PARTS, PARTS_PER_SECOND * seconds_left()))
+    script.relaxation.search([checker.Prices(script.relaxation, line) for line in lines], script.target, parts)
     script.lines.append({"do": "search", "prices": lines})
 
 

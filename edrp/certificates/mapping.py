@@ -7,11 +7,14 @@ from math import ceil, inf
 from typing import Any
 
 from edrp.core.certificates import Draft, NotCertifiedError
-from edrp.core.clock import look
+from edrp.core.clock import look, seconds_left
 from edrp.validation.oracles import checker
 
 MAX_LABELS = 300_000
-"""Labels that the checker may have to look at; some 20 µs each."""
+"""Labels that the checker may have to look at in one search."""
+
+LABELS_PER_SECOND = 1_000
+"""About half of those that it looks at in a second where many are at one place."""
 
 
 def certify_label_setting(problem: Any, solution: Any) -> Draft:
@@ -30,7 +33,7 @@ def certify_label_setting(problem: Any, solution: Any) -> Draft:
         target = inf if solution.objective is None else _target(maps, Fraction(solution.objective))
         while True:
             look("the certificate")
-            _, found = maps.search(tracked, target, MAX_LABELS)
+            _, found = maps.search(tracked, target, int(min(MAX_LABELS, LABELS_PER_SECOND * seconds_left())))
             if found is None:
                 return Draft("label-setting", [[list(what) for what in tracked]])
             missing = [what for what in maps.follow(found)[1] if what not in tracked]

@@ -837,7 +837,7 @@ def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], li
     best = _Responses(line, problem["nodes"], now, discount).least(before) / discount.denominator / line.scale
     bound = fraction(header["bound"])
     off = max(worth + high - bound, bound - worth - low)
-    need(off <= SAME * max(Fraction(1), abs(bound)), f"the decision is worth {float(worth)!r}")
+    need(off <= max(TOLERANCE, SAME * abs(bound)), f"the decision is worth {float(worth)!r}")
     need(best + low >= bound - TOLERANCE, f"it is proven that nothing is below {float(best + low)!r}, not {float(bound)!r}")
     return f"nothing is below {float(bound)!r} bytes"
 
