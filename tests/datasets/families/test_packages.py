@@ -62,7 +62,7 @@ def test_generate_takes_the_families_that_need_nothing_and_says_so(tmp_path):
     command = "from edrp.cli import main\nmain(sys.argv[1:])"
     done = without_extras(command, "generate", "edrp", "--count", "20", "--seed", "7", "--out", str(out))
     assert done.returncode == 0, done.stderr
-    assert done.stderr == '12 of 36 families are taken; the others need topohub: pip install "edrp[data]"\n'
+    assert done.stderr == '24 of 48 families are taken; the others need topohub: pip install "edrp[data]"\n'
     assert out.exists()
     asked = without_extras(command, "generate", "edrp", "--family", "fat-zoo", "--out", str(tmp_path / "zoo.parquet"))
     assert (asked.returncode, len(asked.stderr.splitlines())) == (2, 1)
