@@ -39,8 +39,9 @@ Box = tuple[Floats, Floats]
 class BetterPointError(Exception):
     """A point of the program is better than what was said to be the optimum."""
 
-    def __init__(self, value: float) -> None:
+    def __init__(self, value: float, point: Floats) -> None:
         self.value = value
+        self.point = point
         super().__init__(f"the program has a point of value {value!r}, better than the claimed optimum")
 
 
@@ -124,7 +125,7 @@ class Tree:
                 continue
             branch, children = self._choose(box, solved)
             if branch is None:
-                raise BetterPointError(solved.value)
+                raise BetterPointError(solved.value, solved.point)
             self.lines.append([branch.kind, branch.key, branch.detail])
             boxes = self._boxes(box, branch)
             waiting += [(boxes[side], children[side], solved.basis) for side in (1, 0)]

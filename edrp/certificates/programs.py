@@ -14,7 +14,7 @@ from scipy import sparse
 from edrp.backends.proof_tree import BetterPointError, NotClosedError, Tree
 from edrp.core.certificates import Draft, NotCertifiedError
 from edrp.core.clock import deadline, look, now, seconds_left
-from edrp.core.errors import EdrpError, OutOfTimeError
+from edrp.core.errors import EdrpError, OutOfTimeError, VerificationError
 from edrp.core.program import Arrays
 from edrp.formulations.builders import formulate
 from edrp.validation.oracles import checker
@@ -33,6 +33,8 @@ def write_program_certificate(problem: Any, solution: Any) -> Draft:
     ------
     NotCertifiedError
         With the reasons of both.
+    VerificationError
+        Where a decision was found that is better than what was called optimal.
     """
     reasons = []
     for write, share in ((_built, SHARE_OF_BUILT), (_stated, 1.0)):
@@ -45,7 +47,7 @@ def write_program_certificate(problem: Any, solution: Any) -> Draft:
             look("the certificate")
             reasons.append("the tree of the problem itself was not finished in time")
         except BetterPointError as error:
-            raise NotCertifiedError(str(error)) from None
+            reasons.append(str(error))
     raise NotCertifiedError("; ".join(dict.fromkeys(reasons)))
 
 
@@ -67,7 +69,20 @@ def _stated(problem: Any, solution: Any) -> Draft:
         raise NotCertifiedError(str(error)) from None
     lines = program_lines(formulation.program.arrays())
     program, digest = checker.stated_program(checker.parse(json.dumps(line)) for line in lines)
-    return Draft("program", [*lines, *_tree(program, solution)], {"program": digest})
+    try:
+        return Draft("program", [*lines, *_tree(program, solution)], {"program": digest})
+    except BetterPointError as error:
+        _refute(problem, solution, formulation.decode(error.point))
+        raise
+
+
+def _refute(problem: Any, solution: Any, decision: Any) -> None:
+    """Raise where a decision is feasible and lies below the bound of a solution; the program may be a relaxation."""
+    found = problem.evaluate(decision)
+    if found.feasible and (solution.status == "infeasible" or found.objective < solution.bound - float(checker.TOLERANCE)):
+        claimed = "infeasible" if solution.status == "infeasible" else f"optimal at {solution.objective!r}"
+        message = f"claimed {claimed} by {solution.method}, but a decision of value {found.objective!r} was found"
+        raise VerificationError(message, solution, decision)
 
 
 def program_lines(arrays: Arrays) -> list[list[Any]]:

@@ -276,7 +276,7 @@ def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
             others = entries.keys() - set(line[2])
             stack += [(path, [(c, None, 0) for c in others]), (path, [(c, None, 0) for c in line[2]])]
     need(next(lines, None) is None, "there are lines after the tree")
-    return f"{leaves} leaves"
+    return f"{leaves} {'leaf' if leaves == 1 else 'leaves'}"
 
 
 def _binary(program: Program, column: int) -> bool:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.certificates.programs import write_program_certificate
 from edrp.core.kinds import get_kind
+from edrp.errors import VerificationError
 from edrp.validation.oracles import checker
 
 
@@ -116,3 +118,12 @@ def test_a_batch_stores_certificates_with_its_rows():
     solution = checker.parse(certified["solution"])
     document = checker.parse(problem.model_dump_json())
     assert checker.check(document, solution, certified["certificate"].splitlines()).startswith("no decision is below")
+
+
+@pytest.mark.parametrize("claim", ["optimal", "infeasible"])
+def test_a_wrong_claim_is_loud_when_the_search_for_a_certificate_refutes_it(claim):
+    problem = instance("leasing", "containers", 4)
+    solution = edrp.solve(problem, "highs")
+    false = {"optimal": {"objective": solution.objective + 1.0, "bound": solution.objective + 1.0}, "infeasible": {}}[claim]
+    with pytest.raises(VerificationError, match="a decision of value"):
+        write_program_certificate(problem, solution.model_copy(update={"status": claim, **false}))
