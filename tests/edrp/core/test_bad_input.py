@@ -153,7 +153,7 @@ def test_current_deployment_over_capacity_is_legal_because_the_application_may_h
     document["current"] = {**CURRENT, "splitter": ["cloud"] * 3, "counter": ["cloud"] * 2}
     document["limits"]["downtime"] = 100.0
     target = write("", "solution.json")
-    result = run("solve", write(document), "-m", "annealing", "-o", target)
+    result = run("solve", write(document), "-m", "annealing", "-o", target, "--force")
     assert result.code == 0, result.err
     used = [node for nodes in json.loads(target.read_text())["deployment"].values() for node in nodes]
     assert used.count("cloud") <= 4

@@ -10,7 +10,7 @@ import edrp
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box
-from edrp.formulations.placement.elimination.method import _measured, _roots
+from edrp.formulations.placement.elimination.method import _measured, roots
 from edrp.formulations.placement.elimination.model import build_model, least_downtime
 from edrp.formulations.placement.elimination.paths import eliminate_by_paths
 from edrp.formulations.placement.elimination.reach import eliminate_by_response
@@ -61,7 +61,7 @@ def test_no_deployment_below_the_cutoff_is_lost(seed: int) -> None:
         objective = _measured(problem, compiled, model, deployment)[1]
         counts = compiled.counts(deployment)[model.order]
         downtime = problem.evaluate(deployment).metrics["downtime"]
-        held = [_shrunk(model, box, objective + 1e-9) for box in _roots(model) if _within(box, downtime)]
+        held = [_shrunk(model, box, objective + 1e-9) for box in roots(model) if _within(box, downtime)]
         held = [box for box in held if box.alive[counts > 0].all() and not box.empty()]
         assert held, f"no box holds {deployment}"
         assert min(box.bound for box in held) <= objective + 1e-9
