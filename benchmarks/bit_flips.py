@@ -17,6 +17,7 @@ from edrp.validation.oracles.bit_flips import flip_bits
 
 
 def main(count: int = 1000, seed: int = 1) -> int:
+    """Print what noticed the flips; the exit code is 1 where one stayed silent."""
     begin, noticed, faults = perf_counter(), Counter(), []
     with TemporaryDirectory() as place:
         for flip in flip_bits(count, seed, Path(place)):

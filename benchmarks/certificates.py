@@ -86,6 +86,7 @@ def report(kind: str, size: int, rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
+    """Print a row for each kind and size: shares certified and checked, nodes, bytes and seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", choices=[[], *SIZES], help="default: all")
     parser.add_argument("--count", type=int, default=100, help="instances of each kind and size")

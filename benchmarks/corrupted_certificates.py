@@ -148,6 +148,7 @@ def run(count: int, seed: int = 0) -> dict[str, Counter[str]]:
 
 
 def main() -> None:
+    """Print what became of the changes, by format."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -44,12 +44,15 @@ def test_an_optimum_is_certified_for_the_problem_itself(kind, family, size, seed
     assert check(problem, solution, solution.certificate).startswith("no decision is below")
 
 
-@pytest.mark.parametrize("seed", range(20))
+DRAWN = [seed for seed in range(20) if seed not in (8, 11, 13)]
+"""Seeds for which something feasible is drawn."""
+
+
+@pytest.mark.parametrize("seed", DRAWN)
 def test_the_checker_evaluates_deployments_as_the_package_does(seed):
     problem = instance("edrp", "replicated-geometric", 5, seed)
     solution = edrp.solve(problem, "random", seed=seed)
-    if solution.status != "feasible":
-        pytest.skip("nothing feasible was drawn")
+    assert solution.status == "feasible"
     document = checker.parse(json.dumps(solution.to_document()))
     value = checker.evaluate_deployment(checker.parse(problem.model_dump_json()), document["deployment"])
     assert float(value) == pytest.approx(solution.objective, rel=1e-12)
