@@ -103,8 +103,10 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
         return _searches(problem)
     first, *others = proofs
     search = Stage(_search(problem), 0.4, FIRST_PROOF)
-    rest = [search, *(Stage(proof, 0.6, FIRST_PROOF) for proof in others), Stage(first, 1.0)]
-    stages = [*_first_rule(problem), Stage(first, 0.4, FIRST_PROOF), *rest]
+    # Under a limit the last of the others has what is left: the first would begin anew, with less time than it had.
+    shares = [*(0.6 for _ in others[1:]), 1.0]
+    turns = [Stage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
+    stages = [*_first_rule(problem), Stage(first, 0.4, FIRST_PROOF), search, *turns, Stage(first, 1.0)]
     highs = [proof for proof in proofs if proof.name == "highs"]
     return Portfolio(stages, [*_plain_rules(problem), *highs])
 

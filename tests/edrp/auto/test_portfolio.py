@@ -103,6 +103,15 @@ def test_auto_is_a_portfolio_where_programs_are_not_small(word_count):
     assert edrp.solve(layered(6, 0)).method == "auto: eliminate"
 
 
+def test_under_a_limit_the_last_other_proof_has_what_is_left():
+    """The first proof would begin anew, with less time than it had."""
+    from edrp.datasets.families.placement.layered import layered
+
+    stages = edrp.methods()["auto"].resolve(layered(6, 0)).stages
+    assert [stage.method.name for stage in stages] == ["eliminate", "iterated-local-search", "highs", "eliminate"]
+    assert [stage.share for stage in stages[-2:]] == [1.0, 1.0]
+
+
 def test_on_thousands_of_nodes_a_simple_rule_goes_first():
     """Whatever others are at when time is up, something is held."""
     nodes = [edrp.Node(name=f"n{number}", zone="z", resources=4) for number in range(2_500)]
