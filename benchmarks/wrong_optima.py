@@ -37,6 +37,9 @@ RULES = {
 SIZES = {"edrp": 4, "latency-aware": 4, "migration": 12, "enactment": 3, "leasing": 3, "mapping": 3, "link-allocation": 4}
 """Largest size of an instance, in what its families count."""
 
+MAX_COLUMNS = 1_000
+"""Columns beyond which a program is not small, and passed over: those of the families of clusters have tens of thousands."""
+
 DIFFERENT = 1e-6
 """Relative difference of two optima beyond the tolerances of both solvers."""
 
@@ -56,9 +59,12 @@ def formulations(kind: str, count: int) -> Iterator[tuple[int, Any]]:
         size = int(random.integers(family.least_size, max(family.least_size, SIZES[kind]) + 1))
         problem = family.make(size, random)
         seed += 1
-        if refuse is None or refuse(problem) is None:
+        if refuse is not None and refuse(problem) is not None:
+            continue
+        formulation = formulate(problem, None)
+        if formulation.program.columns <= MAX_COLUMNS:
             made += 1
-            yield seed, formulate(problem, None)
+            yield seed, formulation
 
 
 def start(formulation: Any, seed: int) -> Any:
