@@ -77,6 +77,10 @@ class PyomoBackend:
         def work() -> tuple[Any, Any]:
             with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
                 model = _model(arrays)
+            if hasattr(solver, "set_instance"):  # handing the model over takes seconds too, which no limit of the solver counts
+                solver.set_instance(model)
+                settings["auto_updates"] = dict.fromkeys(solver.config.auto_updates, False)
+                look("the program")
             return model, solver.solve(model, time_limit=seconds_for_solver(options), **settings)
 
         # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
