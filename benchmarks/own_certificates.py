@@ -13,6 +13,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from statistics import median
 from time import process_time
 from typing import Annotated, Any
@@ -24,10 +25,9 @@ from rich.table import Table
 
 import edrp
 from edrp.certificates.certify import draft_text
+from edrp.core.budget import deadline, now
 from edrp.core.certificates import NotCertifiedError
-from edrp.core.clock import deadline, now
 from edrp.core.errors import OutOfTimeError
-from edrp.core.plugins import imported
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.placement.edrp import FAMILIES
 from edrp.datasets.families.placement.geometric import geometric
@@ -130,7 +130,7 @@ def measured(method: str, problem: Any) -> dict[str, Any]:
     document, began = checker.parse(problem.model_dump_json()), process_time()
     try:
         with deadline(now() + SECONDS):
-            text = draft_text(document, solution, imported(WRITERS[method])(problem, solution))
+            text = draft_text(document, solution, resolve_name(WRITERS[method])(problem, solution))
     except (NotCertifiedError, OutOfTimeError) as error:
         return {**row, "said": f"not certified: {error}", "write": process_time() - began}
     row |= {"write": process_time() - began, "bytes": len(text)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +12,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from edrp.core.compilation import compilation
+from edrp.core.budget import FOR_WHEEL, compilation
 from edrp.core.errors import EdrpError, UnwritableError
-from edrp.core.files import naming_errors
-from edrp.core.interpretation import compiling_at_once
+from edrp.core.files import naming_errors, write_whole
+from edrp.core.kernels import compiling_at_once
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods
 
@@ -22,6 +24,19 @@ KERNEL_FILES = (".nbc", ".nbi")
 
 WARM_UP_LIMIT = 2.0
 """Seconds that a method may go on with a problem once its kernels are compiled."""
+
+
+TRIPLE = "x86_64-unknown-linux-gnu"
+"""System for which that cache is made, as LLVM names it."""
+
+PROCESSOR = "x86-64-v3"
+"""Level of the processors for which that cache is made."""
+
+FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3")
+"""Features of that level, as LLVM names them."""
+
+TARGET_ENVIRONMENT = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in FEATURES)}
+"""Environment in which Numba compiles for such processors."""
 
 
 class Warmed(NamedTuple):
@@ -89,8 +104,6 @@ def kernels_for_wheel(folder: Path) -> Iterator[None]:
 
     It is made for every processor of the level x86-64-v3, whatever this one is. Numba must not be imported before.
     """
-    from edrp.core.wheel_kernels import FOR_WHEEL, TARGET_ENVIRONMENT, describe_target
-
     with naming_errors(folder):
         _empty(folder)
     before = dict(os.environ)
@@ -101,7 +114,17 @@ def kernels_for_wheel(folder: Path) -> Iterator[None]:
         finally:
             os.environ.clear()
             os.environ.update(before)
-    describe_target(folder)
+    _describe_target(folder)
+
+
+def _describe_target(folder: Path) -> None:
+    """Write beside the machine code in a folder what it was compiled for; it takes a processor of that level."""
+    target = {
+        "target": [TRIPLE, PROCESSOR, TARGET_ENVIRONMENT["NUMBA_CPU_FEATURES"]],
+        "features": FEATURES,
+        "python": platform.python_version_tuple()[:2],
+    }
+    write_whole(folder / "target.json", json.dumps(target, indent=2) + "\n")
 
 
 def _empty(folder: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.kinds import find_kind
-from edrp.core.plugins import imported
 from edrp.core.wording import suggestion
 from edrp.formulations.formulation import Formulation
 
@@ -60,11 +58,10 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
         When this program cannot express the problem, or would not fit in memory.
     """
     kind = find_kind(problem.kind)
-    known = {} if kind is None else kind.formulations
-    if not known:
+    if kind is None or not kind.formulations:
         raise UnsupportedProblemError(f"there is no program for problems of kind {problem.kind!r}")
-    name = next(iter(known)) if program is None else program
-    if name not in known:
-        raise EdrpError(f"no program {name!r} for problems of kind {problem.kind!r}{suggestion(name, known)}")
-    build: Callable[[Any, str], Formulation] = imported(known[name])
-    return build(problem, name)
+    name = next(iter(kind.formulations)) if program is None else program
+    if name not in kind.formulations:
+        raise EdrpError(f"no program {name!r} for problems of kind {problem.kind!r}{suggestion(name, kind.formulations)}")
+    formulation: Formulation = kind.builder(name)(problem, name)
+    return formulation

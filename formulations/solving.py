@@ -6,8 +6,8 @@ from time import perf_counter
 from typing import Any
 
 from edrp.backends import solve_program
+from edrp.core.solution import GAP
 from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
-from edrp.core.verification import GAP
 from edrp.formulations.clashes import explain_infeasible_program
 from edrp.formulations.formulation import Formulation, to_answer
 

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.core.clock import look
+from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.kernels import inner_loop
-from edrp.core.memory import refuse_beyond_memory
 from edrp.mdp.tasks import Boundaries
 
 Partitions = NDArray[np.int16] | Ints32 | Ints

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from edrp.core.compilation import compilation
+from edrp.core.budget import compilation
 from edrp.core.instances import load
 from edrp.placement.edrp import EdrpProblem
 

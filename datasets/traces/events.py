@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.memory import refuse_beyond_memory
 from edrp.core.spark import cancelled_with_us
 from edrp.datasets.migration.node_counts import TransitionCounts
 from edrp.datasets.traces.event_aggregates import (

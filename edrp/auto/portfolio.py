@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from edrp.core.clock import deadline, now
-from edrp.core.compilation import KernelNotCompiledError
+from edrp.core.budget import KernelNotCompiledError, deadline, now
 from edrp.core.compiling import better_answer
 from edrp.core.errors import EdrpError, OutOfTimeError
 from edrp.core.methods import Method, Options

@@ -15,11 +15,10 @@ from edrp.backends.highs import HighsBackend
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.rounding import rounded
 from edrp.backends.scipy_milp import ScipyBackend
-from edrp.core.clock import deadline, now
+from edrp.core.budget import deadline, now
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
-from edrp.core.solution import relative_gap
-from edrp.core.verification import within_gap
+from edrp.core.solution import relative_gap, within_gap
 from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
-from edrp.core.clock import look, now, seconds_left
+from edrp.core.budget import look, now, seconds_left
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays, Program

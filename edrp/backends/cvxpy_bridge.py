@@ -15,7 +15,7 @@ from edrp.backends.base import (
     in_fresh_thread,
     seconds_for_solver,
 )
-from edrp.core.clock import now
+from edrp.core.budget import now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 

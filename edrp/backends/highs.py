@@ -18,7 +18,7 @@ from edrp.backends.base import (
     seconds_for_solver,
 )
 from edrp.core.arrays import Floats
-from edrp.core.clock import now
+from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause

@@ -14,7 +14,7 @@ import highspy
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.core.program import Arrays
 
 PLACES = 40

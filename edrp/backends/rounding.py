@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.backends.base import PATIENCE, ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
-from edrp.core.clock import seconds_left
+from edrp.core.budget import seconds_left
 from edrp.core.program import Arrays
 
 

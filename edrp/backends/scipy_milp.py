@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none, in_fresh_thread, seconds_for_solver
 from edrp.core.arrays import Floats
-from edrp.core.clock import now
+from edrp.core.budget import now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 

@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from edrp.core.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError, encodable
 from edrp.core.solution import Solution
-from edrp.core.visible import encodable
 
 SCHEMA_VERSION = 2
 """Raised when a column changes; folders of another version are refused."""

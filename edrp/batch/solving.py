@@ -9,8 +9,8 @@ from typing import Any
 
 from edrp.batch.rows import Trace, answered, died, failed
 from edrp.batch.tasks import Task
+from edrp.core.budget import compiling_under_limits
 from edrp.core.certificates import MAX_SECONDS, with_certificate
-from edrp.core.compilation import compiling_under_limits
 from edrp.core.errors import Fault, InvalidInstanceError, UnsupportedProblemError
 from edrp.core.instances import loads
 from edrp.core.methods import get_method

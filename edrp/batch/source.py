@@ -15,10 +15,9 @@ import pyarrow.parquet as pq
 
 from edrp.batch.folder import Fingerprint
 from edrp.batch.tasks import SEPARATOR, Instance, text_hash
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, encodable
 from edrp.core.files import decode_text, read_content, read_regular, refuse_missing
 from edrp.core.problem import Problem
-from edrp.core.visible import encodable
 
 COLUMNS = ("id", "instance")
 """That a table of instances must have; others do not matter."""

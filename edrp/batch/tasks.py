@@ -14,8 +14,7 @@ from pydantic import Field
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kinds import program_names
-from edrp.core.methods import methods
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import methods, read_parameters
 from edrp.core.wording import suggestion
 
 RESERVED = ("method", "seed", "start", "progress", "problem")

@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from pkgutil import resolve_name
 from typing import Any
 
 from edrp.core.certificates import Certified, Draft, NotCertifiedError
 from edrp.core.kinds import get_kind
-from edrp.core.plugins import imported
 from edrp.validation.oracles import checker
 
 Writer = Callable[[Any, Any], Draft]
-"""Makes the draft of a certificate from a problem and its solution, or raises `NotCertifiedError`; it calls `clock.look`."""
+"""Makes the draft of a certificate from a problem and its solution, or raises `NotCertifiedError`; it calls `budget.look`."""
 
 WRITERS: dict[str, str] = {
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
@@ -57,7 +57,7 @@ def _writers(kind: str, method: str) -> list[Writer]:
     """Writers for the methods in a name such as "auto: eliminate", then the one for programs."""
     names = re.split(r": | \(", method)
     places = [WRITERS[name] for name in reversed(names) if name in WRITERS]
-    return [imported(place) for place in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
+    return [resolve_name(place) for place in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
 
 
 def draft_text(document: dict[str, Any], solution: Any, draft: Draft) -> str:

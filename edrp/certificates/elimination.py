@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import look, seconds_left
 from edrp.core.certificates import Draft, NotCertifiedError
-from edrp.core.clock import look, seconds_left
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.method import roots

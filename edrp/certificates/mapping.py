@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import Any
 
+from edrp.core.budget import look, seconds_left
 from edrp.core.certificates import Draft, NotCertifiedError
-from edrp.core.clock import look, seconds_left
 from edrp.validation.oracles import checker
 
 MAX_LABELS = 300_000

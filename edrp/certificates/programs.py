@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from edrp.backends.proof_tree import BetterPointError, NotClosedError, Tree
+from edrp.core.budget import deadline, look, now, seconds_left
 from edrp.core.certificates import Draft, NotCertifiedError
-from edrp.core.clock import deadline, look, now, seconds_left
 from edrp.core.errors import EdrpError, OutOfTimeError, VerificationError
 from edrp.core.program import Arrays
 from edrp.formulations.builders import formulate

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
-from edrp.cli.exit import ExitCode
 from edrp.cli.output_folder import ForceFolder
 from edrp.cli.solve import TimeLimit
 from edrp.cli.terminal import errors, output, say, table

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.cli.exit import ExitCode
+from edrp.cli.app import ExitCode
 from edrp.cli.terminal import output, say
 from edrp.core.certificates import with_certificate
 from edrp.core.files import naming_errors, read_whole, write_whole

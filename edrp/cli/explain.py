@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.exit import ExitCode, outcome_code
+from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.solution_file import SolutionFile, read_solution
 from edrp.cli.solve import Method, TimeLimit
 from edrp.cli.terminal import output, progress, say, show

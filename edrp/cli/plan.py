@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from edrp.cli.app import outcome_code
 from edrp.cli.display.migration import move_lines
-from edrp.cli.exit import outcome_code
 from edrp.cli.solution_file import SolutionFile, read_solution
 from edrp.cli.solve import Method, finite
 from edrp.cli.terminal import output, say, table

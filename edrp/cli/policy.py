@@ -11,17 +11,17 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from edrp.cli.app import ExitCode
 from edrp.cli.choices import choice_option
 from edrp.cli.display.solution import print_solution
-from edrp.cli.exit import ExitCode
 from edrp.cli.solve import Force, TimeLimit, finite, write_solution
 from edrp.cli.terminal import errors, output, say
 from edrp.cli.trace import Memory
+from edrp.core.budget import memory_limit
 from edrp.core.errors import Fault, InvalidInstanceError, ProblemTooLargeError
 from edrp.core.files import read_whole, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
-from edrp.core.memory import memory_limit
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states

@@ -10,8 +10,7 @@ from edrp.cli.terminal import errors, output, say
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling
 from edrp.core.instances import load, save
-from edrp.core.methods import find_method, get_method, methods
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import find_method, get_method, methods, read_parameters
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import suggestion

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from edrp.cli.app import outcome_code
 from edrp.cli.display.enactment import run_parts
-from edrp.cli.exit import outcome_code
 from edrp.cli.output_folder import ForceFolder
 from edrp.cli.simulate_common import (
     RUN_FILES,

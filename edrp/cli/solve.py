@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from edrp.backends import BACKENDS
+from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.certificate import certified_for_file, write_certificates
 from edrp.cli.display.solution import print_solution
-from edrp.cli.exit import ExitCode, gravest, outcome_code
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.certificates import MAX_SECONDS
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError

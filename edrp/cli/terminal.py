@@ -11,9 +11,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from edrp.core.compilation import compilation
-from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError
-from edrp.core.visible import visible, visible_lines
+from edrp.core.budget import compilation
+from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, visible, visible_lines
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""

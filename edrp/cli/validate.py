@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.exit import ExitCode, gravest, outcome_code
+from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.terminal import output, report, say
 from edrp.core.errors import EdrpError
 from edrp.core.instances import load_document

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from edrp.core.clock import deadline, now
+from edrp.core.budget import deadline, now
 from edrp.core.errors import EdrpError, OutOfTimeError
 from edrp.core.plugins import own
 from edrp.core.solution import Solution

@@ -13,12 +13,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from edrp.core import clock
-from edrp.core.compilation import KernelNotCompiledError, compilation, compiled_kernels_only
-from edrp.core.derived import derived_once
+from edrp.core import budget
+from edrp.core.budget import KernelNotCompiledError, compilation, compiled_kernels_only
 from edrp.core.errors import OutOfTimeError
-from edrp.core.interpretation import interpreted_first
+from edrp.core.kernels import interpreted_first
 from edrp.core.methods import Method, Options
+from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
 
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
@@ -45,7 +45,7 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
 
     in_time = options.time_limit is not None and not compilation.patient
     try:
-        with clock.deadline(clock.now() + options.remaining), compiled_kernels_only() if in_time else nullcontext():
+        with budget.deadline(budget.now() + options.remaining), compiled_kernels_only() if in_time else nullcontext():
             return run()
     except KernelNotCompiledError:
         return _run_while_compiling(method, problem, options)
@@ -57,7 +57,7 @@ def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answ
     """The answer of a child process if it comes in time, else what the method has to say without kernels."""
     compilation.begin()
     with _child(method, problem, options) as child:
-        with clock.deadline(clock.now() + options.remaining), compiled_kernels_only():
+        with budget.deadline(budget.now() + options.remaining), compiled_kernels_only():
             held = method.run_without_kernels(problem, options)
         if held.status in ("optimal", "infeasible", "unbounded") or held.stopped_because == "interrupted":
             return held
@@ -134,7 +134,7 @@ def main() -> None:
     task = sys.stdin.buffer.read()
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what a method prints is no part of the answer
     method, problem, options, deadline = pickle.loads(task)
-    options = replace(options, time_limit=max(0.0, deadline - time.time()), started=clock.now())
+    options = replace(options, time_limit=max(0.0, deadline - time.time()), started=budget.now())
     with derived_once(problem):
         answer = method.run(problem, options)
     answers.write(pickle.dumps((answer, compilation.seconds)))

@@ -8,9 +8,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from edrp.core.errors import Fault, InvalidInstanceError, RecoveryWarning
+from edrp.core.errors import Fault, InvalidInstanceError, RecoveryWarning, visible
 from edrp.core.files import naming_errors, read_regular
-from edrp.core.visible import visible
 
 SET_ASIDE = "_damaged"
 """Subfolder for damaged files; readers of tables take no notice of what begins with an underscore."""

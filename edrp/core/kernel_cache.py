@@ -1,23 +1,118 @@
 """Where the machine code of kernels is kept: in the user's own cache, and in one that a wheel may bring along.
 
-The user's cache is Numba's: beside the sources, or where NUMBA_CACHE_DIR says.
+The user's cache is Numba's: beside the sources, or where NUMBA_CACHE_DIR says. That of a wheel, in `edrp/compiled/`, is for every
+processor of one level; it is made by `edrp warm-up --for-wheel edrp/compiled` and never written to at run time. Numba's version,
+Python's minor version, the system and the sources of all kernels must be those that it was made with; where they are not,
+kernels are compiled.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from llvmlite import binding
 from numba import njit
 from numba.core import event
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.compiler import CompileResult
 
-from edrp.core.compilation import KernelNotCompiledError, compilation, may_compile
-from edrp.core.kernel_sources import tie_to_all_sources
-from edrp.core.wheel_kernels import FOR_WHEEL, load_from_wheel, save_for_wheel
+from edrp.core.budget import FOR_WHEEL, KernelNotCompiledError, compilation, may_compile
+
+ROOMS = ("edrp", "edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
+"""Where kernels are."""
+
+
+WHEEL_FOLDER = Path(__file__).parent.parent / "compiled"
+"""The cache that a wheel brings along, if it does."""
+
+
+def tie_to_all_sources(index: Any, stamp: Any) -> None:
+    """Have a cached kernel compiled again when any file with kernels has changed.
+
+    Numba looks at the kernel's own file only, but what is inlined comes from other files too: after an upgrade an old
+    kernel would go on computing what it did.
+    """
+    index._source_stamp = (stamp, fingerprint())
+    index._load_index = partial(_load_index, index._load_index)
+
+
+def _load_index(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
+    """Read the index of a kernel's cache; one whose types have been moved or renamed since counts as empty."""
+    try:
+        return load()
+    except (ImportError, AttributeError):
+        return {}
+
+
+@cache
+def fingerprint() -> str:
+    """Hash of all sources that have to do with kernels, wherever they lie: a wheel is laid out unlike a checkout."""
+    texts = (path.read_bytes() for path in _sources())
+    hashes = {sha256(text).digest() for text in texts if b"edrp.core.kernels" in text}
+    return sha256(b"".join(sorted(hashes))).hexdigest()
+
+
+def _sources() -> Iterator[Path]:
+    for room in ROOMS:
+        found = find_spec(room)
+        for folder in (found.submodule_search_locations or ()) if found else ():
+            yield from Path(folder).rglob("*.py")
+
+
+def load_from_wheel(function: Callable[..., Any], sig: Any, target_context: Any) -> Any:
+    """Machine code that the wheel brought, or None; only for processors and versions that it was made for."""
+    target = _wheel_target()
+    if target is None:
+        return None
+    sig, _, code = _key(function, sig, target_context.codegen())
+    data = _wheel_file(WHEEL_FOLDER, function).load((sig, target, code))
+    return None if data is None else CompileResult._rebuild(target_context, *data)
+
+
+@cache
+def _wheel_target() -> tuple[str, ...] | None:
+    """What the machine code of the wheel was compiled for, if it runs here."""
+    try:
+        made = json.loads((WHEEL_FOLDER / "target.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    fits = made["python"] == list(platform.python_version_tuple()[:2]) and runs_here(made["target"][0], made["features"])
+    return tuple(made["target"]) if fits else None
+
+
+def runs_here(triple: str, features: Sequence[str]) -> bool:
+    """Whether this machine runs code for a system and for processors with some features, as LLVM names them."""
+    here = binding.get_host_cpu_features()
+    return bool(triple == binding.get_process_triple() and all(here.get(name) for name in features))
+
+
+def _key(function: Callable[..., Any], sig: Any, codegen: Any) -> tuple[Any, Any, Any]:
+    """What Numba looks machine code up by: the signature, what it was compiled for, and a hash of the byte code."""
+    index = FunctionCache.__new__(FunctionCache)
+    index._py_func = function
+    key: tuple[Any, Any, Any] = index._index_key(sig, codegen)
+    return key
+
+
+def _wheel_file(folder: Path, function: Callable[..., Any]) -> Any:
+    """Index and data of one kernel in a cache for wheels."""
+    file = IndexDataCacheFile(str(folder), f"{function.__module__}.{function.__qualname__}", None)
+    tie_to_all_sources(file, None)
+    return file
+
+
+def save_for_wheel(folder: Path, function: Callable[..., Any], sig: Any, compiled: Any) -> None:
+    """Write the machine code of a kernel for one signature to a folder for a wheel."""
+    _wheel_file(folder, function).save(_key(function, sig, compiled.codegen), compiled._reduce())
 
 
 def cached_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:

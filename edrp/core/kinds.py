@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from edrp.core.errors import EdrpError
-from edrp.core.plugins import added, imported, own
+from edrp.core.plugins import added, own
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import suggestion
@@ -31,7 +32,7 @@ class Lazy(Generic[T]):
     def __get__(self, record: Any, owner: type | None = None) -> T:
         if record is None:
             raise AttributeError(self._name)  # the dataclass asks for a default; there is none, so that no part is forgotten
-        part: T = imported(record.__dict__[self._name])
+        part: T = _imported(record.__dict__[self._name])
         record.__dict__[self._name] = part
         return part
 
@@ -80,6 +81,20 @@ class Kind:
     def has(self, part: str) -> bool:
         """Whether the kind has a part; nothing is imported."""
         return self.__dict__[part] is not None
+
+    def builder(self, program: str) -> Builder:
+        """The function that formulates a problem as the program of that name; it is imported now.
+
+        >>> get_kind("migration").builder("intervals").__name__
+        'formulate_migration'
+        """
+        build: Builder = _imported(self.formulations[program])
+        return build
+
+
+def _imported(part: Any) -> Any:
+    """A part itself, or what its name stands for."""
+    return resolve_name(part) if isinstance(part, str) else part
 
 
 @cache

@@ -1,21 +1,93 @@
-"""The registry of methods: one problem, many ways to solve it."""
+"""The registry of methods: one problem, many ways to solve it, each with its parameters."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from edrp.core import clock
-from edrp.core.errors import EdrpError, UnsupportedProblemError
-from edrp.core.parameters import NoParameters, read_parameters
+from pydantic import TypeAdapter, ValidationError
+
+from edrp.core import budget
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
 from edrp.core.plugins import added, own
 from edrp.core.solution import Answer
-from edrp.core.wording import suggestion
+from edrp.core.wording import list_faults, nearest, shown, suggestion
+
+Parameters = TypeVar("Parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class NoParameters:
+    """The parameters of a method that has none."""
+
+
+def read_parameters(kind: type[Parameters], values: Mapping[str, Any], method: str, options: Sequence[str] = ()) -> Parameters:
+    """Read the parameters of a method from values by name; the others keep their defaults.
+
+    Values may be text, as on a command line, where the text says a number or a truth value.
+
+    Parameters
+    ----------
+    kind
+        A dataclass that has one field with a default per parameter, and perhaps a `__post_init__` that raises ValueError.
+        Types and pydantic's constraints (`Annotated[float, Field(gt=0)]`) are checked.
+    values
+        Values by name, as in `Options.parameters`.
+    method
+        Name of the method, for the message.
+    options
+        Further names that could have been meant in place of an unknown one.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming every parameter that does not exist, next to those that do, and every value that is not allowed.
+
+    Examples
+    --------
+    >>> from edrp.heuristics.placement.ds2 import Ds2Parameters
+    >>> read_parameters(Ds2Parameters, {"utilisation": "0.8"}, "ds2")
+    Ds2Parameters(utilisation=0.8)
+    >>> read_parameters(Ds2Parameters, {"utilisation": 0}, "ds2")
+    Traceback (most recent call last):
+    edrp.core.errors.InvalidInstanceError: parameters of method ds2: 1 fault in the input
+      utilisation: must be above 0 (got 0)
+    """
+    described: Any = kind
+    known = [field.name for field in fields(described)]
+    faults = [Fault(name, shown(value), _unknown(name, known, options)) for name, value in values.items() if name not in known]
+    read: Parameters | None = None
+    try:
+        read = _adapter(described).validate_python({name: value for name, value in values.items() if name in known})
+    except ValidationError as error:
+        faults += _faults(error, kind)
+    if read is None or faults:
+        raise InvalidInstanceError(faults, f"parameters of method {method}")
+    return read
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _faults(error: ValidationError, kind: type[Any]) -> list[Fault]:
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "value_error":  # of `__post_init__`, which runs only where every value is fine by itself
+        return [Fault("parameters", "", str(first["ctx"]["error"]))]
+    return list_faults(error, kind)
+
+
+def _unknown(name: str, known: list[str], options: Sequence[str]) -> str:
+    if meant := nearest(name, [*known, *options]):
+        return f"is no parameter of this method; did you mean {meant!r}?"
+    return "is no parameter of this method" + (suggestion(name, known) if known else ", which has none")
+
 
 Progress = Callable[[float, float | None, float | None], None]
 """Called with seconds since the start, incumbent objective and bound."""
@@ -45,12 +117,12 @@ class Options:
     start: Any = None
     progress: Progress | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
-    started: float = field(default_factory=lambda: clock.now())
+    started: float = field(default_factory=lambda: budget.now())
 
     @property
     def elapsed(self) -> float:
         """Seconds since the start, which is what `progress` is called with."""
-        return clock.now() - self.started
+        return budget.now() - self.started
 
     @property
     def many_threads(self) -> int:
@@ -70,7 +142,7 @@ class Options:
     def within(self, seconds: float) -> Options:
         """The same options for a sub-task that starts now and may take `seconds` of what remains."""
         left = min(seconds, self.remaining)
-        return replace(self, time_limit=None if left == float("inf") else left, started=clock.now(), progress=None)
+        return replace(self, time_limit=None if left == float("inf") else left, started=budget.now(), progress=None)
 
 
 OPTION_NAMES = ("time_limit", "gap", "seed", "threads", "program", "start", "progress")
@@ -85,8 +157,8 @@ class Method(ABC):
     name : in the registry.
     summary : one line for `edrp methods`.
     exact : whether it proves what it returns when given time.
-    parameters : dataclass of its parameters (see `edrp.core.parameters`); a batch refuses wrong ones before it begins.
-    interpreted_first : whether on small problems its kernels are sooner interpreted than compiled (`edrp.core.interpretation`);
+    parameters : dataclass of its parameters (see `edrp.core.methods`); a batch refuses wrong ones before it begins.
+    interpreted_first : whether on small problems its kernels are sooner interpreted than compiled (`edrp.core.kernels`);
         not for searches, whose work does not depend on the size of the problem.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 _OWN: dict[str, str] = {}
@@ -23,7 +23,7 @@ def own(group: str) -> Any:
     >>> [kind.name for kind in own("edrp.kinds")][:2]
     ['edrp', 'latency-aware']
     """
-    return imported(_OWN[group])
+    return resolve_name(_OWN[group])
 
 
 @cache
@@ -48,15 +48,3 @@ def added(group: str) -> tuple[Any, ...]:
         loaded = point.load()
         found += loaded if isinstance(loaded, (list, tuple)) else [loaded]
     return tuple(found)
-
-
-def imported(part: Any) -> Any:
-    """A part itself, or what its name "package.module:attribute" stands for, which is imported.
-
-    >>> imported("math:pi")
-    3.141592653589793
-    """
-    if not isinstance(part, str):
-        return part
-    module, _, name = part.partition(":")
-    return getattr(import_module(module), name)

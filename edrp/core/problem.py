@@ -1,17 +1,127 @@
-"""Base of all kinds of problems: data, an independent evaluation, and the form of the solution."""
+"""Base of all kinds of problems: data, an independent evaluation, the form of the solution, and results derived once."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from functools import cache, wraps
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.document import Document, Faults
-from edrp.core.reading import read_as
 from edrp.core.solution import Solution
 from edrp.core.wording import invalid
+
+T = TypeVar("T")
+
+
+@overload
+def read_as(form: type[T], value: Any, place: str) -> T: ...
+@overload
+def read_as(form: Any, value: Any, place: str) -> Any: ...
+def read_as(form: Any, value: Any, place: str) -> Any:
+    """Read a value, such as a decision that is given as a plain dict, as a type that pydantic knows.
+
+    Parameters
+    ----------
+    form
+        The type. A value that is an instance of it already is returned as it is.
+    value
+        What the caller gave.
+    place
+        What the value is called where it was given, for the message.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Every fault of the value, with its place.
+
+    Examples
+    --------
+    >>> read_as(tuple[int, ...], ["3", 4], "steps")
+    (3, 4)
+    >>> read_as(tuple[int, ...], [3, None], "steps")
+    Traceback (most recent call last):
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
+      steps[1]: must be a whole number (got null)
+    """
+    if isinstance(form, type) and isinstance(value, form):
+        return value
+    try:
+        return _adapter(form).validate_python({place: value})[place]
+    except ValidationError as error:
+        raise invalid(error, dict[str, form]) from None
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[dict[str, Any]]:
+    return TypeAdapter(dict[str, form])
+
+
+Source = TypeVar("Source")
+Result = TypeVar("Result")
+
+
+class _Work(NamedTuple):
+    """A problem, and the results that were derived from it by function."""
+
+    problem: Any
+    results: dict[Callable[[Any], Any], Any]
+
+
+_current: ContextVar[_Work | None] = ContextVar("work", default=None)
+
+
+@contextmanager
+def derived_once(problem: object) -> Iterator[None]:
+    """Derive from this problem, by functions that are `derived`, only once inside the block.
+
+    Nothing is kept beyond the block, neither on the problem nor elsewhere, and each thread has blocks of its own. A block
+    inside another one with the same problem shares its results; with a different problem it starts empty, so that the many
+    variants that some methods solve do not pile up.
+    """
+    outer = _current.get()
+    if outer is not None and outer.problem is problem:
+        yield
+        return
+    token = _current.set(_Work(problem, {}))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def derived(derive: Callable[[Source], Result]) -> Callable[[Source], Result]:
+    """Decorate a function of an immutable problem so that `derived_once` shares its result.
+
+    Examples
+    --------
+    >>> @derived
+    ... def counted(problem):
+    ...     print("counting")
+    ...     return len(problem)
+    >>> with derived_once("four"):
+    ...     counted("four") + counted("four")
+    counting
+    8
+    """
+
+    @wraps(derive)
+    def shared(problem: Source) -> Result:
+        work = _current.get()
+        if work is None or work.problem is not problem:
+            return derive(problem)
+        if derive not in work.results:
+            work.results[derive] = derive(problem)
+        result: Result = work.results[derive]
+        return result
+
+    return shared
+
 
 SolutionType = TypeVar("SolutionType", bound=Solution, covariant=True)
 

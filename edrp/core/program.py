@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.core.clock import look
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import look, refuse_beyond_memory
 
 BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200
 """Memory of an entry of the matrix, and of a column or row, on the way to a solver and in it; measured with HiGHS."""

@@ -20,6 +20,12 @@ Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
 StoppedBecause = Literal["finished", "time_limit", "iteration_limit", "interrupted", "error"]
 Proof = Literal["checked certificate", "solver's word", "own algorithm, not certified"]
 
+ROUNDING = 1e-9
+"""Relative difference, absolute below 1, that rounding may make between two computations of the same number."""
+
+GAP = 1e-9
+"""Relative gap at which an incumbent counts as optimal unless the caller says otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -153,6 +159,15 @@ def relative_gap(objective: float, bound: float) -> float:
     if objective <= bound:
         return 0.0
     return (objective - bound) / max(abs(objective), 1e-12)
+
+
+def within_gap(objective: float, bound: float, gap: float) -> bool:
+    """Whether an objective is as near to its bound as a relative gap asks for, up to rounding.
+
+    >>> within_gap(100.0, 99.0, 0.01), within_gap(100.0, 98.0, 0.01)
+    (True, False)
+    """
+    return objective - bound <= gap * abs(objective) + ROUNDING * max(1.0, abs(objective))
 
 
 @cache

@@ -17,7 +17,7 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase
 
-from edrp.core.compilation import compilation
+from edrp.core.budget import compilation
 from edrp.fuzzing.cases import cases
 from edrp.fuzzing.oracle import Case, Find, judge
 

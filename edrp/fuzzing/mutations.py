@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from edrp.core.magnitudes import MAX_COUNT, RANGES, Magnitudes
+from edrp.core.document import MAX_COUNT, RANGES, Magnitudes
 from edrp.fuzzing.bases import units_of
 
 Place = tuple[str | int, ...]

@@ -11,9 +11,9 @@ from typing import Any
 
 from rich.console import Console
 
+from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.solution import print_solution
-from edrp.cli.exit import ExitCode, outcome_code
-from edrp.core.clock import now
+from edrp.core.budget import now
 from edrp.core.errors import EdrpError
 from edrp.core.instances import loads
 from edrp.core.problem import Problem

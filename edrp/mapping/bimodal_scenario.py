@@ -12,10 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, NonNegative, Positive
-from edrp.core.magnitudes import RANGES
-from edrp.core.problem import Evaluation, Problem
-from edrp.core.reading import read_as
+from edrp.core.document import RANGES, Faults, NonNegative, Positive
+from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.mapping.bimodal_audit import run_faults
 from edrp.mapping.bimodal_metrics import is_whole, run_metrics

@@ -11,8 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
-from edrp.core.problem import Evaluation, Problem
-from edrp.core.reading import read_as
+from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.mapping.server_network import ServerNetwork
 

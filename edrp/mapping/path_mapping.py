@@ -11,8 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative
-from edrp.core.problem import Evaluation, Problem
-from edrp.core.reading import read_as
+from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays

@@ -9,8 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive
-from edrp.core.magnitudes import RANGES
+from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Positive
 
 MAX_COMPONENTS = 64
 """Components that a task may have."""

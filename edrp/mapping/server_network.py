@@ -7,8 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, Name, NonNegative, Positive, duplicates
-from edrp.core.linked_nodes import LinkedNodes, LinkEnds, NamedNode
+from edrp.core.document import Faults, LinkedNodes, LinkEnds, Name, NamedNode, NonNegative, Positive, duplicates
 
 
 class Server(NamedNode):

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, InstanceOf, model_validator
 
 from edrp.core.document import Faults, NonNegative
-from edrp.core.problem import Evaluation, Problem
-from edrp.core.reading import read_as
+from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Move, NodeCount, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts

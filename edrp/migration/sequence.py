@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from edrp.core.document import Faults, NonNegative, Outcome
-from edrp.core.problem import Evaluation, Problem
-from edrp.core.reading import read_as
+from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import RESOLUTION, Assignment, Index, Interval, Move, NodeCount, moves_between, uncovered_faults
 from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from edrp.core.document import NonNegative
-from edrp.core.problem import Evaluation, Problem
-from edrp.core.reading import read_as
+from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, NodeCount, TaskIntervals, load_limit, moves_between, uncovered
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Resources, duplicates
-from edrp.core.magnitudes import RANGES
+from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import LatencyModel
 

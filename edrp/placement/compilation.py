@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
-from edrp.core.derived import derived
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.problem import derived
 from edrp.placement.compiled import Compiled, count_replicas
 from edrp.placement.link_arrays import LinkArrays
 from edrp.placement.metrics import EDRP_METRICS

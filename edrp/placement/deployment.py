@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, RootModel, field_validator
 
 from edrp.core.document import Name, _DocumentMeta
-from edrp.core.reading import read_as
+from edrp.core.problem import read_as
 
 ActionKind = Literal["migration", "scale-out", "scale-in"]
 

@@ -8,8 +8,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, NonNegative, Positive
-from edrp.core.magnitudes import RANGES
+from edrp.core.document import RANGES, Document, Faults, NonNegative, Positive
 
 LONGEST = RANGES["s"].largest
 """A replica that takes more seconds than this counts as overloaded."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.placement.network import Link, Network
 
 BLOCK = 2_000_000

@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources
+from edrp.core.budget import refuse_beyond_memory
+from edrp.core.document import (
+    Document,
+    Faults,
+    LinkedNodes,
+    LinkEnds,
+    Name,
+    NamedNode,
+    NonNegative,
+    Positive,
+    Probability,
+    Resources,
+)
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.linked_nodes import LinkedNodes, LinkEnds, NamedNode
-from edrp.core.memory import refuse_beyond_memory
 
 if TYPE_CHECKING:
     import networkx as nx

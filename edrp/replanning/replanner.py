@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from edrp.core.document import Document, Name, NonNegative, Positive
-from edrp.core.reading import read_as
+from edrp.core.problem import read_as
 from edrp.core.solve import solve
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem

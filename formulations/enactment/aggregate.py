@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Ints
-from edrp.core.clock import seconds_left
+from edrp.core.budget import seconds_left
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look
+from edrp.core.budget import amount, look, refuse_beyond_memory
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
-from edrp.core.memory import amount, refuse_beyond_memory
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look, seconds_left
+from edrp.core.budget import look, seconds_left
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays

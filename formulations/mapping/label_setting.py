@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edrp.core.memory import memory_limit
+from edrp.core.budget import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.mapping.guides import build_guide, build_tracked

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory
 from edrp.mapping.mapping_arrays import MappingArrays
 from edrp.mapping.path_mapping import MappingProblem
 

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import shortest_path
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.mapping.flow_arrays import FlowArrays, arc_numbers, flow_arrays, route_limits

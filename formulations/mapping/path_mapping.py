@@ -16,8 +16,8 @@ from time import perf_counter
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.mapping.layered_graph import SLACK, MapLayers, build_layers, refusal

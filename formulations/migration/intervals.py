@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.migration.intervals import Assignment, Interval, give_out, load_limit

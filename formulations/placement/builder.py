@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.budget import amount
 from edrp.core.errors import ProblemTooLargeError
-from edrp.core.memory import amount
 from edrp.core.program import Linear, Program
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK, Expressions

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear
 from edrp.formulations.placement.builder import (
     Holdings,

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from edrp.core.clock import now, seconds_left
-from edrp.core.derived import derived_once
+from edrp.core.budget import now, seconds_left
 from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
+from edrp.core.problem import derived_once
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
@@ -50,7 +50,7 @@ class Prover:
     Attributes
     ----------
     methods : those that take a problem, by preference.
-    deadline : on the clock of `edrp.core.clock`; a time limit for all that is done counts too.
+    deadline : on the clock of `edrp.core.budget`; a time limit for all that is done counts too.
     """
 
     methods: Callable[[EdrpProblem], Sequence[Method]]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.memory import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.builder import (
     Holdings,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Ints32
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.memory import refuse_beyond_memory
 from edrp.formulations.placement.literal import LiteralExpressions, build_over
 from edrp.placement.compiled import Compiled
 from edrp.placement.configurations import NO_NODE

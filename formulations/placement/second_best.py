@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.core.derived import derived_once
 from edrp.core.errors import ProblemTooLargeError
+from edrp.core.problem import derived_once
 from edrp.core.program import Linear
-from edrp.core.verification import ROUNDING
+from edrp.core.solution import ROUNDING
 from edrp.formulations.placement.formulation import PlacementFormulation, formulate_placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike

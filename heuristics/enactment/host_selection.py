@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.core.document import named_resources
 from edrp.enactment import TentativeState
 from edrp.enactment.containers import AMOUNT_SLACK

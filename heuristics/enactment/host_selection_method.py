@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.core.clock import look, seconds_left
+from edrp.core.budget import look, seconds_left
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
 from edrp.heuristics.enactment.host_selection import place

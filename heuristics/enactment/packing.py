@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, Host, HostType
 from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
 from edrp.heuristics.placement.filling import filled

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import seconds_left
+from edrp.core.budget import seconds_left
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment.containers import MAX_INSTANCES

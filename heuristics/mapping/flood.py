@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.core import clock
+from edrp.core import budget
 from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import read_parameters
 from edrp.core.wording import shown
 from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
@@ -210,7 +210,7 @@ class Flood:
         seed
             Seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
         until
-            When to stop, on the clock of time limits (`edrp.core.clock.now`); what was found by then is returned.
+            When to stop, on the clock of time limits (`edrp.core.budget.now`); what was found by then is returned.
 
         Returns
         -------
@@ -226,7 +226,7 @@ class Flood:
         arrays, described = FloodNetwork.of(network), FloodTask.of(task)
         memory = begun(self._memory, arrays, described, rules)
         counts = memory.counts
-        while counts[HANDLED] < counts[SENT] and clock.now() <= until:
+        while counts[HANDLED] < counts[SENT] and budget.now() <= until:
             memory = roomy(memory, hops)
             advance(arrays, described, rules, memory, CHUNK)
         self._memory = memory

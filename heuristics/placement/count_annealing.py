@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from edrp.core import clock
+from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
@@ -341,4 +341,4 @@ def annealed_counts(
 
 def _report(options: Options, objective: float) -> None:
     if options.progress is not None and objective < INFEASIBLE:
-        options.progress(clock.now() - options.started, float(objective), None)
+        options.progress(budget.now() - options.started, float(objective), None)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory
 from edrp.placement.compiled import Compiled
 from edrp.placement.link_arrays import change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor

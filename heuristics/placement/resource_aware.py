@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from edrp.core import clock
+from edrp.core import budget
 from edrp.core.arrays import Ints
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
@@ -106,9 +106,9 @@ class ResourceAware(PlacementRule):
 
 
 def _search(turns: ExecutorQueue, parameters: ResourceAwareParameters) -> int:
-    until = clock.now() + parameters.max_seconds
+    until = budget.now() + parameters.max_seconds
     ended, states = UNFINISHED, 0
-    while ended == UNFINISHED and states < parameters.max_states and clock.now() < until:
+    while ended == UNFINISHED and states < parameters.max_states and budget.now() < until:
         states = min(states + STATES_AT_ONCE, parameters.max_states)
         ended = place_on(turns, states)
     return ended

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from edrp.core.clock import deadline, now
+from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
-from edrp.core.interpretation import InterpretationTooSlowError, interpreting
+from edrp.core.kernels import InterpretationTooSlowError, interpreting
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep

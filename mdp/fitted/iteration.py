@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from edrp.core.arrays import Floats
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to

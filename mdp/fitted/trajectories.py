@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import sample_partitions

@@ -7,8 +7,8 @@ from math import ceil, log2
 
 import numpy as np
 
+from edrp.core.budget import seconds_left
 from edrp.core.certificates import Draft
-from edrp.core.clock import seconds_left
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution

@@ -10,9 +10,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edrp.core.clock import deadline, now
+from edrp.core.budget import deadline, memory_limit, now
 from edrp.core.errors import OutOfTimeError
-from edrp.core.memory import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.fitted.estimates import PREPARATION, interpreted_single_step_answer, single_step_answer

@@ -25,12 +25,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from edrp.core import clock
+from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look, seconds_left
+from edrp.core.budget import look, seconds_left
 from edrp.core.errors import OutOfTimeError, VerificationError
-from edrp.core.interpretation import carried
-from edrp.core.kernels import inner_loop
+from edrp.core.kernels import carried, inner_loop
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.trie import PreparedValues, prepare_values
@@ -91,7 +90,7 @@ class Threads:
         discounted = discounted_values(model, values)
         result = allocate_sweep(model)
         left = seconds_left()
-        chunk, until = (CHUNK, math.inf) if left == math.inf else (TIMED_CHUNK, clock.now() + left)
+        chunk, until = (CHUNK, math.inf) if left == math.inf else (TIMED_CHUNK, budget.now() + left)
         jobs = [
             (source, order[first : first + chunk])
             for source, order in enumerate(model.orders)
@@ -99,7 +98,7 @@ class Threads:
         ]
 
         def run(job: tuple[int, Ints]) -> None:
-            if clock.now() > until:  # threads of a pool do not know the deadline
+            if budget.now() > until:  # threads of a pool do not know the deadline
                 return
             source, rows = job
             before = None if actions is None else actions[source]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions, partition_bytes
 from edrp.mdp.tasks import Tasks

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory
 from edrp.mdp.matching import gain_between
 from edrp.mdp.policy.process import PolicyModel
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from edrp.core.memory import memory_limit
+from edrp.core.budget import memory_limit
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.core.interpretation import carried
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory
+from edrp.core.kernels import carried
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.partitions import Partitions, partition_bytes

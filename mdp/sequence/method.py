@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from edrp.core import clock
-from edrp.core.memory import memory_limit
+from edrp.core import budget
+from edrp.core.budget import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.sequence.by_prices import Ended, PriceSearch, search_by_prices
@@ -119,7 +119,7 @@ def _quick(course: Course) -> tuple[float, Path]:
 
 def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
     limit = options.remaining * (1.0 if parameters.way == "heuristic" else HEURISTIC_SHARE)
-    end = clock.now() + limit
+    end = budget.now() + limit
     pools = Pools(course)
     ended: Ended = "finished"
     try:
@@ -129,7 +129,7 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
             starts=parameters.starts,
             patience=parameters.patience,
             seed=options.seed,
-            out_of_time=lambda: clock.now() >= end,
+            out_of_time=lambda: budget.now() >= end,
         )
     except KeyboardInterrupt:
         (cost, path), ended = _quick(course), "interrupted"

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from edrp.core.budget import look
 from edrp.core.certificates import Draft, NotCertifiedError
-from edrp.core.clock import look
 from edrp.mdp.tasks import OldNodes
 from edrp.migration.intervals import LOAD_SLACK
 from edrp.migration.single_step import MigrationProblem, MigrationSolution

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import edrp
-from edrp.cli.lazy import COMMANDS, load_command
+from edrp.cli.app import COMMANDS, load_command
 from edrp.core.methods import methods
 from edrp.method_modules import METHOD_MODULES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import edrp
-from edrp.core.compilation import compilation
+from edrp.core.budget import compilation
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edrp.core import wheel_kernels
+from edrp.core.kernel_cache import runs_here
+from edrp.warm_up import FEATURES, TRIPLE
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -70,7 +71,7 @@ with kernels_for_wheel(Path(sys.argv[1])):
 SOLVE = """
 import sys
 import edrp
-from edrp.core.interpretation import compiling_at_once
+from edrp.core.kernels import compiling_at_once
 problem = edrp.load(sys.argv[1])
 with compiling_at_once():
     solution = edrp.solve(problem, "greedy-reallocation")
@@ -80,7 +81,7 @@ print(edrp.__file__, solution.status, solution.seconds["compile"])
 
 def test_kernels_of_a_wheel_are_used_where_nothing_can_be_written(tmp_path):
     """An empty home and a site that is read-only: nothing is compiled, and nothing is left behind."""
-    if not wheel_kernels.runs_here():
+    if not runs_here(TRIPLE, FEATURES):
         pytest.skip("kernels of wheels are made for another system or processor")
     subprocess.run([sys.executable, "-c", COMPILE, str(tmp_path / "compiled")], check=True)
     place, home, site = tmp_path / "wheel", tmp_path / "home", tmp_path / "site"

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.core.clock import clock_replaced
-from edrp.core.compilation import compiled_kernels_only
+from edrp.core.budget import clock_replaced, compiled_kernels_only
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options, get_method
 from edrp.mdp.fitted.estimates import single_step_answer

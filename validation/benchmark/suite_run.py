@@ -17,7 +17,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
-from edrp.core.verification import GAP
+from edrp.core.solution import GAP
 from edrp.datasets.families.registry import generate, own_families
 from edrp.validation.benchmark.own_instances import kind_of
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds

@@ -11,7 +11,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.markup import escape
 
-from edrp.core.visible import visible
+from edrp.core.errors import visible
 
 PAUSE = 5.0
 """Least seconds from one line to the next, and before the first."""

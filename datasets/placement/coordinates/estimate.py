@@ -10,8 +10,8 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.memory import refuse_beyond_memory
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.datasets.placement.coordinates.springs import random_directions, relax
 from edrp.placement.delays import with_delays

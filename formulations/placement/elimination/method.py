@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Bools, Ints, Ints32
-from edrp.core.memory import amount
+from edrp.core.budget import amount
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.elimination.box import Box, Prices

@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import look
-from edrp.core.memory import refuse_beyond_memory
+from edrp.core.budget import look, refuse_beyond_memory
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, stream_delays

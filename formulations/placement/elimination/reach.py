@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.formulations.placement.elimination.box import Box
 from edrp.formulations.placement.elimination.model import Model
 

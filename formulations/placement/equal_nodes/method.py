@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.core.clock import deadline, now
+from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause

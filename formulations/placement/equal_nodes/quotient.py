@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edrp.core.derived import derived
+from edrp.core.problem import derived
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.equal_nodes.downtimes import with_downtimes
 from edrp.formulations.placement.equal_nodes.model import Quotient, build_quotient

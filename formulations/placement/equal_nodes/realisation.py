@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.clock import seconds_left
+from edrp.core.budget import seconds_left
 from edrp.formulations.placement.equal_nodes.downtimes import MoveTimes, most_on_node, move_times
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Ints, Ints32
-from edrp.core.clock import look
+from edrp.core.budget import look
 from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import read_parameters
 from edrp.mapping.costs import CostName
 from edrp.mapping.path_tasks import PathTask
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.clock import now
+from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause

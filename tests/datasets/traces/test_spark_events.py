@@ -274,7 +274,7 @@ def test_impossible_traces_are_refused(spark, log, tmp_path, monkeypatch):
     (tmp_path / "broken.parquet").write_text("hello, I am no Parquet file at all")
     with pytest.raises(InvalidInstanceError, match="cannot be read"):
         read_events(spark, tmp_path / "broken.parquet")
-    monkeypatch.setattr("edrp.core.memory.memory_limit", lambda: 1.0)
+    monkeypatch.setattr("edrp.core.budget.memory_limit", lambda: 1.0)
     with pytest.raises(ProblemTooLargeError, match="lengthen the interval"):
         prepare_trace(log(LOG), keep_loads=True)
 

@@ -8,7 +8,7 @@ import pytest
 
 import edrp
 from edrp.auto.portfolio import Portfolio, Stage
-from edrp.core.compilation import KernelNotCompiledError
+from edrp.core.budget import KernelNotCompiledError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import edrp
-from edrp.cli.exit import ExitCode
+from edrp.cli.app import ExitCode
 from edrp.core.errors import BackendUnavailableError, VerificationError
 from edrp.core.kinds import kinds
 from edrp.core.methods import Method, methods

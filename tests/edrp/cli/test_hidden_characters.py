@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
-from edrp.core.visible import visible
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, visible
 
 EVIL = "\x1b[31m\x07\x9b2J\r\u202e\u2066\u2028\x7f\n"
 HIDDEN = [*EVIL.replace("\n", "").replace("[31m", "").replace("2J", "")]

@@ -11,7 +11,7 @@ import pytest
 
 import edrp
 from edrp.backends.base import in_fresh_thread
-from edrp.core.clock import clock_replaced, deadline, look, now, seconds_left
+from edrp.core.budget import clock_replaced, deadline, look, now, seconds_left
 from edrp.core.errors import OutOfTimeError
 from edrp.datasets.families.placement.layered import layered
 from edrp.placement.link_arrays import BLOCK, LinkArrays

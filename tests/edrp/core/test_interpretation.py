@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.core import interpretation
-from edrp.core.interpretation import InterpretationTooSlowError, carried, compiling_at_once, interpreted_first, interpreting
-from edrp.core.kernels import inlined, kernel
+from edrp.core import kernels
+from edrp.core.kernels import (
+    InterpretationTooSlowError,
+    carried,
+    compiling_at_once,
+    inlined,
+    interpreted_first,
+    interpreting,
+    kernel,
+)
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Options, methods
 
@@ -42,8 +49,8 @@ def endless(values):
 @pytest.fixture
 def fresh(monkeypatch):
     """A process that has interpreted nothing yet."""
-    monkeypatch.setattr(interpretation, "_used", 0.0)
-    monkeypatch.setattr(interpretation, "PATIENCE", 0.5)
+    monkeypatch.setattr(kernels, "_used", 0.0)
+    monkeypatch.setattr(kernels, "PATIENCE", 0.5)
 
 
 def test_an_interpreted_kernel_is_not_compiled():
@@ -85,7 +92,7 @@ def test_work_begins_again_compiled_once_patience_is_over(fresh):
     ways = []
 
     def work():
-        ways.append(interpretation.current_interpreter() is not None)
+        ways.append(kernels.current_interpreter() is not None)
         if ways[-1]:
             endless(np.array([1]))
         return "done"
@@ -99,7 +106,7 @@ def test_a_kernel_that_python_refuses_is_compiled(fresh):
     ways = []
 
     def work():
-        ways.append(interpretation.current_interpreter() is not None)
+        ways.append(kernels.current_interpreter() is not None)
         if ways[-1]:
             halves(np.array(["a"], object))
         return "done"

@@ -26,9 +26,9 @@ def twice(x):
     return step(step(x))
 """
 MAIN = """
-import edrp.core.kernel_sources
-edrp.core.kernel_sources.ROOMS += ("pack",)
-edrp.core.kernel_sources.fingerprint.cache_clear()
+import edrp.core.kernel_cache
+edrp.core.kernel_cache.ROOMS += ("pack",)
+edrp.core.kernel_cache.fingerprint.cache_clear()
 from pack.main import twice
 print(int(twice(0)), sum(twice.dispatcher.stats.cache_hits.values()))
 """
@@ -64,9 +64,9 @@ def twice(arrays):
     return 2 * arrays.values[0]
 """
 CALL = """
-import edrp.core.kernel_sources
-edrp.core.kernel_sources.ROOMS += ("pack",)
-edrp.core.kernel_sources.fingerprint.cache_clear()
+import edrp.core.kernel_cache
+edrp.core.kernel_cache.ROOMS += ("pack",)
+edrp.core.kernel_cache.fingerprint.cache_clear()
 import numpy as np
 from pack import main
 print(main.twice(getattr(main, "{name}")(np.array([21]))))

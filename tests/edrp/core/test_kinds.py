@@ -8,7 +8,6 @@ import pytest
 
 from edrp.core.kinds import Kind, get_kind, kinds, register_kind
 from edrp.core.methods import methods
-from edrp.core.plugins import imported
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
@@ -39,7 +38,7 @@ def test_parts_are_of_the_kind(kind):
     assert kind.problem.model_fields["kind"].default == kind.name
     assert kind.solution.model_fields["kind"].default == f"{kind.name}-solution"
     assert kind.solution.decision is not Solution.decision, "a batch cannot evaluate its answers again"
-    assert all(callable(imported(build)) for build in kind.formulations.values())
+    assert all(callable(kind.builder(program)) for program in kind.formulations)
     own = [family for family in kind.families if family.kind == kind.name]
     assert own
     assert all(isinstance(family, Family) for family in own)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import edrp
+from edrp.core.document import MAX_COUNT, RANGES
 from edrp.core.instances import loads, schema
 from edrp.core.kinds import kinds
-from edrp.core.magnitudes import MAX_COUNT, RANGES
 from edrp.errors import InvalidInstanceError, ProblemTooLargeError
 from edrp.placement.latency import LONGEST, Mm1Latency, PolynomialLatency
 

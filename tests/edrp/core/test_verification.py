@@ -11,8 +11,8 @@ import edrp
 from edrp.core.compiling import run_method
 from edrp.core.errors import VerificationError
 from edrp.core.methods import Options, methods
+from edrp.core.solution import within_gap
 from edrp.core.solve import Seconds, checked_solution
-from edrp.core.verification import within_gap
 from edrp.migration.policy import PolicyDecision
 
 NAN, INFINITY = math.nan, math.inf

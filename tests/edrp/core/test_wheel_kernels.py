@@ -9,8 +9,10 @@ import sys
 
 import pytest
 
-from edrp.core import wheel_kernels
+from edrp.core import kernel_cache
+from edrp.core.kernel_cache import runs_here
 from edrp.core.kernels import kernel
+from edrp.warm_up import FEATURES, TRIPLE
 
 pytestmark = pytest.mark.xdist_group("wheel kernels")  # they are made once
 
@@ -24,8 +26,8 @@ with kernels_for_wheel(Path(sys.argv[1])):
 USE = """
 import json, sys
 from pathlib import Path
-from edrp.core import wheel_kernels
-wheel_kernels.WHEEL_FOLDER = Path(sys.argv[1])
+from edrp.core import kernel_cache
+kernel_cache.WHEEL_FOLDER = Path(sys.argv[1])
 from edrp.warm_up import warm_up_method
 print(json.dumps(warm_up_method("link-allocation", "greedy-reallocation").compiling))
 """
@@ -47,7 +49,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def fits():
     """Machine code that a wheel brings is for this machine."""
-    if not wheel_kernels.runs_here():
+    if not runs_here(TRIPLE, FEATURES):
         pytest.skip("kernels of wheels are made for another system or processor")
 
 
@@ -66,9 +68,9 @@ def test_for_another_python_everything_is(made, tmp_path):
 
 
 def test_without_such_a_folder_there_is_nothing(monkeypatch, tmp_path):
-    monkeypatch.setattr(wheel_kernels, "WHEEL_FOLDER", tmp_path)
-    wheel_kernels._wheel_target.cache_clear()
+    monkeypatch.setattr(kernel_cache, "WHEEL_FOLDER", tmp_path)
+    kernel_cache._wheel_target.cache_clear()
     try:
-        assert wheel_kernels.load_from_wheel(kernel(abs).function, None, None) is None
+        assert kernel_cache.load_from_wheel(kernel(abs).function, None, None) is None
     finally:
-        wheel_kernels._wheel_target.cache_clear()
+        kernel_cache._wheel_target.cache_clear()

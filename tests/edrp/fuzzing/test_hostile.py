@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edrp.cli.exit import ExitCode
+from edrp.cli.app import ExitCode
 from edrp.core.instances import loads
 from edrp.datasets.families.registry import all_families
 from edrp.errors import InvalidInstanceError

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import edrp
-from edrp.core.derived import derived, derived_once
+from edrp.core.problem import derived, derived_once
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.placement import compilation

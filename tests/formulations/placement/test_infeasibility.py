@@ -4,7 +4,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import proofs
-from edrp.core.clock import deadline, now
+from edrp.core.budget import deadline, now
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
 from edrp.placement.edrp import EdrpProblem

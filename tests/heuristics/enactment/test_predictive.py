@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import read_parameters
 from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario
 from edrp.enactment import Action, EnactmentState, HostState, Lease, OperatorState, Place, TentativeState
 from edrp.enactment.containers import ContainerOperator, HostType

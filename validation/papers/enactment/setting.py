@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from edrp.core.parameters import read_parameters
+from edrp.core.methods import read_parameters
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS

@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import inf
 from typing import overload
 
-from edrp.core import clock
+from edrp.core import budget
 from edrp.core.arrays import Floats
 from edrp.enactment import Action, EnactmentState, Policy
 from edrp.enactment.run_metrics import emitted
@@ -50,7 +50,7 @@ def simulate(
     seed
         Seed of all random numbers, not negative. The same seed gives the same run.
     until
-        When to give up, on the clock of time limits (`edrp.core.clock.now`). It is checked once per round.
+        When to give up, on the clock of time limits (`edrp.core.budget.now`). It is checked once per round.
     record
         Log for small runs, in which every item, instance and host is noted.
 
@@ -85,7 +85,7 @@ def simulate(
     for current in rounds(scenario):
         run.act(tuple(policy.observe(run.observe())))
         run.advance(current)
-        if clock.now() > until:
+        if budget.now() > until:
             return None
     return run.document()
 

@@ -13,7 +13,7 @@ from typing import overload
 
 import numpy as np
 
-from edrp.core import clock
+from edrp.core import budget
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.mapping.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
 from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -82,7 +82,7 @@ def simulate(
         Whether maps between servers take the delays of links and of the public network. Otherwise they are handled in the
         order in which they are sent; then more of them come over the public network before others, and are kept.
     until
-        When to give up, on the clock of time limits (`edrp.core.clock.now`). It is looked at between events.
+        When to give up, on the clock of time limits (`edrp.core.budget.now`). It is looked at between events.
 
     Returns
     -------
@@ -126,7 +126,7 @@ class _SimulatedRun:
 
     def advance(self, until: float, deadline: float) -> bool:
         """Let tasks flow, end and change links until some time, or until none is left; False when the deadline comes first."""
-        while clock.now() <= deadline:
+        while budget.now() <= deadline:
             if not self._running.count:
                 self._now = until
                 return True

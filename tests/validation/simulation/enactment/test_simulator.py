@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from edrp.core.clock import now
+from edrp.core.budget import now
 from edrp.core.errors import InvalidInstanceError, PolicyError, VerificationError
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.enactment import Lease, Migrate, Place, Release, Remove
