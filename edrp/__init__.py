@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from edrp.placement.application import Application, InstancedOperator, Operator, Stream, Topology
     from edrp.placement.deployment import Action, Deployment
     from edrp.placement.edrp import EdrpProblem, Limits, Weights
-    from edrp.placement.latency import Mm1Latency, PolynomialLatency, TableLatency
+    from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
     from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
     from edrp.placement.network import Link, LinkClass, Network, Node, Store
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
@@ -80,7 +80,7 @@ _NAMES = {
     "edrp.placement.application": "Application InstancedOperator Operator Stream Topology",
     "edrp.placement.deployment": "Action Deployment",
     "edrp.placement.edrp": "EdrpProblem Limits Weights",
-    "edrp.placement.latency": "Mm1Latency PolynomialLatency TableLatency",
+    "edrp.placement.latency": "CapacityCurveLatency Mm1Latency PolynomialLatency TableLatency",
     "edrp.placement.latency_aware": "LatencyAwareProblem ScoreWeights",
     "edrp.placement.network": "Link LinkClass Network Node Store",
     "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
@@ -110,6 +110,7 @@ __all__ = [
     "Application",
     "BimodalScenario",
     "BimodalTask",
+    "CapacityCurveLatency",
     "Component",
     "ContainerApplication",
     "ContainerOperator",

@@ -16,6 +16,7 @@ from edrp.formulations.placement.second_best import SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
+from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.paths import PathMetric, PathPart
@@ -84,6 +85,16 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True)
+class Scaling:
+    """What a replica of an operator serves by its capacity curve (tuples/s), and as a share of what one serves alone."""
+
+    operator: str
+    replicas: int
+    rate: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The explanation of a deployment.
 
@@ -96,10 +107,11 @@ class Explanation:
     cost_parts : by operator and by stream, money/h; none where nothing is paid for.
     crossings : streams between nodes, where the score asks for them.
     standstills : of the reconfiguration by operator, in seconds; the longest is the downtime.
-    margins : of every limit that is set, and of every resource of every node in use.
+    margins : of every limit that is set, of every resource of every node in use, and of the capacity of every operator.
     clashes : why nothing is feasible, in words.
     second_best : the best other deployment; None when it was not asked for or the problem is too large.
     alike : groups of nodes that may be exchanged for one another, which makes other deployments as good as this one.
+    scalings : of every operator that has a capacity curve.
     """
 
     deployment: Deployment | None
@@ -113,6 +125,7 @@ class Explanation:
     clashes: tuple[str, ...]
     second_best: SecondBest | None = None
     alike: tuple[tuple[str, ...], ...] = ()
+    scalings: tuple[Scaling, ...] = ()
 
 
 def explain(
@@ -168,10 +181,11 @@ def explain(
         _cost_parts(problem, deployment) if "cost" in problem.metrics else (),
         _crossings(problem, deployment) if "events" in problem.metrics else (),
         _standstills(problem, deployment),
-        (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment)),
+        (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment), *_load_margins(problem, deployment)),
         (),
         second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
         _alike(problem),
+        _scalings(problem, deployment),
     )
 
 
@@ -252,6 +266,28 @@ def _limit_margins(problem: PlacementProblem, evaluation: Evaluation) -> tuple[M
             metric, value = problem.metrics[term.metric], evaluation.metrics[term.metric]
             used = metric.scaled(value) / term.scaled_limit
             parts.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
+    return tuple(parts)
+
+
+def _load_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Margin, ...]:
+    """Load of every operator against what its replicas serve together, where there is an end to that."""
+    parts = []
+    for operator in problem.application.operators if isinstance(problem, EdrpProblem) else ():
+        if operator.latency is not None and not isinstance(operator.latency, PolynomialLatency):
+            replicas, load = len(deployment[operator.name]), problem.application.load(operator.name)
+            capacity = replicas * operator.latency.true_rate(replicas)
+            share = load / capacity if capacity else float("inf") if load else 0.0
+            parts.append(Margin(f"load of {operator.name}", load, capacity, "tuples/s", share))
+    return tuple(parts)
+
+
+def _scalings(problem: PlacementProblem, deployment: Deployment) -> tuple[Scaling, ...]:
+    parts = []
+    for operator in problem.application.operators if isinstance(problem, EdrpProblem) else ():
+        if isinstance(operator.latency, CapacityCurveLatency):
+            replicas = len(deployment[operator.name])
+            rate = operator.latency.true_rate(replicas)
+            parts.append(Scaling(operator.name, replicas, rate, rate / operator.latency.true_rate(1)))
     return tuple(parts)
 
 

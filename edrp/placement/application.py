@@ -9,13 +9,10 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
-from edrp.placement.latency import LatencyModel
+from edrp.placement.latency import MAX_REPLICAS, LatencyModel
 
 if TYPE_CHECKING:
     import networkx as nx
-
-MAX_REPLICAS = 10_000
-"""Maximum replicas of one operator, for which tables by number of replicas and deployments that name each one are made."""
 
 
 class OperatorBase(Document):
@@ -59,7 +56,9 @@ class Operator(OperatorBase):
     3
     """
 
-    latency: LatencyModel | None = Field(None, description="latency of a replica by its input rate; null adds none")
+    latency: LatencyModel | None = Field(
+        None, description="latency of a replica by its input rate and the number of replicas; null adds none"
+    )
     cost: NonNegative | dict[Name, NonNegative] = Field(
         0.0,
         description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",

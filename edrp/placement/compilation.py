@@ -12,10 +12,14 @@ from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import derived
 from edrp.placement.compiled import Compiled, count_replicas
+from edrp.placement.latency import LONGEST, CapacityCurveLatency
 from edrp.placement.link_arrays import LinkArrays
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
+
+ROUNDING = 1e-12
+"""Relative spare capacity below which an operator counts as overloaded here; the evaluator may round to either side."""
 
 
 @derived
@@ -112,9 +116,13 @@ def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats
     faults = []
     document = {operator.name: index for index, operator in enumerate(problem.application.operators)}
     for i, operator in enumerate(operators):
+        model = getattr(operator, "latency", None)
+        if isinstance(model, CapacityCurveLatency):
+            table[i, : operator.max_replicas + 1] = _curve_latencies(model, float(load[i]), operator.max_replicas)
+            table[i, : operator.min_replicas] = np.inf
+            continue
         for replicas in range(operator.min_replicas, operator.max_replicas + 1):
             rate = load[i] / replicas
-            model = getattr(operator, "latency", None)
             table[i, replicas] = 0.0 if model is None else model.at(rate)
             if table[i, replicas] < 0:
                 path = f"application.operators[{document[operator.name]}].latency"
@@ -124,3 +132,15 @@ def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats
     if faults:
         raise InvalidInstanceError(faults)
     return table
+
+
+def _curve_latencies(model: CapacityCurveLatency, load: float, max_replicas: int) -> Floats:
+    """Seconds with 0 … max_replicas replicas, n / (capacity(n) − load); written apart from what the evaluator reads."""
+    replicas = np.arange(max_replicas + 1)
+    numbers, capacities = np.array([0, *model.replicas]), np.array([0.0, *model.capacities])
+    slope = (capacities[-1] - capacities[-2]) / (numbers[-1] - numbers[-2])
+    capacity = np.interp(replicas, numbers, capacities) + slope * np.maximum(replicas - numbers[-1], 0)
+    spare = capacity - load
+    stable = (spare > ROUNDING * capacity) & (spare * LONGEST > replicas)
+    latencies: Floats = np.divide(replicas, spare, out=np.full(max_replicas + 1, np.inf), where=stable)
+    return latencies

@@ -116,7 +116,7 @@ class EdrpProblem(PlacementProblem):
     def _broken_operator(self, operator: Any, replicas: Counter[str]) -> list[str]:
         broken = super()._broken_operator(operator, replicas)
         load = self.application.load(operator.name) / replicas.total()
-        if operator.latency is not None and math.isinf(operator.latency.at(load)):
+        if operator.latency is not None and math.isinf(operator.latency.at(load, replicas.total())):
             broken.append(f"{operator.name} is overloaded with {replicas.total()} replicas")
         return broken
 

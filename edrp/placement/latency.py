@@ -1,14 +1,19 @@
-"""Latency models of one replica as a function of its input rate (EDRP, section 4.2.1 and ruling on section 7.3)."""
+"""Latency models of one replica by its input rate and the number of replicas (EDRP, section 4.2.1, ruling on section 7.3)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from edrp.core.document import RANGES, Document, Faults, NonNegative, Positive
+
+MAX_REPLICAS = 10_000
+"""Maximum replicas of one operator, for which tables by number of replicas and deployments that name each one are made."""
 
 LONGEST = RANGES["s"].largest
 """A replica that takes more seconds than this counts as overloaded."""
@@ -30,9 +35,80 @@ class Mm1Latency(Document):
         description="tuples that a replica on the reference node serves", json_schema_extra={"unit": "tuples/s"}
     )
 
-    def at(self, rate: float) -> float:
+    def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds at `rate` tuples/s; infinite when the queue is unstable, or so near to it that it might be."""
         spare = self.service_rate - rate
+        return 1.0 / spare if spare * LONGEST >= 1.0 else float("inf")
+
+    def true_rate(self, replicas: int = 1) -> float:
+        """Tuples/s that a replica processes when it never waits for input (DS2): the service rate."""
+        return self.service_rate
+
+
+class CapacityCurveLatency(Document):
+    """Queue as in `mm1` whose service rate falls with the number of replicas, by measured capacities.
+
+    Replicas share what a cluster has of memory bandwidth, locks and network, so that 8 of them serve less than 8 times as
+    much as one. Between measured numbers of replicas the capacity of all replicas together runs along straight lines; it
+    begins with no tuples for no replicas, and beyond the largest number it goes on along the last line. With one point
+    this is `mm1`. Each of n replicas serves the n-th part of the capacity and receives the n-th part of the load.
+
+    Examples
+    --------
+    >>> mapper = CapacityCurveLatency(replicas=[1, 8], capacities=[530e3, 3100e3])
+    >>> mapper.capacity(1), mapper.true_rate(8)
+    (530000.0, 387500.0)
+    >>> mapper.at(3000e3 / 8, replicas=8)
+    8e-05
+    """
+
+    model: Literal["capacity-curve"] = Field("capacity-curve", description="says which fields follow")
+    replicas: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_REPLICAS)], ...], Field(min_length=1)] = Field(
+        description="numbers of replicas that were measured, increasing", json_schema_extra={"unit": "1"}
+    )
+    capacities: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
+        description="tuples that so many replicas on reference nodes serve together, never falling",
+        json_schema_extra={"unit": "tuples/s"},
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("capacity curve")
+        if len(self.replicas) != len(self.capacities):
+            why = f"must hold one capacity per number of replicas, that is {len(self.replicas)}"
+            faults.add(("capacities",), len(self.capacities), why)
+        for index, (fewer, more) in enumerate(pairwise(self.replicas), 1):
+            if more <= fewer:
+                faults.add(("replicas", index), more, f"must be above the number before it, {fewer}")
+        for index, (before, after) in enumerate(pairwise(self.capacities), 1):
+            if after < before:
+                why = f"falls below {before:g} tuples/s, the capacity of fewer replicas; a replica more must not serve less"
+                faults.add(("capacities", index), after, f"{why}: average the measurements, or lower max_replicas")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def _lines(self) -> list[tuple[tuple[int, float], tuple[int, float]]]:
+        """Neighbouring points of the curve, number of replicas and capacity of each; the first is (0, 0)."""
+        return list(pairwise([(0, 0.0), *zip(self.replicas, self.capacities, strict=True)]))
+
+    def capacity(self, replicas: int) -> float:
+        """Tuples/s that so many replicas on reference nodes serve together."""
+        (fewer, low), (more, high) = next((line for line in self._lines if replicas <= line[1][0]), self._lines[-1])
+        return low + (high - low) * (replicas - fewer) / (more - fewer)
+
+    def true_rate(self, replicas: int = 1) -> float:
+        """Tuples/s that each of so many replicas processes when it never waits for input (DS2)."""
+        return self.capacity(replicas) / replicas
+
+    def fewest_replicas(self, rate: float) -> float:
+        """Fewest replicas that together serve `rate` tuples/s; infinite where the curve ends level below it."""
+        (fewer, low), (more, high) = next((line for line in self._lines if rate <= line[1][1]), self._lines[-1])
+        return math.ceil(fewer + (rate - low) * (more - fewer) / (high - low)) if high > low else math.inf
+
+    def at(self, rate: float, replicas: int = 1) -> float:
+        """Latency in seconds of each of `replicas` replicas at `rate` tuples/s each; infinite when the queue is unstable."""
+        spare = self.true_rate(replicas) - rate
         return 1.0 / spare if spare * LONGEST >= 1.0 else float("inf")
 
 
@@ -72,12 +148,17 @@ class PolynomialLatency(Document):
         fitted = np.polynomial.Polynomial.fit(np.asarray(rates, float), np.asarray(latencies, float), degree)
         return cls(coefficients=tuple(float(c) for c in fitted.convert().coef))
 
-    def at(self, rate: float) -> float:
+    def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds at `rate` tuples/s; infinite beyond `LONGEST`."""
         value = 0.0
         for coefficient in reversed(self.coefficients):
             value = value * rate + coefficient
         return value if abs(value) <= LONGEST else float("inf")
+
+    def true_rate(self, replicas: int = 1) -> float:
+        """Tuples/s that a replica processes when it never waits for input (DS2): one over the latency without load."""
+        unloaded = self.at(0.0)
+        return 1.0 / unloaded if unloaded > 0 else float("inf")
 
 
 class TableLatency(Document):
@@ -112,11 +193,15 @@ class TableLatency(Document):
         faults.raise_if_any()
         return self
 
-    def at(self, rate: float) -> float:
+    def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds at `rate` tuples/s; infinite above the last measured rate."""
         if rate > self.rates[-1]:
             return float("inf")
         return float(np.interp(rate, self.rates, self.latencies))
 
+    def true_rate(self, replicas: int = 1) -> float:
+        """Tuples/s that a replica processes when it never waits for input (DS2): the largest rate that was measured."""
+        return self.rates[-1]
 
-LatencyModel = Annotated[Mm1Latency | PolynomialLatency | TableLatency, Field(discriminator="model")]
+
+LatencyModel = Annotated[Mm1Latency | CapacityCurveLatency | PolynomialLatency | TableLatency, Field(discriminator="model")]

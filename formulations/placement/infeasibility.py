@@ -239,7 +239,7 @@ def _min_stable_replicas(problem: EdrpProblem, operator: Operator) -> int:
     if operator.latency is None:
         return operator.min_replicas
     load, allowed = problem.application.load(operator.name), range(operator.min_replicas, operator.max_replicas + 1)
-    return next((r for r in allowed if math.isfinite(operator.latency.at(load / r))), operator.max_replicas + 1)
+    return next((r for r in allowed if math.isfinite(operator.latency.at(load / r, r))), operator.max_replicas + 1)
 
 
 def _overloaded(problem: EdrpProblem) -> list[str]:

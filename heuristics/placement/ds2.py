@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil, inf, isfinite
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt
 from edrp.heuristics.placement.start import stable_degrees
 from edrp.placement.application import Operator
 from edrp.placement.compiled import Compiled
-from edrp.placement.latency import Mm1Latency, PolynomialLatency
+from edrp.placement.latency import CapacityCurveLatency
 
 ROUNDING = 1e-9
 """Relative excess over a whole number of replicas that a load may need and still get that number."""
@@ -32,7 +32,9 @@ class Ds2(PlacementRule):
 
     The load is what reaches the operator when nothing upstream holds it back, which DS2 computes along the
     application from the rates of the sources. Numbers of replicas stay between the least and the most that the
-    operator may have and that keep it stable; where the rule asks for more, a note says so.
+    operator may have and that keep it stable; where the rule asks for more, a note says so. Where the rate falls with the
+    number of replicas (`capacity-curve`), it is the fewest replicas that serve the load at that utilisation, at which
+    the rule comes to rest when it is applied again after each change.
 
     Present replicas stay as far as they are wanted: where there are too many replicas, nodes that hold the
     most of them give up theirs; where there are too few, each new one goes to the candidate with room that holds the
@@ -52,7 +54,8 @@ class Ds2(PlacementRule):
         filling = Filling.of(compiled, _kept(compiled, wanted))
         for operator, name in enumerate(compiled.operators):
             if needed[operator] > wanted[operator]:
-                filling.notes.append(f"{name} would need {needed[operator]} replicas, may have {wanted[operator]}")
+                more = f"{needed[operator]} replicas" if isfinite(needed[operator]) else "more than its curve ever reaches"
+                filling.notes.append(f"{name} would need {more}, may have {wanted[operator]}")
         held = filling.counts.sum(axis=0)
         for operator, missing in enumerate((wanted - filling.counts.sum(axis=1)).tolist()):
             if missing:
@@ -63,41 +66,37 @@ class Ds2(PlacementRule):
         return filling
 
 
-def true_rate(operator: Operator) -> float:
+def true_rate(operator: Operator, replicas: int = 1) -> float:
     """Tuples/s that a replica processes when it never waits for input (DS2's true processing rate).
 
-    That is the service rate of a queue (M/M/1), the largest measured rate of a table, and for a polynomial, which is
-    stable at any rate, one over the latency without load. Without a latency model it is infinite.
+    That is the service rate of a queue (M/M/1), with so many replicas where it follows a capacity curve, the largest
+    measured rate of a table, and for a polynomial, which is stable at any rate, one over the latency without load.
+    Without a latency model it is infinite.
 
     Examples
     --------
     >>> true_rate(Operator(name="parser", latency={"model": "table", "rates": [10, 80], "latencies": [0.01, 0.2]}))
     80.0
     """
-    model = operator.latency
-    if model is None:
-        return inf
-    if isinstance(model, Mm1Latency):
-        return model.service_rate
-    if isinstance(model, PolynomialLatency):
-        unloaded = model.at(0.0)
-        return 1.0 / unloaded if unloaded > 0 else inf
-    return model.rates[-1]
+    return inf if operator.latency is None else operator.latency.true_rate(replicas)
 
 
-def _needed(compiled: Compiled, name: str, utilisation: float) -> int:
+def _needed(compiled: Compiled, name: str, utilisation: float) -> float:
+    """Replicas that the rule asks for; infinite where no number of them is enough."""
     application = compiled.problem.application
-    load = application.load(name)
+    load, operator = application.load(name), application.by_name[name]
     if load == 0:
         return 1
-    return max(1, ceil(load / (true_rate(application.by_name[name]) * utilisation) * (1 - ROUNDING)))
+    if isinstance(operator.latency, CapacityCurveLatency):
+        return max(1, operator.latency.fewest_replicas(load / utilisation * (1 - ROUNDING)))
+    return max(1, ceil(load / (true_rate(operator) * utilisation) * (1 - ROUNDING)))
 
 
-def _possible(compiled: Compiled, needed: list[int]) -> Ints:
+def _possible(compiled: Compiled, needed: list[float]) -> Ints:
     """The wanted numbers of replicas within those that each operator may have and that keep it stable."""
     stable = stable_degrees(compiled)
     max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
-    return np.clip(np.minimum(needed, stable.shape[1]), stable.argmax(axis=1), max_stable)
+    return np.clip(np.minimum(needed, stable.shape[1]).astype(np.int64), stable.argmax(axis=1), max_stable)
 
 
 def _kept(compiled: Compiled, wanted: Ints) -> Ints:

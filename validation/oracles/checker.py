@@ -479,7 +479,7 @@ class Deployments:
     def alone(self, name: str, nodes: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction] | None:
         """Latency, cost and downtime of an operator; None where it is overloaded or too much for a node."""
         operator, need_of = self.operators[name], _named(self.operators[name].get("resources", 1))
-        latency = _latency(operator.get("latency"), self.load[name] / len(nodes))
+        latency = _latency(operator.get("latency"), self.load[name] / len(nodes), len(nodes))
         if latency is None or any(self.excess(node, {r: a * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
             return None
         slowest = max(latency / fraction(self.nodes[node].get("speedup", 1)) for node in nodes)
@@ -525,14 +525,23 @@ class Deployments:
         return weight / self.limits[metric] if weight else weight
 
 
-def _latency(model: Any, rate: Fraction) -> Fraction | None:
-    """Seconds at a rate; None for an overload."""
+def _latency(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
+    """Seconds at a rate, of one of so many replicas; None for an overload."""
     if model is None:
         return Fraction(0)
     if model.get("model", "mm1") == "mm1":
         return 1 / (fraction(model["service_rate"]) - rate) if rate < model["service_rate"] else None
     if model["model"] == "polynomial":
         return sum((fraction(c) * rate**power for power, c in enumerate(model["coefficients"])), Fraction(0))
+    if model["model"] == "capacity-curve":
+        knots = [
+            (Fraction(0), Fraction(0)),
+            *zip(map(Fraction, model["replicas"]), map(fraction, model["capacities"]), strict=True),
+        ]
+        before = max((point for point in knots[:-1] if point[0] < replicas), default=knots[0])
+        after = knots[knots.index(before) + 1]
+        served = before[1] + (after[1] - before[1]) * (replicas - before[0]) / (after[0] - before[0])
+        return replicas / (served - rate * replicas) if rate * replicas < served else None
     points = list(zip(map(fraction, model["rates"]), map(fraction, model["latencies"]), strict=True))
     if rate <= points[0][0]:
         return points[0][1]
@@ -892,7 +901,7 @@ class Placement:
         self.time: list[dict[int, list[int]]] = []  # by operator, stable number of replicas and node
         for name, operator in zip(order, self.operators, strict=True):
             degrees = range(operator.get("min_replicas", 1), operator.get("max_replicas", 1) + 1)
-            seconds = {r: _latency(operator.get("latency"), model.load[name] / r) for r in degrees}
+            seconds = {r: _latency(operator.get("latency"), model.load[name] / r, r) for r in degrees}
             self.time.append({r: [math.floor(s * units[0] / v) for v in speeds] for r, s in seconds.items() if s is not None})
         self.price = [math.floor(model.price(operator) * units[1]) for operator in self.operators]
         links = [[{"delay": 0} if u == v else model.find_link(u, v) for v in nodes] for u in nodes]

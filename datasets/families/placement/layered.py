@@ -95,5 +95,6 @@ def longest_path_time(application: Application, delay: float, share: float = 1.0
         operator = application.by_name[name]
         assert operator.latency is not None
         arrived = [finish[stream.source] + delay for stream in application.streams if stream.target == name]
-        finish[name] = max(arrived, default=0.0) + operator.latency.at(share * application.load(name) / operator.max_replicas)
+        replicas = operator.max_replicas
+        finish[name] = max(arrived, default=0.0) + operator.latency.at(share * application.load(name) / replicas, replicas)
     return max(finish.values())

@@ -76,4 +76,4 @@ def _min_stable(operator: Operator, load: float) -> int:
     if operator.latency is None:
         return 1
     fewer = range(1, operator.max_replicas)
-    return next((count for count in fewer if math.isfinite(operator.latency.at(load / count))), operator.max_replicas)
+    return next((count for count in fewer if math.isfinite(operator.latency.at(load / count, count))), operator.max_replicas)

@@ -20,7 +20,8 @@ from edrp.datasets.placement.storm_documents.components import (
     topology_document,
 )
 from edrp.datasets.placement.storm_documents.sources import parse_yaml
-from edrp.placement.application import MAX_REPLICAS, Topology
+from edrp.placement.application import Topology
+from edrp.placement.latency import MAX_REPLICAS
 
 
 class Foreign(Document):

@@ -24,7 +24,8 @@ from edrp.datasets.placement.storm_documents.components import (
 )
 from edrp.datasets.placement.storm_documents.sources import read_filled
 from edrp.datasets.placement.storm_documents.thrift_structs import STORM_TOPOLOGY, read_struct
-from edrp.placement.application import MAX_REPLICAS, Topology
+from edrp.placement.application import Topology
+from edrp.placement.latency import MAX_REPLICAS
 
 GZIP, JAVA = b"\x1f\x8b", b"\xac\xed"
 """First bytes of compressed data, and of a serialized Java object."""

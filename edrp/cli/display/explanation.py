@@ -30,6 +30,9 @@ def explanation_parts(
         return
     yield placement_table(problem, explanation.deployment)
     yield from (f"Nodes {_listed(group)} are alike: exchanging them changes nothing." for group in explanation.alike)
+    for scaling in explanation.scalings:
+        served = f"{scaling.rate:.6g} tuples/s, {100 * scaling.share:.1f} % of what a single replica serves"
+        yield f"{scaling.operator}: each of {scaling.replicas} serves {served}."
     yield from _objective(explanation, explanation.evaluation)
     yield _critical_path(explanation)
     if explanation.cost_parts:

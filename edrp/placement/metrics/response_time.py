@@ -30,7 +30,7 @@ class ResponseTime(PathMetric):
         if model is None:
             return 0.0
         nodes = deployment[operator]
-        reference: float = model.at(problem.application.load(operator) / len(nodes))
+        reference: float = model.at(problem.application.load(operator) / len(nodes), len(nodes))
         return max(reference / problem.network.by_name[node].speedup for node in set(nodes))
 
     def stream_delay(self, problem: MeasuredProblem, deployment: Deployment, source: str, target: str) -> float:

@@ -50,7 +50,7 @@ WRONG_VALUES = [
         "md1",
         "operators[1].latency.model",
         '"md1"',
-        "one of 'mm1', 'polynomial', 'table'",
+        "one of 'mm1', 'capacity-curve', 'polynomial', 'table'",
     ),
     ("application.operators.1.latency", 7, "operators[1].latency", "7", "must be an object with named fields, or left out"),
     ("application.operators.1.max_replicas", 0, "operators[1].max_replicas", "0", "must be at least 1"),

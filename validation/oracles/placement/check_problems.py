@@ -43,10 +43,13 @@ class EdrpCheckProblems(CheckProblems):
         limits, cheap = {"response_time": 2.0, "cost": 10.0}, {"cost": 1.0}
         equal, full = {"nodes": [{"name": name} for name in "abc"]}, {"nodes": [{"name": "a", "resources": 2}]}
         alone = {"operators": [work]}
+        curve = {"model": "capacity-curve", "replicas": [1, 2], "capacities": [10.0, 11.0]}
+        curved = {"operators": [{**work, "latency": curve}, sink], "streams": [{"source": "work", "target": "sink"}]}
         return {
             "one node": EdrpProblem(application=pair, network=one, limits=limits),
             "one operator": EdrpProblem(application=alone, network=two, limits=limits),
             "no traffic": EdrpProblem(application=silent, network=two, limits=limits),
+            "capacity curve": EdrpProblem(application=curved, network=two, limits=limits),
             "equal costs": EdrpProblem(application=alone, network=equal, weights=cheap, limits=limits),
             "no room to spare": EdrpProblem(application=pair, network=full, weights=cheap, limits={"cost": 2.0}),
         }
