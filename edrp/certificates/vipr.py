@@ -6,7 +6,8 @@ The tree is the same; in place of our checker's safe rounding stand exact linear
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -24,6 +25,9 @@ class Constraint(NamedTuple):
     number: int
     value: Fraction
 
+
+BALANCING_STEPS = 100_000
+"""Multipliers changed at most in one leaf."""
 
 Box = tuple[dict[int, Constraint], dict[int, Constraint]]
 """Lower and upper bounds of columns that hold in a box."""
@@ -63,6 +67,10 @@ class _Writer:
         self.constraints: list[str] = []
         self.derived: list[str] = []
         self.of_row: dict[tuple[int, str], int] = {}
+        self.rows_of: dict[int, list[int]] = defaultdict(list)
+        for row, (entries, _, _) in enumerate(program.rows):
+            for column in entries:
+                self.rows_of[column].append(row)
 
     def text(self, tree: Iterator[Any]) -> str:
         program = self.program
@@ -139,26 +147,57 @@ class _Writer:
 
     def _leaf(self, line: list[Any], box: Box) -> int:
         """The linear combination of rows and bounds that closes a leaf."""
-        with_cost = line[0] == "B"
-        reduced = dict(enumerate(self.program.cost)) if with_cost else {}
-        parts: dict[int, Fraction] = {}
+        reduced = dict(enumerate(self.program.cost)) if line[0] == "B" else {}
+        factors: dict[int, Fraction] = {}
         for row, k in zip(line[1][::2], line[1][1::2], strict=True):
-            number = self.of_row.get((row, "G" if k > 0 else "L"))
-            if number is None:
-                continue
-            factor = Fraction(k, 2**checker.PLACES)
-            parts[number] = factor
-            for column, value in self.program.rows[row][0].items():
-                reduced[column] = reduced.get(column, Fraction(0)) - factor * value
+            if (row, "G" if k > 0 else "L") in self.of_row:
+                factors[row] = Fraction(k, 2**checker.PLACES)
+                self._take(reduced, row, factors[row])
+        self._balance(factors, reduced, box)
+        parts = {self.of_row[row, "G" if factor > 0 else "L"]: factor for row, factor in factors.items() if factor}
         for column, cost in reduced.items():
             if cost:
-                bound = box[0 if cost > 0 else 1].get(column)
-                if bound is None:
-                    raise NoViprError(f"column {column} has no bound but that worse points do not matter")
+                bound = box[0 if cost > 0 else 1][column]
                 parts[bound.number] = parts.get(bound.number, Fraction(0)) + cost
         if not parts:  # an empty box: a lower bound above the upper one
             parts = self._crossing(box)
         return self._goal(f"lin {len(parts)} " + " ".join(f"{number} {factor}" for number, factor in parts.items()))
+
+    def _take(self, reduced: dict[int, Fraction], row: int, factor: Fraction) -> None:
+        """Subtract a multiple of a row from the reduced costs."""
+        for column, value in self.program.rows[row][0].items():
+            reduced[column] = reduced.get(column, Fraction(0)) - factor * value
+
+    def _balance(self, factors: dict[int, Fraction], reduced: dict[int, Fraction], box: Box) -> None:
+        """Lower multipliers until no reduced cost needs a bound that there is not.
+
+        Multipliers are rounded, so that the reduced cost of a column without an upper bound may be just below 0. A row that
+        holds the column takes the rest over, and hands it to its other columns: times follow one another, up to one that begins.
+        """
+
+        def wanting(columns: Iterable[int]) -> list[int]:
+            return [j for j in columns if reduced[j] and j not in box[0 if reduced[j] > 0 else 1]]
+
+        work = wanting(list(reduced))
+        for _ in range(BALANCING_STEPS):
+            work = wanting(work)
+            if not work:
+                return
+            column = work[-1]
+            row = next((row for row in self.rows_of[column] if self._helps(row, column, factors, reduced)), None)
+            if row is None:
+                break
+            entries = self.program.rows[row][0]
+            step = min(abs(reduced[column] / entries[column]), abs(factors[row]))
+            step = step if factors[row] > 0 else -step
+            factors[row] -= step
+            self._take(reduced, row, -step)
+            work += [j for j in entries if j not in work]
+        raise NoViprError(f"column {work[-1]} has no bound but that worse points do not matter")
+
+    def _helps(self, row: int, column: int, factors: dict[int, Fraction], reduced: dict[int, Fraction]) -> bool:
+        """Whether a smaller multiplier of a row takes the reduced cost of a column towards 0."""
+        return factors.get(row, 0) * self.program.rows[row][0][column] * reduced[column] < 0
 
     def _crossing(self, box: Box) -> dict[int, Fraction]:
         """The two bounds of a column that no number meets, as a contradiction."""

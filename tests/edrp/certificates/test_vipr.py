@@ -13,6 +13,7 @@ from edrp.backends.proof_tree import Tree
 from edrp.certificates.programs import program_lines
 from edrp.certificates.vipr import to_vipr
 from edrp.core.program import Arrays
+from edrp.datasets.families.registry import all_families
 from edrp.validation.oracles import checker
 from edrp.validation.oracles.vipr_judge import Vipr
 
@@ -21,6 +22,14 @@ def test_the_judge_accepts_an_allocation_of_links(link_case):
     solution = edrp.solve(link_case, "highs", certify=True)
     judged = Vipr(to_vipr(solution.certificate, checker.parse(link_case.model_dump_json())))
     assert judged.goal == Fraction(solution.objective) - checker.TOLERANCE - link_case_constant(link_case)
+
+
+@pytest.mark.parametrize("family", ["continuum", "sequential-zones", "fat-geometric", "replicated-barabasi"])
+def test_the_judge_accepts_latencies_that_have_no_upper_bound(family):
+    """Rounded multipliers leave reduced costs just below 0 on times without an upper bound; rows take them over."""
+    problem = all_families()["latency-aware"][family].make(4, np.random.default_rng(5))
+    solution = edrp.solve(problem, "highs", certify=True)
+    Vipr(to_vipr(solution.certificate, checker.parse(problem.model_dump_json())))
 
 
 def link_case_constant(problem):
