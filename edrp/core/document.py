@@ -37,6 +37,8 @@ RANGES: dict[str, Magnitudes] = {
     "money/h per tuple/s": Magnitudes(1e-15, 1e9),
     "money/bytes": Magnitudes(1e-18, 1e3),
     "1": Magnitudes(1e-9, 1e15),
+    "units/s": Magnitudes(1e-9, 1e15),
+    "units/tuple": Magnitudes(1e-15, 1e12),
     "as the operators' needs": Magnitudes(1e-9, 1e15),
     "1/money": Magnitudes(1e-9, 1e9),
     "1/ms": Magnitudes(1e-9, 1e9),

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import MAX_REPLICAS, LatencyModel
+from edrp.placement.usage import Partitioning, Usage
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -70,6 +71,7 @@ class Operator(OperatorBase):
     min_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
         1, description="fewest replicas, at most `max_replicas`", json_schema_extra={"unit": "1"}
     )
+    usage: dict[Name, Usage] = Field({}, description="what a replica uses of the shared resources of its node, by resource")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -119,12 +121,27 @@ class InstancedOperator(OperatorBase):
 
 
 class Stream(Document):
-    """The flow of tuples from one operator to another."""
+    """The flow of tuples from one operator to another.
+
+    Examples
+    --------
+    >>> Stream(source="parser", target="counter", partitioning="hash", usage={"network": 120.0}).usage
+    {'network': 120.0}
+    """
 
     source: Name = Field(description="operator that sends")
     target: Name = Field(description="operator that receives")
     rate: NonNegative | None = Field(
         None, description="mean rate; null: selectivity × load of the source", json_schema_extra={"unit": "tuples/s"}
+    )
+    partitioning: Partitioning = Field(
+        "rebalance",
+        description="how tuples are dealt to the target's replicas: all to all (`hash`, `rebalance`), or one to one (`forward`)",
+    )
+    usage: dict[Name, NonNegative] = Field(
+        {},
+        description="what a tuple that goes to another node uses of the sender's node, by shared resource",
+        json_schema_extra={"unit": "units/tuple"},
     )
 
 
@@ -338,6 +355,11 @@ class Topology(StreamGraph):
             if stream.rate is None and (stream.source, stream.target) in self.feedback:
                 why = f"missing: {stream.source} → {stream.target} closes a cycle, where no rate follows from the others; give it"
                 faults.add(("streams", index, "rate"), None, why)
+            if stream.usage:
+                faults.add(("streams", index, "usage"), stream.usage, "is taken by problems of kind edrp only; leave it out")
+            if stream.partitioning == "forward":
+                why = "is taken by problems of kind edrp only, here instances are joined all to all; leave it out"
+                faults.add(("streams", index, "partitioning"), stream.partitioning, why)
         self._check_loads(faults)
         faults.raise_if_any()
         return self

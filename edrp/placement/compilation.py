@@ -12,6 +12,7 @@ from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import derived
 from edrp.placement.compiled import Compiled, count_replicas
+from edrp.placement.contention_arrays import contention_arrays
 from edrp.placement.latency import LONGEST, CapacityCurveLatency
 from edrp.placement.link_arrays import LinkArrays
 from edrp.placement.metrics import EDRP_METRICS
@@ -46,6 +47,8 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
     load = np.array([application.load(name) for name in order])
     rates = terms.stream_rate or [application.rate(s.source, s.target) for s in application.streams]
     store = network.store
+    contention = contention_arrays(application, operators, nodes, load)
+    metrics = (*EDRP_METRICS, *contention.metrics)
     return Compiled(
         problem=problem,
         operators=order,
@@ -66,6 +69,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         ),
         capacity=_capacities(problem, nodes, resources),
         links=LinkArrays(network, names, terms.link_price),
+        contention=contention,
         node_loss=-np.log([node.availability for node in nodes])
         if terms.node_loss is None
         else np.full(len(nodes), terms.node_loss),
@@ -79,8 +83,8 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         local_bandwidth=store.local_bandwidth or np.inf,
         storm=terms.storm,
         instance_paths=terms.instance_paths,
-        weight={**dict.fromkeys(EDRP_METRICS, 0.0), **terms.weight},
-        limit={**dict.fromkeys(EDRP_METRICS, np.inf), **terms.limit},
+        weight={**dict.fromkeys(metrics, 0.0), **terms.weight},
+        limit={**dict.fromkeys(metrics, np.inf), **terms.limit},
     )
 
 

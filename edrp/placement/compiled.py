@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.placement.configurations import NO_NODE
+from edrp.placement.contention_arrays import ContentionArrays
 from edrp.placement.deployment import Deployment
 from edrp.placement.link_arrays import LinkArrays
 from edrp.placement.problem import PlacementProblem
@@ -20,7 +21,7 @@ class Compiled:
     """Arrays over operators i, streams e, nodes u, resources m; operators in topological order.
 
     Only nodes that some operator may use (or uses now) are kept. Problems of all kinds become the same arrays, whose
-    objective is a sum over the five metrics of EDRP (see `PlacementProblem.edrp_terms`).
+    objective is a sum over the metrics of EDRP and peak loads (see `PlacementProblem.edrp_terms`).
 
     Attributes
     ----------
@@ -43,6 +44,8 @@ class Compiled:
         Infinite where a node has no limit.
     links
         Delay, price and availability of all pairs of nodes, as tables that are made on first use.
+    contention
+        Use of shared resources.
     node_loss : shape (nodes,)
         −ln of the availability.
     current : shape (operators, nodes) or None
@@ -79,6 +82,7 @@ class Compiled:
     demand: Floats
     capacity: Floats
     links: LinkArrays
+    contention: ContentionArrays
     node_loss: Floats
     current: Ints | None
     synchronisation_time: float
@@ -107,6 +111,15 @@ class Compiled:
     def link_availability(self) -> Floats:
         """Probability that a link works, shape (nodes, nodes)."""
         return self.links.availability
+
+    def counts_metric(self, metric: str) -> bool:
+        """Whether a metric has a weight or a limit."""
+        return bool(self.weight.get(metric) or np.isfinite(self.limit.get(metric, np.inf)))
+
+    @property
+    def contended(self) -> bool:
+        """Whether a peak load has a weight or a limit."""
+        return any(self.counts_metric(metric) for metric in self.contention.metrics)
 
     @property
     def forward(self) -> Bools:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive
 from edrp.core.solution import Solution
 from edrp.placement.application import Application
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.metrics import EDRP_METRICS, Metric
+from edrp.placement.metrics import EDRP_METRICS, Metric, contention_metrics
+from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
 
@@ -28,10 +30,27 @@ class Weights(Document):
     downtime: Share = Field(0.0, description="w_d", json_schema_extra={"unit": "1"})
     network_usage: Share = Field(0.0, description="of the tuples in flight", json_schema_extra={"unit": "1"})
     availability: Share = Field(0.0, description="of −ln(availability)", json_schema_extra={"unit": "1"})
+    peak_load: Share = Field(
+        0.0, description="of the largest share of a node's capacity that is asked for", json_schema_extra={"unit": "1"}
+    )
+    peak_loads: dict[Name, Share] = Field(
+        {}, description="the same of single shared resources, by name", json_schema_extra={"unit": "1"}
+    )
+
+    def of(self, metric: str) -> float:
+        """Weight of the metric of that name, such as "cost" or "peak_loads.cpu"."""
+        return float(_by_metric(self, metric, 0.0))
+
+    @classmethod
+    def of_metrics(cls, weights: Mapping[str, float]) -> Self:
+        """Weights by metric, such as "cost" or "peak_loads.cpu"."""
+        plain = {name: weight for name, weight in weights.items() if not name.startswith(f"{PEAK_LOADS}.")}
+        peaks = {name.partition(".")[2]: weight for name, weight in weights.items() if name not in plain}
+        return cls(**plain, peak_loads=peaks)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        total = sum(getattr(self, name) for name in EDRP_METRICS)
+        total = sum(getattr(self, name) for name in EDRP_METRICS) + self.peak_load + sum(self.peak_loads.values())
         if abs(total - 1.0) > 1e-9:
             faults = Faults("weights")
             faults.add((), total, "must sum to 1")
@@ -49,6 +68,31 @@ class Limits(Document):
     availability: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="minimum availability", json_schema_extra={"unit": "1"}
     )
+    peak_load: Positive | None = Field(
+        None, description="maximum share of any node's capacity of any shared resource", json_schema_extra={"unit": "1"}
+    )
+    peak_loads: dict[Name, Positive] = Field(
+        {}, description="the same of single shared resources, by name", json_schema_extra={"unit": "1"}
+    )
+
+    def of(self, metric: str) -> float | None:
+        """Limit of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""
+        limit: float | None = _by_metric(self, metric, None)
+        return limit
+
+    def with_limit(self, metric: str, limit: float | None) -> Self:
+        """The same with another limit, or none, on the metric of that name."""
+        name, _, resource = metric.partition(".")
+        if not resource:
+            return self.replace(**{name: limit})
+        others = {key: value for key, value in self.peak_loads.items() if key != resource}
+        return self.replace(peak_loads=others if limit is None else {**others, resource: limit})
+
+
+def _by_metric(values: Weights | Limits, metric: str, default: float | None) -> Any:
+    """What weights or limits say of a metric."""
+    name, _, resource = metric.partition(".")
+    return getattr(values, name).get(resource, default) if resource else getattr(values, name)
 
 
 class EdrpProblem(PlacementProblem):
@@ -87,16 +131,56 @@ class EdrpProblem(PlacementProblem):
         for name in EDRP_METRICS:
             if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None:
                 faults.add(("limits", name), None, f"needed because weights.{name} > 0: the limit normalises that term")
+        self._check_peak_loads(faults)
+        for node, resource, user in self._missing_capacities():
+            why = f"is missing for '{resource}', which {user} uses and this node may run; give what it has of it per second"
+            faults.add(("network", "nodes", node, "capacity"), None, why)
+
+    def _check_peak_loads(self, faults: Faults) -> None:
+        """Note weights and limits on peak loads of resources that nothing uses."""
+        used = shared_resources(self.application)
+        for field in ("weights", "limits"):
+            values = getattr(self, field)
+            if values.peak_load and not used:
+                faults.add(
+                    (field, PEAK_LOAD), values.peak_load, "needs a `usage` of shared resources; no operator or stream has one"
+                )
+            for resource, value in values.peak_loads.items():
+                if resource not in used:
+                    known = f"they use {', '.join(used)}" if used else "nothing is used at all"
+                    faults.add(
+                        (field, PEAK_LOADS, resource), value, f"is a shared resource that no operator or stream uses; {known}"
+                    )
+
+    def _missing_capacities(self) -> Iterator[tuple[int, str, str]]:
+        """Nodes (by place), resources that some operator there uses and that they have no capacity of, and who uses it."""
+        users = {operator.name: dict.fromkeys(operator.usage, operator.name) for operator in self.application.operators}
+        for stream in self.application.streams:
+            for resource in stream.usage:
+                users[stream.source].setdefault(resource, f"{stream.source} → {stream.target}")
+        for index, node in enumerate(self.network.nodes):
+            missing = {
+                resource: user
+                for operator in self.application.operators
+                if operator.candidates is None or node.name in operator.candidates
+                for resource, user in users[operator.name].items()
+                if resource not in node.capacity
+            }
+            yield from ((index, resource, user) for resource, user in missing.items())
+
+    @cached_property
+    def _metrics(self) -> Mapping[str, Metric]:
+        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application))}
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """EDRP, sections 3 and 4."""
-        return EDRP_METRICS
+        """EDRP, sections 3 and 4, and where shared resources are used, peak loads."""
+        return self._metrics
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Weight per unit of the limit, which normalises the metric (EDRP, eq. 12)."""
-        return tuple(_term(name, getattr(self.weights, name), getattr(self.limits, name)) for name in EDRP_METRICS)
+        """Weight per unit of the limit, which normalises the metric (EDRP, eq. 12); peak loads are shares anyway."""
+        return tuple(_term(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items())
 
     def edrp_terms(self) -> EdrpTerms:
         """Its own terms."""
@@ -142,8 +226,8 @@ class EdrpSolution(Solution):
         return self.deployment
 
 
-def _term(metric: str, weight: float, limit: float | None) -> Term:
+def _term(metric: Metric, weight: float, limit: float | None) -> Term:
     if limit is None:
-        return Term(metric, weight, limit, 0.0)
-    scaled = EDRP_METRICS[metric].scaled(limit)
-    return Term(metric, weight, limit, weight / scaled if weight else 0.0, scaled)
+        return Term(metric.name, weight, limit, weight)
+    scaled = metric.scaled(limit)
+    return Term(metric.name, weight, limit, weight / scaled if weight else 0.0, scaled)

@@ -41,6 +41,12 @@ class Node(NamedNode):
         description="what replicas may use together: a number, or amounts by name; null for no limit",
         json_schema_extra={"unit": "1"},
     )
+    capacity: dict[Name, Positive] = Field(
+        {},
+        description="what the node has of shared resources, by name, such as cores, bytes/s of a disk or a network card; "
+        "replicas that ask for more slow each other down",
+        json_schema_extra={"unit": "units/s"},
+    )
     speedup: Positive = Field(1.0, description="how much faster than the reference node", json_schema_extra={"unit": "1"})
     spawn_time: NonNegative = Field(0.0, description="time to start new replicas", json_schema_extra={"unit": "s"})
     availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})

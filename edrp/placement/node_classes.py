@@ -20,8 +20,8 @@ def classes_of(problem: PlacementProblem) -> Ints:
 def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
     """Number the class of each node, shape (nodes,); classes are numbered by their first node.
 
-    Nodes of a class have equal resources, speed-up, spawn time, availability and data-store links, the same operators may
-    run on them, and their links to every other node and to each other are equal in delay, price and availability.
+    Nodes of a class have equal resources, capacities, speed-up, spawn time, availability and data-store links, the same
+    operators may run on them, and their links to every other node and to each other are equal in delay, price and availability.
 
     Parameters
     ----------
@@ -62,6 +62,7 @@ def _properties(compiled: Compiled, with_current: bool) -> Floats:
     """What nodes have of their own, shape (nodes, properties)."""
     parts = [
         compiled.capacity,
+        compiled.contention.capacity,
         compiled.speedup[:, None],
         compiled.spawn_time[:, None],
         compiled.store_delay[:, None],

@@ -92,6 +92,11 @@ class PlacementProblem(Problem):
     def terms(self) -> tuple[Term, ...]:
         """Every metric with its weight and limit."""
 
+    @property
+    def counted_metrics(self) -> frozenset[str]:
+        """Names of the metrics that have a weight or a limit."""
+        return frozenset(term.metric for term in self.terms if term.weight > 0 or term.limit is not None)
+
     @abstractmethod
     def edrp_terms(self) -> EdrpTerms:
         """The same objective and limits over the metrics of EDRP, for methods that know no others."""

@@ -31,7 +31,7 @@ def max_objective(compiled: Compiled) -> float:
     """An upper bound on the objective of feasible deployments.
 
     Limits where there are any, else the longest delays, the highest link costs and all nodes. 1 for problems of kind `edrp`,
-    whose weighted metrics are at most their limits.
+    whose weighted metrics are at most their limits, besides peak loads, which need none.
     """
 
     def longest_delay() -> float:
@@ -42,8 +42,10 @@ def max_objective(compiled: Compiled) -> float:
         "cost": lambda: float(compiled.stream_rate.sum() * compiled.link_cost.max()),
         "availability": lambda: float(compiled.node_loss.sum()),
     }
+    peaks = compiled.contention.ceiling(compiled.candidate, compiled.max_replicas).tolist()
+    peak = dict(zip(compiled.contention.metrics, (max(peaks, default=0.0), *peaks), strict=False))
     return sum(
-        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else bound[name]())
+        weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else peak[name] if name in peak else bound[name]())
         for name, weight in compiled.weight.items()
         if weight
     )

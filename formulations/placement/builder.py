@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import amount
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear, Program
+from edrp.formulations.placement.node_loads import Holdings, NodeLoads
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK, Expressions
 
@@ -21,23 +21,12 @@ BYTES_PER_COLUMN = 200
 """Memory that a column and its coefficients take while the program is built and handed over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings:
-    """Column `columns[t]` set to 1 means `counts[t]` replicas of the operator on node `nodes[t]`.
-
-    At most one column of each node is 1, or one column stands for several nodes.
-    """
-
-    columns: Ints
-    nodes: Ints
-    counts: Ints
-
-
 class PlacementExpressions(Expressions):
     """`Expressions` that can also be read back as a deployment and started from one."""
 
     program: Program
     compiled: Compiled
+    _node_loads: NodeLoads | None = None
 
     @abstractmethod
     def holdings(self, operator: int) -> Holdings:
@@ -46,6 +35,13 @@ class PlacementExpressions(Expressions):
     @abstractmethod
     def start(self, counts: Ints) -> Floats | None:
         """Columns' values for replicas per operator and node, NaN where left to the solver; None if not representable."""
+
+    def peak_load(self, resource: str | None) -> Linear:
+        """A column that is at least every node's share of its capacity of a shared resource, or of any of them."""
+        if self._node_loads is None:
+            held = [self.holdings(i) for i in range(len(self.compiled.operators))]
+            self._node_loads = NodeLoads(self.program, self.compiled, held)
+        return self._node_loads.peak(resource)
 
     def counts(self, values: Floats) -> Ints:
         """Replicas per operator and node, shape (operators, nodes), of a point of the program."""

@@ -17,7 +17,6 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear
 from edrp.formulations.placement.builder import (
-    Holdings,
     PlacementExpressions,
     add_capacity_rows,
     add_objective_and_limits,
@@ -27,6 +26,7 @@ from edrp.formulations.placement.compact_downtime import add_downtime_rows
 from edrp.formulations.placement.compact_paths import add_path_rows
 from edrp.formulations.placement.compact_response import add_response_rows
 from edrp.formulations.placement.compact_streams import PairSums
+from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
 
 BYTES_PER_COLUMN = 3000
@@ -100,8 +100,8 @@ class CompactExpressions(PlacementExpressions):
     def holdings(self, operator: int) -> Holdings:
         """Each pattern holds its c replicas on its node."""
         own = self.operators[operator]
-        nodes, counts = np.broadcast_arrays(own.nodes[:, None], own.counts)
-        return Holdings(own.pattern.ravel(), nodes.ravel(), counts.ravel())
+        nodes, counts, totals = np.broadcast_arrays(own.nodes[:, None], own.counts, own.degrees)
+        return Holdings(own.pattern.ravel(), nodes.ravel(), counts.ravel(), totals.ravel())
 
     def start(self, counts: Ints) -> Floats | None:
         """h, z and s of a deployment; everything else is left to the solver."""

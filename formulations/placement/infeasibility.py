@@ -14,7 +14,6 @@ from edrp.core.problem import derived_once
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
-from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.base import LIMIT_SLACK
 
 TIME_LIMIT = 20.0
@@ -63,9 +62,9 @@ class Prover:
 
     def decide(self, problem: EdrpProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
         """Status and decision when one metric is minimised; with the default gap any feasible deployment will do."""
-        limit = getattr(problem.limits, metric)
+        limit = problem.limits.of(metric)
         limited = problem if limit is not None else _limited(problem, metric, _cost_ceiling(problem))
-        single = limited.replace(weights=Weights(**{metric: 1.0}))
+        single = limited.replace(weights=Weights.of_metrics({metric: 1.0}))
         with derived_once(single):
             try:
                 method = next(iter(self.methods(single)), None)
@@ -157,7 +156,7 @@ def demands(problem: EdrpProblem) -> list[Demand]:
     listed += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
     scarce = {name for node in problem.network.nodes if node.resources is not None for name in named_resources(node.resources)}
     listed += [_resource(problem, name, needed) for name in sorted(scarce)]
-    return listed + [_limit(problem, name) for name in EDRP_METRICS if getattr(problem.limits, name) is not None]
+    return listed + [_limit(problem, name) for name in problem.metrics if problem.limits.of(name) is not None]
 
 
 def _candidates(operator: Operator) -> Demand:
@@ -198,12 +197,12 @@ def _resource(problem: EdrpProblem, name: str, needed: dict[str, int]) -> Demand
 
 
 def _limit(problem: EdrpProblem, name: str) -> Demand:
-    text = f"limits.{name}: {getattr(problem.limits, name):.6g} {EDRP_METRICS[name].unit}".removesuffix(" 1")
+    text = f"limits.{name}: {problem.limits.of(name):.6g} {problem.metrics[name].unit}".removesuffix(" 1")
     return Demand(text, lambda problem: _limited(problem, name, _cost_ceiling(problem) if name == "cost" else None), name)
 
 
 def _limited(problem: EdrpProblem, name: str, limit: float | None) -> EdrpProblem:
-    return problem.replace(limits=problem.limits.replace(**{name: limit}))
+    return problem.replace(limits=problem.limits.with_limit(name, limit))
 
 
 def _cost_ceiling(problem: EdrpProblem) -> float:
@@ -224,7 +223,8 @@ def _with_remedy(demand: Demand, relaxed: EdrpProblem, prover: Prover) -> str:
     """The demand in words; for a limit also the best value that the other demands allow."""
     if not demand.limit:
         return demand.text
-    metric, limit = EDRP_METRICS[demand.limit], getattr(relaxed.limits, demand.limit)
+    metric, limit = relaxed.metrics[demand.limit], relaxed.limits.of(demand.limit)
+    assert limit is not None
     loosened = max(limit**LOOSE, 1e-9) if demand.limit == "availability" else limit * LOOSE
     _, decision = prover.decide(_limited(relaxed, demand.limit, loosened), demand.limit, gap=1e-6)
     if decision is None:

@@ -14,7 +14,6 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.builder import (
-    Holdings,
     PlacementExpressions,
     add_capacity_rows,
     add_objective_and_limits,
@@ -24,6 +23,7 @@ from edrp.formulations.placement.builder import (
     time_unit,
 )
 from edrp.formulations.placement.configuration_arrays import downtimes, latencies, longest_delays, mean_over_pairs
+from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
 from edrp.placement.configurations import NO_NODE, count_configurations, degrees, multisets
 
@@ -148,12 +148,13 @@ class LiteralExpressions(PlacementExpressions):
         counts = (members[:, :, None] == members[:, None, :]).sum(axis=2)
         first = ~(np.tril(members[:, :, None] == members[:, None, :], -1).any(axis=2)) & (members != NO_NODE)
         rows, places = np.nonzero(first)
-        return Holdings(self.place[operator][rows], members[rows, places].astype(np.int64), counts[rows, places])
+        nodes = members[rows, places].astype(np.int64)
+        return Holdings(self.place[operator][rows], nodes, counts[rows, places], degrees(members)[rows])
 
     def start(self, counts: Ints) -> Floats | None:
-        """x and y of a deployment; r and t_D are left to the solver."""
+        """x and y of a deployment; r, t_D and what comes behind them are left to the solver."""
         values = np.zeros(self.program.columns)
-        values[[int(self._response), int(self._downtime)]] = np.nan
+        values[int(self._response) :] = np.nan
         chosen = []
         for i, wanted in enumerate(self.compiled.members(counts)):
             members = self.members[i]

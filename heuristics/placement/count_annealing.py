@@ -266,8 +266,11 @@ def anneal_counts(
 
 
 def suits_counts(compiled: Compiled) -> bool:
-    """Whether this search is made for the problem: many replicas or a cluster, none running yet, nothing that may fail."""
-    if compiled.current is not None or compiled.node_loss.any() or compiled.links.lossy:
+    """Whether this search is made for the problem: many replicas or a cluster, none running yet, nothing that may fail.
+
+    Nor may a peak load count, which it does not measure.
+    """
+    if compiled.contended or compiled.current is not None or compiled.node_loss.any() or compiled.links.lossy:
         return False
     return bool(compiled.problem.network.classes) or pairs_per_operator(compiled) > MANY_PAIRS
 

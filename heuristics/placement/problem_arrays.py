@@ -20,15 +20,45 @@ SQUARES = 5
 """Tables over pairs of nodes that are held at once: three of the links, and two for the kernels."""
 
 
+class SharedUse(NamedTuple):
+    """Use of shared resources k, as in `ContentionArrays`; all sizes are 0 where no peak load has a weight or a limit.
+
+    `weights` and `limits` are of the peak load of any resource, then of each.
+    """
+
+    capacity: Floats
+    replica_use: Floats
+    stream_use: Floats
+    one_to_one: Bools
+    weights: Floats
+    limits: Floats
+
+
+def shared_use(compiled: Compiled, scale: float) -> SharedUse:
+    """The arrays for an objective that is divided by `scale`."""
+    contention, metrics = compiled.contention, compiled.contention.metrics
+    if not compiled.contended:
+        none = np.zeros((0, 0))
+        return SharedUse(none, np.zeros((0, 0, 0)), none, np.zeros(0, np.bool_), np.zeros(0), np.zeros(0))
+    return SharedUse(
+        capacity=contention.capacity,
+        replica_use=contention.replica_use,
+        stream_use=contention.stream_use,
+        one_to_one=contention.one_to_one,
+        weights=np.array([compiled.weight[name] for name in metrics]) / scale,
+        limits=np.array([compiled.limit[name] for name in metrics]),
+    )
+
+
 class PlacementArrays(NamedTuple):
     """Arrays over operators i (topological order), streams e, nodes u, resources m.
 
     `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those on paths into
     it. `near[u]` lists u and the nodes nearest to it by delay. `candidate_list[candidate_start[i]:...]` are the nodes of
-    operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability
-    (the latter as −ln). `instance_paths` as in `Compiled`. `store` has the rows 2 × delay, bandwidth and spawn time by
-    node. Metrics weigh in the objective, `tie_cost` and TIE_MOVE break ties. The problem's objective is `scale` times the
-    one here, which is at most about 1, as penalties and temperatures suppose.
+    operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability (the latter as −ln);
+    `shared` is what replicas use of shared resources. `instance_paths` as in `Compiled`. `store` has the rows 2 × delay,
+    bandwidth and spawn time by node. Metrics weigh in the objective, `tie_cost` and TIE_MOVE break ties. The problem's
+    objective is `scale` times the one here, which is at most about 1, as penalties and temperatures suppose.
     """
 
     source: Ints
@@ -63,6 +93,7 @@ class PlacementArrays(NamedTuple):
     storm: bool
     weights: Floats
     limits: Floats
+    shared: SharedUse
     tie_cost: float
     scale: float
     instance_paths: bool
@@ -116,6 +147,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         storm=compiled.storm,
         weights=np.array([compiled.weight[name] for name in metrics]) / scale,
         limits=np.array([compiled.limit[name] for name in metrics]),
+        shared=shared_use(compiled, scale),
         tie_cost=TIE_COST / cost_scale(compiled),
         scale=scale,
         instance_paths=compiled.instance_paths,

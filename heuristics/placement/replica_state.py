@@ -9,6 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_loads import measure_peaks
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.scales import TIE_MOVE
 
@@ -21,6 +22,9 @@ BREACH = 0.01
 BROKEN = 5
 """Index in `ReplicaState.values` of what is 1 where a limit or capacity is broken."""
 
+PEAKS = 6
+"""Index in `ReplicaState.values` of the first peak load."""
+
 
 class ReplicaState(NamedTuple):
     """A deployment and the parts of its evaluation that a change of other operators leaves as they are.
@@ -32,7 +36,8 @@ class ReplicaState(NamedTuple):
     used : shape (nodes, resources); what they take.
     own : shape (operators, 4); latency, cost, downtime and moved replicas of each operator.
     link : shape (streams, 3); delay, cost and network usage of each stream.
-    values : shape (6,); the metrics (availability as −ln) and whether any limit is broken.
+    values : shape (6 + peak loads,); the metrics (availability as −ln), whether any limit is broken, and peak loads.
+    demand : shape (nodes, shared resources); scratch.
     finish, seen, touched : shapes (operators, maximum replicas), (nodes, nodes), (operators,); scratch. `finish` is when tuples
         have passed each replica where paths run through instances, else the operator, in its first column.
     """
@@ -43,6 +48,7 @@ class ReplicaState(NamedTuple):
     own: Floats
     link: Floats
     values: Floats
+    demand: Floats
     finish: Floats
     seen: Bools
     touched: Bools
@@ -57,7 +63,8 @@ class ReplicaState(NamedTuple):
             used=np.zeros(arrays.capacity.shape),
             own=np.zeros((operators, 4)),
             link=np.zeros((arrays.source.size, 3)),
-            values=np.zeros(6),
+            values=np.zeros(PEAKS + arrays.shared.weights.size),
+            demand=np.zeros(arrays.shared.capacity.shape),
             finish=np.zeros((operators, sizes - 1)),
             seen=np.zeros(arrays.delay.shape if arrays.has_loss else (1, 1), np.bool_),
             touched=np.zeros(operators, np.bool_),
@@ -225,7 +232,7 @@ def _instance_response(t: PlacementArrays, s: ReplicaState) -> float:
 
 @inlined
 def measure(t: PlacementArrays, s: ReplicaState) -> float:
-    """Write the five metrics to `s.values`; returns the terms that break ties."""
+    """Write the metrics to `s.values`; returns the terms that break ties."""
     response = _instance_response(t, s) if t.instance_paths else _response(t, s)
     cost, downtime, moved, usage = 0.0, 0.0, 0.0, 0.0
     for i in range(s.degree.size):
@@ -239,20 +246,31 @@ def measure(t: PlacementArrays, s: ReplicaState) -> float:
         downtime = max(downtime, t.floor)
     s.values[0], s.values[1], s.values[2], s.values[3] = response, cost, downtime, usage
     s.values[4] = unavailability(t, s) if t.has_loss else 0.0
+    if t.shared.weights.size > 0:
+        measure_peaks(t, s.place, s.degree, s.demand, s.values[PEAKS:])
     return cost * t.tie_cost + moved * TIE_MOVE
 
 
 @inlined
 def energy(t: PlacementArrays, s: ReplicaState, overload: float) -> float:
-    """Objective plus penalties for broken limits; writes the five metrics to `s.values`."""
+    """Objective plus penalties for broken limits; writes the metrics to `s.values`."""
     total = measure(t, s) + PENALTY * overload
     s.values[BROKEN] = 1.0 if overload > 0 else 0.0
     for k in range(5):
-        total += t.weights[k] * s.values[k]
-        if s.values[k] > t.limits[k] * (1 + 1e-9):
-            total += PENALTY * (s.values[k] / t.limits[k] - 1) + BREACH
-            s.values[BROKEN] = 1.0
+        total += _part(s, s.values[k], t.weights[k], t.limits[k])
+    for k in range(t.shared.weights.size):
+        total += _part(s, s.values[PEAKS + k], t.shared.weights[k], t.shared.limits[k])
     return total
+
+
+@inlined
+def _part(s: ReplicaState, value: float, weight: float, limit: float) -> float:
+    """A metric's part of the objective, with a penalty where its limit is broken."""
+    part = weight * value
+    if value > limit * (1 + 1e-9):
+        part += PENALTY * (value / limit - 1) + BREACH
+        s.values[BROKEN] = 1.0
+    return part
 
 
 @inlined

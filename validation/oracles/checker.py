@@ -425,7 +425,7 @@ def link_allocation_program(problem: dict[str, Any]) -> Program:
     return program
 
 
-# --- deployments: documents of kind "edrp", without availability and Storm's reconfiguration ---
+# --- deployments: documents of kind "edrp", without availability, peak loads, priorities and Storm's reconfiguration ---
 
 
 def _named(resources: Any) -> dict[str, Any]:
@@ -438,11 +438,13 @@ class Deployments:
     def __init__(self, problem: dict[str, Any]) -> None:
         graph, self.current = problem["application"], problem.get("current")
         self.weights = problem.get("weights") or {"response_time": Fraction(1, 2), "cost": Fraction(1, 2)}
-        self.limits = {name: limit for name, limit in (problem.get("limits") or {}).items() if limit is not None}
+        self.limits = {name: limit for name, limit in (problem.get("limits") or {}).items() if limit not in (None, {})}
         storm = self.current is not None and problem.get("reconfiguration") == "storm"
         need(
             "availability" not in self.limits and not storm, "the checker knows neither availability nor Storm's reconfiguration"
         )
+        peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]
+        need(not peaks and not problem.get("priorities"), "the checker knows neither peak loads nor priorities")
         self.operators = {operator["name"]: operator for operator in graph["operators"]}
         self.streams = {(s["source"], s["target"]): s.get("rate") for s in graph.get("streams", ())}
         self.before = {name: [u for u, v in self.streams if v == name] for name in self.operators}

@@ -236,7 +236,7 @@ def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProble
     reached = problem.evaluate(witness).metrics
     if math.isinf(reached["response_time"]):
         return problem
-    drawn = problem.limits.model_dump(exclude_none=True)
+    drawn = problem.limits.model_dump(exclude_defaults=True)
     return problem.replace(limits=rounded({name: max(limit, reached[name] * (1 + 1e-5)) for name, limit in drawn.items()}))
 
 

@@ -1,11 +1,14 @@
 """Metrics with two faces: `evaluate` a deployment in plain code, `linearise` the same quantity in a program."""
 
+from collections.abc import Iterable
+
 from edrp.placement.metrics.availability import Availability
 from edrp.placement.metrics.base import Expressions, Metric
 from edrp.placement.metrics.cost import Cost
 from edrp.placement.metrics.downtime import Downtime
 from edrp.placement.metrics.network_usage import NetworkUsage
 from edrp.placement.metrics.path_latency import PathLatency
+from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
 from edrp.placement.metrics.separation import Colocation, Events
 from edrp.placement.metrics.supervisors import Supervisors
@@ -14,6 +17,13 @@ EDRP_METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (ResponseTime(), Cost(), Downtime(), NetworkUsage(), Availability())
 }
 """Metrics of problems of kind `edrp` by the name under which weights and limits refer to them."""
+
+
+def contention_metrics(resources: Iterable[str]) -> dict[str, Metric]:
+    """Metrics of problems of kind `edrp` whose operators or streams use these shared resources, by name; none without."""
+    peaks = [PeakLoad(resource) for resource in resources]
+    return {metric.name: metric for metric in ((PeakLoad(), *peaks) if peaks else ())}
+
 
 LATENCY_AWARE_METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (PathLatency(), Supervisors(), Colocation(), Events())
@@ -32,6 +42,8 @@ __all__ = [
     "Metric",
     "NetworkUsage",
     "PathLatency",
+    "PeakLoad",
     "ResponseTime",
     "Supervisors",
+    "contention_metrics",
 ]

@@ -98,6 +98,10 @@ class Expressions(Protocol):
         """A column that is at least every operator's downtime (EDRP, eqs. 10–11, 14; for Storm eq. 33)."""
         ...
 
+    def peak_load(self, resource: str | None) -> Linear:
+        """A column that is at least every node's share of its capacity of a shared resource, or of any of them."""
+        ...
+
     def node_in_use(self) -> Ints:
         """Shape (nodes,): columns that are 1 where any replica runs."""
         ...

@@ -20,6 +20,7 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.configurations import count_configurations
 from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import TIE_MOVE, max_objective
@@ -52,7 +53,7 @@ class Eliminate(Method):
         self.heuristic = heuristic
 
     def refusal(self, problem: PlacementProblem) -> str | None:
-        """Availability counts each node once for all operators, which the bound does not model.
+        """Availability counts each node once for all operators, and peak loads add them up, which the bound does not model.
 
         Configurations are listed once elimination has left few enough of them; beyond all bounds it never does.
         """
@@ -68,10 +69,11 @@ class Eliminate(Method):
         seats = len(operators) * everywhere * (1 + max(operator.max_replicas for operator in operators))
         if seats > MAX_SEATS:
             return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate; {INSTEAD}"
-        terms = {term.metric: term for term in problem.terms}
-        for metric in ("availability", "supervisors"):
-            if metric in terms and (terms[metric].weight > 0 or terms[metric].limit is not None):
+        for metric in sorted(problem.counted_metrics):
+            if metric in ("availability", "supervisors"):
                 return f"eliminate does not take {metric} into account, where a node counts once for all operators; use highs"
+            if metric.startswith(PEAK_LOAD):
+                return f"eliminate does not take {metric} into account, to which all replicas on a node add; use highs"
         if problem.application.feedback:
             return "eliminate takes no cycles; use highs"
         return None

@@ -25,6 +25,7 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import classes_of
 from edrp.placement.scales import max_objective
 
@@ -50,9 +51,8 @@ class EqualNodes(Method):
         """What is not modelled over classes, and networks whose nodes differ."""
         if problem.current is not None and problem.reconfiguration == "storm":
             return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
-        terms = {term.metric: term for term in problem.terms}
-        for metric in ("availability", "network_usage"):
-            if terms[metric].weight > 0 or terms[metric].limit is not None:
+        for metric in sorted(problem.counted_metrics):
+            if metric in ("availability", "network_usage") or metric.startswith(PEAK_LOAD):
                 return f"equal-nodes does not take {metric} into account; use highs"
         compiled = compile_problem(problem)
         if (compiled.link_cost > 0).any() and (compiled.stream_rate > 0).any():

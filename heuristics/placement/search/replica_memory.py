@@ -10,7 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.kernel_helpers import copy_vector
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_state import ReplicaState, copy_placement, measure, refresh_all
+from edrp.heuristics.placement.replica_state import PEAKS, ReplicaState, copy_placement, measure, refresh_all
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
 
 CHANGES = 4_096
@@ -111,12 +111,14 @@ def evaluate(t: PlacementArrays, s: ReplicaState, overloaded: bool, overload_rul
                 if excess > 1e-9 * t.capacity[u, m] + 1e-12:
                     violations += 1
                     overload += excess / max(t.capacity[u, m], 1e-3 * excess)
-    for k in range(5):
-        objective += t.weights[k] * s.values[k]
-        excess = s.values[k] - t.limits[k]
-        if excess > 1e-9 * t.limits[k]:
+    for k in range(5 + t.shared.weights.size):
+        metric = s.values[k] if k < 5 else s.values[PEAKS + k - 5]
+        limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
+        objective += (t.weights[k] if k < 5 else t.shared.weights[k - 5]) * metric
+        excess = metric - limit
+        if excess > 1e-9 * limit:
             violations += 1
-            overload += excess / max(t.limits[k], 1e-3 * excess)
+            overload += excess / max(limit, 1e-3 * excess)
     value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = violations, overload_rule * overload, objective
 
 

@@ -1,0 +1,71 @@
+"""Tiny random instances with shared resources, for agreement tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edrp.placement.edrp import EdrpProblem
+
+PARTITIONINGS = ("forward", "hash", "rebalance")
+
+
+def random_contention(seed: int, *, operators: tuple[int, int] = (2, 3), nodes: tuple[int, int] = (2, 3)) -> EdrpProblem:
+    """Draw an instance in which replicas use cores, a disk and the network; limits are wide, node resources may bind.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same instance.
+    operators, nodes
+        Smallest and largest number of each.
+
+    Examples
+    --------
+    >>> problem = random_contention(1)
+    >>> problem == random_contention(1), list(problem.metrics)[-2:]
+    (True, ['peak_loads.disk', 'peak_loads.network'])
+    """
+    random = np.random.default_rng([seed, 2025])
+    count = int(random.integers(operators[0], operators[1] + 1))
+    parts = [_operator(random, i) for i in range(count)]
+    parts[0]["external_rate"] = float(random.integers(5, 30))
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if j == i + 1 or random.random() < 0.3]
+    streams = [
+        {
+            "source": f"o{i}",
+            "target": f"o{j}",
+            "partitioning": str(random.choice(PARTITIONINGS)),
+            "usage": {"network": float(random.integers(1, 4))} if (i, j) == (0, 1) or random.random() < 0.6 else {},
+        }
+        for i, j in pairs
+    ]
+    hosts = [_node(random, u) for u in range(int(random.integers(nodes[0], nodes[1] + 1)))]
+    return EdrpProblem(
+        application={"operators": parts, "streams": streams},
+        network={"nodes": hosts, "between_zones": {"delay": 0.01}},
+        limits={"response_time": 2.0, "cost": 60.0},
+    )
+
+
+def _operator(random: np.random.Generator, index: int) -> dict[str, Any]:
+    most = int(random.integers(1, 4))
+    usage: dict[str, Any] = {}
+    if index == 0 or random.random() < 0.8:
+        usage["cpu"] = {"per_replica": int(random.integers(0, 4)) / 8, "per_tuple": int(random.integers(1, 9)) / 64}
+    if index == 0 or random.random() < 0.4:
+        usage["disk"] = {"per_tuple": 1.0}
+    return {
+        "name": f"o{index}",
+        "max_replicas": most,
+        "min_replicas": int(random.integers(1, most + 1)),
+        "latency": {"model": "mm1", "service_rate": float(random.integers(12, 60))},
+        "cost": float(random.integers(1, 4)),
+        "usage": usage,
+    }
+
+
+def _node(random: np.random.Generator, index: int) -> dict[str, Any]:
+    capacity = {"cpu": float(random.integers(1, 4)), "disk": 30.0, "network": float(random.integers(10, 60))}
+    return {"name": f"n{index}", "resources": int(random.integers(2, 6)), "capacity": capacity}

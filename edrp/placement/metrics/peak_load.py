@@ -1,0 +1,79 @@
+"""Peak load: how much of a shared resource of its node the fullest node is asked for (contention)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edrp.core.program import Linear
+from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.usage import leaving_share
+
+PEAK_LOAD = "peak_load"
+"""Metric over all shared resources; names of those of single ones begin with it, too."""
+
+PEAK_LOADS = "peak_loads"
+"""Metrics of single resources are called `peak_loads.<resource>`."""
+
+
+class PeakLoad(PlainMetric):
+    """Largest share of a node's capacity that is asked for, of one shared resource or of any; above 1 replicas slow down.
+
+    Parameters
+    ----------
+    resource
+        The resource; None for all of them.
+    """
+
+    unit = "1"
+
+    def __init__(self, resource: str | None = None) -> None:
+        self.resource = resource
+        self.name = PEAK_LOAD if resource is None else f"{PEAK_LOADS}.{resource}"
+
+    def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
+        """The maximum over nodes and resources of demand over capacity."""
+        shares = [
+            amount / problem.network.by_name[node].capacity[resource]
+            for node, demand in node_demands(problem, deployment).items()
+            for resource, amount in demand.items()
+            if amount and self.resource in (None, resource)
+        ]
+        return max(shares, default=0.0)
+
+    def linearise(self, expressions: Expressions) -> Linear:
+        """A column that is at least every node's share."""
+        return expressions.peak_load(self.resource)
+
+
+def node_demands(problem: MeasuredProblem, deployment: Deployment) -> Mapping[str, Mapping[str, float]]:
+    """Units per second of each shared resource that replicas ask for, by node in use.
+
+    A replica uses per_replica + per_tuple × its input rate. What a stream sends to other nodes uses the sender's node.
+    """
+    application = problem.application
+    demands: dict[str, dict[str, float]] = {}
+
+    def add(node: str, resource: str, amount: float) -> None:
+        on_node = demands.setdefault(node, {})
+        on_node[resource] = on_node.get(resource, 0.0) + amount
+
+    for operator in application.operators:
+        replicas = deployment.replicas(operator.name)
+        rate = application.load(operator.name) / replicas.total()
+        for resource, usage in getattr(operator, "usage", {}).items():
+            for node, count in replicas.items():
+                add(node, resource, count * usage.at(rate))
+    for stream in application.streams:
+        senders, receivers = deployment.replicas(stream.source), deployment.replicas(stream.target)
+        for resource, per_tuple in stream.usage.items():
+            sent = per_tuple * application.rate(stream.source, stream.target)
+            for node in senders:
+                add(node, resource, sent * leaving_share(stream.partitioning, senders, receivers, node))
+    return demands
+
+
+def shared_resources(application: object) -> tuple[str, ...]:
+    """Names of the shared resources that operators and streams of an application use, sorted."""
+    users = [*getattr(application, "operators", ()), *getattr(application, "streams", ())]
+    return tuple(sorted({name for user in users for name in getattr(user, "usage", {})}))

@@ -1,0 +1,98 @@
+"""Peak loads in programs and searches: both faces agree, optima are those of an enumeration, other methods refuse by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.backends import solve_program
+from edrp.core.errors import UnsupportedProblemError
+from edrp.datasets.families.placement.random_contention import random_contention
+from edrp.formulations.builders import formulate
+from edrp.validation.oracles.placement.enumeration import feasible_deployments
+
+
+def weighed(seed: int) -> edrp.EdrpProblem:
+    """A problem with one or two peak loads in its objective, often also with a limit on one."""
+    problem, random = random_contention(seed), np.random.default_rng(seed)
+    resource = str(random.choice(["cpu", "disk", "network"]))
+    weights = {"cost": 0.2, "response_time": 0.2, "peak_load": 0.3, "peak_loads": {resource: 0.3}}
+    limits = problem.limits if random.random() < 0.5 else problem.limits.replace(peak_loads={"cpu": 0.9})
+    return problem.replace(weights=weights, limits=limits)
+
+
+@pytest.mark.parametrize("program", ["compact", "literal"])
+@pytest.mark.parametrize("seed", range(12))
+def test_both_faces_agree_on_random_deployments(seed, program):
+    problem = random_contention(seed)
+    listed = [each.deployment for each in feasible_deployments(problem)]
+    for index in np.random.default_rng(seed).integers(len(listed), size=2) if listed else ():
+        deployment = listed[index]
+        formulation = formulate(problem, program)
+        point, integer = formulation.encode(deployment), formulation.program.arrays().integer
+        for value in (0.0, 1.0):
+            formulation.program.fix(np.flatnonzero(integer & (point == value)), value)
+        for name, metric in problem.metrics.items():
+            formulation.program.minimise(formulation.metric(name))
+            value = metric.scaled(metric.evaluate(problem, deployment))
+            assert solve_program(formulation.program).objective == pytest.approx(value, rel=1e-9, abs=1e-9), name
+
+
+@pytest.mark.parametrize("program", ["compact", "literal"])
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_the_optimum_is_that_of_an_enumeration(seed, program):
+    problem = weighed(seed)
+    listed = feasible_deployments(problem)
+    solution = edrp.solve(problem, "highs", program=program)
+    if not listed:
+        assert solution.status == "infeasible"
+        return
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(min(each.evaluation.objective for each in listed), rel=1e-8)
+
+
+@pytest.mark.parametrize("method", ["iterated-local-search", "annealing", "hill-climbing"])
+def test_searches_spread_what_shares_a_node(method):
+    """With peak load alone in the objective they find the optimum of small instances, or come near it."""
+    for seed in range(200, 206):
+        problem = random_contention(seed).replace(weights={"peak_load": 1.0})
+        best = min((each.evaluation.objective for each in feasible_deployments(problem)), default=None)
+        if best is None:
+            continue
+        found = edrp.solve(problem, method, seed=1)
+        assert found.objective is not None
+        assert best * (1 - 1e-9) <= found.objective <= best * (1.3 if method == "hill-climbing" else 1.02)
+
+
+@pytest.mark.parametrize("method", ["eliminate", "equal-nodes"])
+def test_methods_that_know_no_contention_say_so(method):
+    problem = random_contention(1).replace(weights={"peak_loads": {"cpu": 1.0}})
+    with pytest.raises(UnsupportedProblemError, match=rf"{method} does not take peak_loads\.cpu into account.*use highs"):
+        edrp.solve(problem, method)
+
+
+def test_usage_without_weight_or_limit_changes_no_answer():
+    problem = random_contention(5)
+    assert edrp.solve(problem, "eliminate").objective == pytest.approx(edrp.solve(problem, "highs").objective)
+
+
+def test_auto_proves_a_peak_load():
+    solution = edrp.solve(random_contention(3).replace(weights={"peak_load": 1.0}))
+    assert solution.status == "optimal"
+
+
+def test_a_clash_with_a_limit_on_a_peak_load_is_explained():
+    problem = random_contention(7).replace(weights={"cost": 1.0})
+    least = min(each.evaluation.metrics["peak_loads.disk"] for each in feasible_deployments(problem))
+    tight = problem.replace(limits=problem.limits.replace(peak_loads={"disk": 0.9 * least}))
+    clashes = edrp.solve(tight).clashes
+    assert len(clashes) == 1
+    assert clashes[0].startswith("limits.peak_loads.disk:")
+    assert f"it is at least {least:.6g}" in clashes[0]
+
+
+def test_no_certificate_is_claimed_for_what_the_checker_does_not_know():
+    solution = edrp.solve(random_contention(3).replace(weights={"peak_load": 1.0}), certify=True)
+    assert solution.certificate is None
+    assert any("peak loads" in note or "peak_load" in note for note in solution.notes)

@@ -1,0 +1,52 @@
+"""Every deployment of a tiny problem, judged by the plain evaluation alone: optima of any metric, one after the other too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
+
+from edrp.core.problem import Evaluation
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerated:
+    """A feasible deployment and its evaluation."""
+
+    deployment: Deployment
+    evaluation: Evaluation
+
+
+def feasible_deployments(problem: EdrpProblem) -> list[Enumerated]:
+    """All feasible deployments."""
+    judged = (Enumerated(deployment, problem.evaluate(deployment)) for deployment in deployments(problem))
+    return [each for each in judged if each.evaluation.feasible]
+
+
+def deployments(problem: EdrpProblem) -> Iterator[Deployment]:
+    """All deployments that keep to candidates and numbers of replicas."""
+    everywhere = tuple(problem.network.by_name)
+    choices = []
+    for operator in problem.application.operators:
+        nodes, degrees = operator.candidates or everywhere, range(operator.min_replicas, operator.max_replicas + 1)
+        choices.append([chosen for degree in degrees for chosen in combinations_with_replacement(nodes, degree)])
+    names = [operator.name for operator in problem.application.operators]
+    for chosen in product(*choices):
+        yield Deployment(dict(zip(names, chosen, strict=True)))
+
+
+def lexicographic_values(problem: EdrpProblem, priorities: Sequence[tuple[str, float]]) -> list[float]:
+    """Optima of metrics one after the other, on their scales; each may worsen by its relative slack for those that follow.
+
+    Empty where nothing is feasible.
+    """
+    left, values = feasible_deployments(problem), []
+    for name, slack in priorities if left else ():
+        metric = problem.metrics[name]
+        value = min(metric.scaled(each.evaluation.metrics[name]) for each in left)
+        limit = value * (1 + slack) + 1e-9 * max(1.0, value)
+        left = [each for each in left if metric.scaled(each.evaluation.metrics[name]) <= limit]
+        values.append(value)
+    return values
