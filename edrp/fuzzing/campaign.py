@@ -41,7 +41,8 @@ class Campaign:
     kinds : kinds of problems, none for all.
     files : further documents to begin with.
     time_limit : seconds for each method.
-    chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others.
+    chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others. Loading
+        kernels and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
     """
 
     folder: Path
@@ -49,7 +50,7 @@ class Campaign:
     kinds: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     time_limit: float = 0.2
-    chunk: int = 100
+    chunk: int = 500
 
     @property
     def chunks(self) -> Path:
@@ -62,10 +63,10 @@ class Campaign:
         return self.folder / "finds"
 
     def finished(self) -> list[dict[str, Any]]:
-        """Finished chunks with the same seed; a line that was cut off is not counted."""
+        """Finished chunks of the same seed and size; a line that was cut off is not counted."""
         lines = self.chunks.read_text().splitlines() if self.chunks.exists() else []
         chunks = [json.loads(line) for line in lines if line.endswith("}}")]
-        return [chunk for chunk in chunks if chunk["seed"] == self.seed]
+        return [chunk for chunk in chunks if (chunk["seed"], chunk["size"]) == (self.seed, self.chunk)]
 
 
 @dataclass(slots=True)
@@ -119,8 +120,13 @@ def run_chunk(
             _write(campaign, f"{number:04d}-{summary.cases:03d}", find)
 
     each()
+    return _record(campaign, number, summary)
+
+
+def _record(campaign: Campaign, number: int, summary: Summary) -> dict[str, Any]:
     codes, signatures = dict(summary.codes), dict(summary.signatures)
-    return {"seed": campaign.seed, "chunk": number, "cases": summary.cases, "codes": codes, "signatures": signatures}
+    counts = {"cases": summary.cases, "codes": codes, "signatures": signatures}
+    return {"seed": campaign.seed, "size": campaign.chunk, "chunk": number, **counts}
 
 
 def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator[Summary]:
@@ -184,15 +190,13 @@ def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
         signature = f"a process died (exit code {process.exitcode})"
         stack = current.with_suffix(".stack")
         reason = stack.read_text() if stack.exists() else signature
-        cases_before = 0
+        summary = Summary(signatures=Counter([signature]))
         if current.exists():
             stored = json.loads(current.read_text())
-            cases_before = stored.pop("number")
+            summary.cases = stored.pop("number")
             stored["methods"] = tuple(stored["methods"])
             _write(campaign, f"{number:04d}-dead", Find(Case(**stored), signature, reason))
-        codes: dict[str, int] = {}
-        chunk = {"seed": campaign.seed, "chunk": number, "cases": cases_before, "codes": codes, "signatures": {signature: 1}}
-        line = json.dumps(chunk) + "\n"
+        line = json.dumps(_record(campaign, number, summary)) + "\n"
     with campaign.chunks.open("a") as file:
         file.write("\n" + line)  # perhaps after a line that was cut off
     for left in (result, current, current.with_suffix(".stack")):

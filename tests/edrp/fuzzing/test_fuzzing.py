@@ -139,3 +139,9 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
         file.write('{"seed": 0, "chu')  # a line that was being written when everything stopped
     again = [summary.cases for summary in run_campaign(campaign, 6)]
     assert (again[0], again[-1]) == (2, 6)
+
+
+def test_chunks_of_another_size_are_not_taken_for_finished_ones(tmp_path):
+    *_, finished = run_campaign(Campaign(tmp_path, kinds=("migration",), chunk=1), 2)
+    assert finished.cases == 2
+    assert next(run_campaign(Campaign(tmp_path, kinds=("migration",), chunk=2), 2)).cases == 0
