@@ -66,7 +66,7 @@ class Campaign:
         """Finished chunks of the same seed and size; a line that was cut off is not counted."""
         lines = self.chunks.read_text().splitlines() if self.chunks.exists() else []
         chunks = [json.loads(line) for line in lines if line.endswith("}}")]
-        return [chunk for chunk in chunks if (chunk["seed"], chunk["size"]) == (self.seed, self.chunk)]
+        return [chunk for chunk in chunks if (chunk["seed"], chunk.get("size")) == (self.seed, self.chunk)]
 
 
 @dataclass(slots=True)
