@@ -38,6 +38,8 @@ def certify(problem: Any, solution: Any, text: str | None = None) -> Certified:
     text
         The instance as its file states it, which may leave out what has a default; None for what `save` would write.
     """
+    if problem.stage_count:
+        return Certified(None, "certificates know no priorities")
     document = checker.parse(problem.model_dump_json() if text is None else text)
     reasons = []
     for writer in _writers(problem.kind, solution.method):

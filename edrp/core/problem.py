@@ -159,6 +159,11 @@ class Problem(Document):
         """Difference of two objectives that rounding may make where they are small beside what they are differences of."""
         return 0.0
 
+    @property
+    def stage_count(self) -> int:
+        """Number of stages in which the problem is solved (`edrp.core.stages`); 0 where it is solved as it is."""
+        return 0
+
     @abstractmethod
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision with plain code that shares nothing with any method."""
@@ -207,6 +212,11 @@ class Solvable(Protocol[SolutionType]):
     @property
     def resolution(self) -> float:
         """Difference of two objectives that counts as rounding."""
+        ...
+
+    @property
+    def stage_count(self) -> int:
+        """Number of stages in which the problem is solved."""
         ...
 
     def read_decision(self, decision: Any, place: str = "decision") -> Any:

@@ -51,6 +51,8 @@ class Answer:
         Sentences for the user.
     proof
         What the claim rests on, where there is one.
+    stages
+        Outcomes of the stages of a problem with priorities.
     """
 
     status: Status
@@ -63,11 +65,30 @@ class Answer:
     method: str = ""
     notes: tuple[str, ...] = ()
     proof: Proof = "own algorithm, not certified"
+    stages: tuple[StageOutcome, ...] = ()
 
     @property
     def claims(self) -> bool:
         """Whether something is claimed that needs a proof: an optimum, that nothing is feasible, or a bound."""
         return self.status in ("optimal", "infeasible") or self.bound is not None
+
+
+class StageOutcome(Outcome):
+    """What one stage of a lexicographic objective came to, in the unit of its metric."""
+
+    metric: Name = Field(description='what was minimised; "objective" for the weighted sum, which comes last')
+    value: float = Field(
+        description="reached by the stage; later ones may worsen it up to `limit`", json_schema_extra={"unit": "1"}
+    )
+    bound: float | None = Field(
+        description="proven: nothing within the limits of earlier stages is better", json_schema_extra={"unit": "1"}
+    )
+    gap: NonNegative | None = Field(description="relative difference of both", json_schema_extra={"unit": "1"})
+    proven: bool = Field(description="whether the stage is optimal within the gap asked for")
+    limit: float | None = Field(description="what later stages keep to; null for the last", json_schema_extra={"unit": "1"})
+    method: Name = Field(description="what found it")
+    proof: Proof | None = Field(None, description="what optimum or bound rest on; null: nothing is claimed")
+    seconds: NonNegative = Field(description="time that the stage took", json_schema_extra={"unit": "s"})
 
 
 class Solution(Outcome):
@@ -104,6 +125,7 @@ class Solution(Outcome):
     versions: dict[Name, str] = Field(description="versions of the packages that the answer depends on")
     notes: tuple[str, ...] = Field((), description="sentences for the user")
     proof: Proof | None = Field(None, description="what optimum, infeasibility or bound rest on; null: nothing is claimed")
+    stages: tuple[StageOutcome, ...] = Field((), description="outcomes of `priorities`, one after the other; empty without")
     _certificate: str | None = PrivateAttr(None)
 
     @property

@@ -29,6 +29,7 @@ from edrp.core.solution import (
     relative_gap,
     within_gap,
 )
+from edrp.core.stages import solve_in_stages
 
 HOLDING: Final = ("optimal", "feasible")
 """Statuses that claim a decision; every other one claims that there is none."""
@@ -211,11 +212,24 @@ def solve(
     )
     with derived_once(problem):
         compiled, skipped = compilation.seconds, budget.skipped()
-        answer = _answer(problem, method, options)
+        answer = _staged_answer(problem, method, options) if problem.stage_count else _answer(problem, method, options)
         seconds = Seconds(options.elapsed + budget.skipped() - skipped, compilation.seconds - compiled)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         solution = checked_solution(problem, method, answer, seconds, seed, clashes, gap)
         return with_certificate(problem, solution, min(MAX_SECONDS, options.remaining)) if certify else solution
+
+
+def _staged_answer(problem: Any, name: str, options: Options) -> Answer:
+    """The answer to a problem with priorities, stage by stage, each checked like an answer of its own."""
+
+    def solver(stage: Solvable[Solution], own: Options) -> tuple[Answer, Evaluation | None]:
+        answer = _answer(stage, name, own)
+        evaluation, disagreement = checked(stage, answer, own.gap)
+        if disagreement:
+            raise VerificationError(f"method {answer.method or name}: {disagreement}", answer, evaluation)
+        return answer, evaluation
+
+    return solve_in_stages(problem, options, solver)
 
 
 def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Answer:
@@ -298,6 +312,7 @@ def checked_solution(
         "versions": installed_versions("highspy", "numba", "numpy"),
         "notes": answer.notes,
         "proof": answer.proof if answer.claims else None,
+        "stages": answer.stages,
     }
     solution = problem.solution(answer.decision, fields)
     if not_finite := first_not_finite(solution):

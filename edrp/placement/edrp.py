@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive
-from edrp.core.solution import Solution
+from edrp.core.solution import Solution, StageOutcome
+from edrp.core.stages import Stage
 from edrp.placement.application import Application
+from edrp.placement.ceilings import ceiling
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metrics import EDRP_METRICS, Metric, contention_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
+from edrp.placement.priorities import Priority, check_priorities, has_weighted_stage, stage_after
 from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -126,12 +129,20 @@ class EdrpProblem(PlacementProblem):
     reconfiguration: Literal["pause-and-resume", "storm"] = Field(
         "pause-and-resume", description="how the application is reconfigured"
     )
+    priorities: tuple[Priority, ...] = Field(
+        (),
+        description="metrics to be minimised one after the other, before the weighted sum; `weights` default to the last of them",
+    )
 
     def _check_kind(self, faults: Faults) -> None:
+        prioritised = {priority.metric for priority in self.priorities}
+        if self.priorities and "weights" not in self.model_fields_set and self.priorities[-1].metric in self.metrics:
+            object.__setattr__(self, "weights", Weights.of_metrics({self.priorities[-1].metric: 1.0}))
         for name in EDRP_METRICS:
-            if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None:
+            if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None and name not in prioritised:
                 faults.add(("limits", name), None, f"needed because weights.{name} > 0: the limit normalises that term")
         self._check_peak_loads(faults)
+        check_priorities(self, faults)
         for node, resource, user in self._missing_capacities():
             why = f"is missing for '{resource}', which {user} uses and this node may run; give what it has of it per second"
             faults.add(("network", "nodes", node, "capacity"), None, why)
@@ -191,6 +202,19 @@ class EdrpProblem(PlacementProblem):
             synchronisation_time=self.synchronisation_time,
             storm=self.reconfiguration == "storm",
         )
+
+    @property
+    def stage_count(self) -> int:
+        """One for each priority, and one for the weighted sum unless it is the last of them; 0 without priorities."""
+        return len(self.priorities) + has_weighted_stage(self) if self.priorities else 0
+
+    def ceiling(self, metric: str) -> float:
+        """A value of a metric, on its scale, that no feasible deployment reaches."""
+        return ceiling(self, metric)
+
+    def stage(self, done: Sequence[StageOutcome], decision: Deployment | None) -> Stage:
+        """The stage that follows those that are done (`edrp.core.stages`)."""
+        return stage_after(self, done, decision)
 
     def solution(self, decision: Deployment | None, fields: dict[str, Any]) -> EdrpSolution:
         """The deployment and the actions that lead to it from the current one."""

@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.program import Linear
 from edrp.core.wording import suggestion
 from edrp.formulations.formulation import Formulation
@@ -153,7 +153,17 @@ class PlacementFormulation(Formulation):
 
 
 def formulate_placement(problem: PlacementProblem, program: str) -> PlacementFormulation:
-    """Formulate a deployment problem as the program "compact", "literal" or "restricted"."""
+    """Formulate a deployment problem as the program "compact", "literal" or "restricted".
+
+    Raises
+    ------
+    UnsupportedProblemError
+        Where it has priorities, or the program cannot express it.
+    """
+    if problem.stage_count:
+        raise UnsupportedProblemError(
+            "a program has one objective, this problem has priorities; solve it with `edrp.solve`, or leave them out"
+        )
     started = perf_counter()
     expressions = PLACEMENT_BUILDERS[program](compile_problem(problem))
     seconds = perf_counter() - started

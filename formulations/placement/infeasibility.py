@@ -12,6 +12,7 @@ from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLar
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
 from edrp.placement.application import Operator
+from edrp.placement.ceilings import cost_ceiling
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.metrics.base import LIMIT_SLACK
@@ -63,7 +64,7 @@ class Prover:
     def decide(self, problem: EdrpProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
         """Status and decision when one metric is minimised; with the default gap any feasible deployment will do."""
         limit = problem.limits.of(metric)
-        limited = problem if limit is not None else _limited(problem, metric, _cost_ceiling(problem))
+        limited = problem if limit is not None else _limited(problem, metric, cost_ceiling(problem))
         single = limited.replace(weights=Weights.of_metrics({metric: 1.0}))
         with derived_once(single):
             try:
@@ -143,7 +144,7 @@ def clashing_demands(problem: EdrpProblem, prover: Prover) -> tuple[list[Demand]
 def _cheapest(problem: EdrpProblem) -> EdrpProblem:
     """Any objective will do; cost is the easiest to express and needs a limit, here one that never binds."""
     return problem.replace(
-        weights=Weights(cost=1.0), limits=problem.limits.replace(cost=problem.limits.cost or _cost_ceiling(problem))
+        priorities=(), weights=Weights(cost=1.0), limits=problem.limits.replace(cost=problem.limits.cost or cost_ceiling(problem))
     )
 
 
@@ -198,19 +199,11 @@ def _resource(problem: EdrpProblem, name: str, needed: dict[str, int]) -> Demand
 
 def _limit(problem: EdrpProblem, name: str) -> Demand:
     text = f"limits.{name}: {problem.limits.of(name):.6g} {problem.metrics[name].unit}".removesuffix(" 1")
-    return Demand(text, lambda problem: _limited(problem, name, _cost_ceiling(problem) if name == "cost" else None), name)
+    return Demand(text, lambda problem: _limited(problem, name, cost_ceiling(problem) if name == "cost" else None), name)
 
 
 def _limited(problem: EdrpProblem, name: str, limit: float | None) -> EdrpProblem:
     return problem.replace(limits=problem.limits.with_limit(name, limit))
-
-
-def _cost_ceiling(problem: EdrpProblem) -> float:
-    """A cost that no deployment reaches."""
-    application = problem.application
-    replicas = sum(operator.max_replicas * operator.replica_cost for operator in application.operators)
-    max_link_cost = max((link.cost for link in (*problem.network.links, *problem.network.classes)), default=0.0)
-    return 1.0 + replicas + max_link_cost * sum(application.rate(s.source, s.target) for s in application.streams)
 
 
 def _changed(problem: EdrpProblem, operator: str, **changes: object) -> EdrpProblem:

@@ -69,7 +69,7 @@ def second_best(
     Returns
     -------
     SecondBest or None
-        None when the problem is too large for the program.
+        None when the problem is too large for the program, or has priorities.
 
     Examples
     --------
@@ -101,7 +101,9 @@ def second_best(
 
 
 def _formulation(problem: PlacementProblem) -> PlacementFormulation | None:
-    """The compact program; None where it would be too large for an explanation."""
+    """The compact program; None where it would be too large for an explanation, or there are priorities, which it cannot take."""
+    if problem.stage_count:
+        return None
     with derived_once(problem):
         if len(problem.application.streams) * len(compile_problem(problem).nodes) ** 2 > MAX_PAIRS:
             return None

@@ -123,7 +123,7 @@ def _margins(margins: tuple[Margin, ...]) -> Table:
 def _second_best(explanation: Explanation, evaluation: Evaluation) -> Iterator[Part]:
     second = explanation.second_best
     if second is None:
-        yield "Second best: not searched, the problem is too large for the compact program"
+        yield "Second best: not searched, the problem has priorities, or is too large for the compact program"
         return
     if second.deployment is None or second.distance is None:
         why = "there is no other deployment within all limits" if second.finished else "none found in time"

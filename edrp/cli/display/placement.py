@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
 from edrp.cli.terminal import table
+from edrp.core.solution import StageOutcome
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
@@ -19,6 +20,8 @@ def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | Latency
     if solution.deployment is not None:
         yield placement_table(problem, solution.deployment)
         yield metric_table(problem, solution.metrics)
+        if solution.stages:
+            yield stage_table(problem, solution.stages)
     yield from (f"• {action}" for action in solution.actions)
 
 
@@ -42,6 +45,18 @@ def metric_table(problem: PlacementProblem, metrics: dict[str, float]) -> Table:
         limit = "" if term.limit is None else f"{term.limit:.6g}"
         rows.append((term.metric, value, problem.metrics[term.metric].unit, limit, f"{term.weight:g}" if term.weight else ""))
     return table(("metric", "value", "unit", "limit", "weight"), rows, right=("value", "limit", "weight"))
+
+
+def stage_table(problem: PlacementProblem, stages: Sequence[StageOutcome]) -> Table:
+    """What every priority came to, one after the other."""
+    rows = []
+    for outcome in stages:
+        unit = problem.metrics[outcome.metric].unit if outcome.metric in problem.metrics else "1"
+        gap = "proven" if outcome.proven else "no bound is known" if outcome.gap is None else f"gap {100 * outcome.gap:.2g} %"
+        limit = "" if outcome.limit is None else f"{outcome.limit:.6g}"
+        rows.append((outcome.metric, f"{outcome.value:.6g}", unit, gap, limit, outcome.method))
+    columns = ("priority", "reached", "unit", "proof", "later at most", "method")
+    return table(columns, rows, "One after the other", right=("reached", "later at most"))
 
 
 def counted(nodes: tuple[str, ...]) -> str:
