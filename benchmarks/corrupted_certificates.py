@@ -33,7 +33,7 @@ CASES = (
     ("pmc", "migration-policy", None, 6, "pmc"),
     ("eliminate", "edrp", "series-parallel-barabasi", 4, "eliminate"),
     ("label-setting", "mapping", "grid", 3, "label-setting"),
-    ("column-generation", "edrp", "fat-geometric", 4, "column-generation"),
+    ("column-generation", "latency-aware", "fat-geometric", 4, "column-generation"),
 )
 """Format, kind, family, size and method."""
 

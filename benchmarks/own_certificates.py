@@ -31,6 +31,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.placement.edrp import FAMILIES
 from edrp.datasets.families.placement.geometric import geometric
+from edrp.datasets.families.placement.latency_aware import FAMILIES as LATENCY_AWARE
 from edrp.datasets.migration.skew import draw_state
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.rounding import rounded
@@ -43,6 +44,7 @@ SECONDS = 60.0
 """For writing and checking one certificate."""
 
 WRITERS = {
+    "column-generation": "edrp.certificates.column_generation:certify_column_generation",
     "ssm": "edrp.mdp.single_step.certificate:certify_ssm",
     "pmc": "edrp.mdp.policy.certificate:certify_pmc",
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
@@ -100,8 +102,22 @@ def maps(count: int) -> Instances:
         yield f"{servers} servers", mapping_problem(servers, 10, seed)
 
 
-FORMATS = {"ssm": migrations, "pmc": policies, "eliminate": placements, "label-setting": maps}
-DEFAULT_COUNTS = {"ssm": 1000, "pmc": 40, "eliminate": 180, "label-setting": 100}
+def latency_aware(count: int) -> Instances:
+    """Topologies of 8, 16, 24 and 32 operators of all families without cycles."""
+    families = [f for f in LATENCY_AWARE if not f.packages and not f.name.endswith("cyclic")]
+    for seed in range(count):
+        family, size = families[seed % len(families)], (8, 16, 24, 32)[seed // len(families) % 4]
+        yield f"{size} operators, {family.name}", family.make(size, np.random.default_rng([seed, size]))
+
+
+FORMATS = {
+    "ssm": migrations,
+    "pmc": policies,
+    "eliminate": placements,
+    "label-setting": maps,
+    "column-generation": latency_aware,
+}
+DEFAULT_COUNTS = {"ssm": 1000, "pmc": 40, "eliminate": 180, "label-setting": 100, "column-generation": 152}
 
 
 @app.command()
@@ -130,7 +146,7 @@ def measured(method: str, problem: Any) -> dict[str, Any]:
     document, began = checker.parse(problem.model_dump_json()), process_time()
     try:
         with deadline(now() + SECONDS):
-            text = draft_text(document, solution, resolve_name(WRITERS[method])(problem, solution))
+            text = draft_text([checker.instance_hash(document)], solution, resolve_name(WRITERS[method])(problem, solution))
     except (NotCertifiedError, OutOfTimeError) as error:
         return {**row, "said": f"not certified: {error}", "write": process_time() - began}
     row |= {"write": process_time() - began, "bytes": len(text)}
@@ -172,7 +188,7 @@ def _size(row: dict[str, Any]) -> str:
     if row["format"] == "pmc":
         states = row["size"].get("states", 0)
         return f"to {2 ** max(states - 1, 1).bit_length():6d} partitions"
-    return str(row["what"]).split(" × ")[0] + (" tasks" if row["format"] == "ssm" else "")
+    return str(row["what"]).split(" × ")[0].split(", ")[0] + (" tasks" if row["format"] == "ssm" else "")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pkgutil import resolve_name
 from typing import Any
 
 from edrp.core.certificates import Certified, Draft, NotCertifiedError
+from edrp.core.budget import deadline, look, now, seconds_left
+from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
 from edrp.validation.oracles import checker
 
@@ -17,6 +19,7 @@ Writer = Callable[[Any, Any], Draft]
 """Makes the draft of a certificate from a problem and its solution, or raises `NotCertifiedError`; it calls `budget.look`."""
 
 WRITERS: dict[str, str] = {
+    "column-generation": "edrp.certificates.column_generation:certify_column_generation",
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
     "label-setting": "edrp.certificates.mapping:certify_label_setting",
     "pmc": "edrp.mdp.policy.certificate:certify_pmc",
@@ -24,11 +27,18 @@ WRITERS: dict[str, str] = {
 }
 """Writer for answers of a method, as "package.module:function"; where none succeeds, a program of the kind is certified."""
 
+KIND_WRITERS: dict[str, str] = {"latency-aware": WRITERS["column-generation"]}
+"""Writer for answers of all other methods to problems of a kind, before that for programs."""
+
 PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"
 """Writer for answers to problems of kinds that have programs, whatever method found them."""
 
 
-def certify(problem: Any, solution: Any, text: str | None = None) -> Certified:
+SHARE = 0.6
+"""Share of the time that is left for a writer where another could follow."""
+
+
+def certify(problem: Any, solution: Any, text: str | None = None, program: bool = False) -> Certified:
     """A certificate of an optimal or infeasible solution that the checker accepts, or why there is none.
 
     Parameters
@@ -37,37 +47,52 @@ def certify(problem: Any, solution: Any, text: str | None = None) -> Certified:
         A problem and a checked solution of it.
     text
         The instance as its file states it, which may leave out what has a default; None for what `save` would write.
+    program
+        Whether it must be a certificate of a program, which can be written as VIPR.
     """
     if problem.stage_count:
         return Certified(None, "certificates know no priorities")
     document = checker.parse(problem.model_dump_json() if text is None else text)
+    hashes = dict.fromkeys(checker.instance_hash(stated) for stated in (document, *_stated(problem)))
     reasons = []
-    for writer in _writers(problem.kind, solution.method):
+    writers = _writers(problem.kind, solution.method, program)
+    for writer in writers:
         try:
-            certificate = draft_text(document, solution, writer(problem, solution))
+            with deadline(now() + (1.0 if writer is writers[-1] else SHARE) * seconds_left()):
+                certificate = draft_text(hashes, solution, writer(problem, solution))
             checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
         except checker.Refused as error:
             reasons.append(f"the checker does not accept the certificate: {error}")
+        except OutOfTimeError:
+            look("the certificate")
+            reasons.append("the proof of the method itself was not finished in time")
         else:
             return Certified(certificate)
     return Certified(None, "; ".join(reasons) or f"there is no certificate of answers of {solution.method}")
 
 
-def _writers(kind: str, method: str) -> list[Writer]:
-    """Writers for the methods in a name such as "auto: eliminate", then the one for programs."""
-    names = re.split(r": | \(", method)
+def _stated(problem: Any) -> list[dict[str, Any]]:
+    """The documents that state a problem: with all defaults written out, and without what it was not given."""
+    return [checker.parse(problem.model_dump_json(exclude_unset=unset)) for unset in (False, True)]
+
+
+def _writers(kind: str, method: str, program: bool) -> list[Writer]:
+    """Writers for the methods in a name such as "auto: eliminate", or else for the kind, then the one for programs."""
+    names = [] if program else re.split(r": | \(", method)
     places = [WRITERS[name] for name in reversed(names) if name in WRITERS]
+    if not places and not program and kind in KIND_WRITERS:
+        places = [KIND_WRITERS[kind]]
     return [resolve_name(place) for place in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
 
 
-def draft_text(document: dict[str, Any], solution: Any, draft: Draft) -> str:
-    """A draft with its header as the text of a certificate."""
+def draft_text(hashes: Iterable[str], solution: Any, draft: Draft) -> str:
+    """A draft with its header, which has the hashes of the documents that state the instance, as the text of a certificate."""
     header: dict[str, Any] = {
         "format": draft.format,
         "version": checker.VERSION,
-        "instance": checker.instance_hash(document),
+        "instance": list(hashes),
         "claim": solution.status,
     }
     if solution.status == "optimal":

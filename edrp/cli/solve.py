@@ -126,7 +126,7 @@ def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[E
             limit = options["time_limit"]
             left = MAX_SECONDS if limit is None else max(0.0, limit - (perf_counter() - started))
             with progress(f"certifying {job.source}"):
-                solution = certified_for_file(job.problem, solution, job.source, left)
+                solution = certified_for_file(job.problem, solution, job.source, left, job.vipr is not None)
             write_certificates(solution, job.source, job.certificate, job.vipr, force)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")

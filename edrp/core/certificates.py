@@ -45,7 +45,9 @@ class Certified(NamedTuple):
     why: str = ""
 
 
-def with_certificate(problem: Any, solution: Any, seconds: float = MAX_SECONDS, text: str | None = None) -> Any:
+def with_certificate(
+    problem: Any, solution: Any, seconds: float = MAX_SECONDS, text: str | None = None, program: bool = False
+) -> Any:
     """The solution with a checked certificate, or with a note why it has none; as it is where nothing is claimed.
 
     Parameters
@@ -56,12 +58,14 @@ def with_certificate(problem: Any, solution: Any, seconds: float = MAX_SECONDS, 
         Time that there is for it.
     text
         The instance as its file states it; None where there is no file but what `save` would write.
+    program
+        Whether it must be a certificate of a program, which can be written as VIPR.
     """
     if solution.status not in ("optimal", "infeasible"):
         return solution
     try:
         with deadline(now() + min(seconds, MAX_SECONDS)):
-            found: Certified = own("edrp.certificates")(problem, solution, text)
+            found: Certified = own("edrp.certificates")(problem, solution, text, program)
     except OutOfTimeError as error:
         found = Certified(None, str(error))
     if found.certificate is None:

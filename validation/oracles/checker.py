@@ -16,12 +16,12 @@ Header
 
     format    one of the keys of `FORMATS`
     version   1
-    instance  hash of the instance (see `instance_hash`)
+    instance  hashes of the documents that state the instance, with and without what has a default (see `instance_hash`)
     claim     "optimal" or "infeasible", the `status` of the solution
     bound     of an optimal solution, as "p/q": no decision is better than this − 1e-6 (`TOLERANCE`)
 
-    The checker evaluates the decision of the solution itself where `EVALUATE` knows the kind of problem: it must keep to all
-    limits, and its value must be the solution's objective and the bound, to 1e-9 of the value (`SAME`).
+    The checker evaluates the decision of the solution itself where `EVALUATE` knows the kind of problem, and all that is in it:
+    it must keep to all limits, and its value must be the solution's objective and the bound, to 1e-9 of the value (`SAME`).
     The other lines are the format's: its function in `FORMATS` reads them all, raises `Refused` where something does not hold,
     and returns what has been proven, in words; its docstring says what they are.
 """
@@ -38,12 +38,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise, product
 from itertools import combinations_with_replacement as multisets
 from itertools import count as numbers_from
-from operator import add, le, sub
+from operator import add, gt, le, mul, sub
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -58,6 +58,10 @@ TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1,
 
 class Refused(Exception):  # noqa: N818 - the word that the checker says
     """The first thing that does not hold."""
+
+
+class Unknown(Refused):
+    """Something that the checker does not know; a program that the certificate states may still be proven."""
 
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration)
@@ -432,23 +436,19 @@ def _named(resources: Any) -> dict[str, Any]:
     return resources if isinstance(resources, dict) else {"resources": resources}
 
 
-class Deployments:
-    """The parts of a deployment's metrics: of one operator on a multiset of nodes, and of a stream between two of them."""
+class Application:
+    """Operators, streams with their rates, and links between nodes of a placement problem."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
-        graph, self.current = problem["application"], problem.get("current")
-        self.weights = problem.get("weights") or {"response_time": Fraction(1, 2), "cost": Fraction(1, 2)}
-        self.limits = {name: limit for name, limit in (problem.get("limits") or {}).items() if limit not in (None, {})}
-        storm = self.current is not None and problem.get("reconfiguration") == "storm"
-        need(
-            "availability" not in self.limits and not storm, "the checker knows neither availability nor Storm's reconfiguration"
-        )
-        peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]
-        need(not peaks and not problem.get("priorities"), "the checker knows neither peak loads nor priorities")
+        graph, self.network = problem["application"], problem["network"]
+        self.links, self.nodes = _network(problem)
         self.operators = {operator["name"]: operator for operator in graph["operators"]}
         self.streams = {(s["source"], s["target"]): s.get("rate") for s in graph.get("streams", ())}
         self.before = {name: [u for u, v in self.streams if v == name] for name in self.operators}
-        self.order = tuple(TopologicalSorter(self.before).static_order())
+        try:
+            self.order = tuple(TopologicalSorter(self.before).static_order())
+        except CycleError:
+            raise Unknown("the checker does not know which of the streams of a cycle count for paths") from None
         self.load = {name: fraction(operator.get("external_rate", 0)) for name, operator in self.operators.items()}
         self.rate = dict[Any, Fraction]()
         for name in self.order:
@@ -456,8 +456,6 @@ class Deployments:
                 flow = self.load[stream[0]] * self.operators[stream[0]].get("selectivity", 1)
                 self.rate[stream] = flow if self.streams[stream] is None else fraction(self.streams[stream])
                 self.load[name] += self.rate[stream]
-        self.network, self.pause = problem["network"], fraction(problem.get("synchronisation_time", 0))
-        self.links, self.nodes = _network(problem)
 
     def find_link(self, u: str, v: str) -> Any:
         """The link between two nodes: listed, else what holds for their zones, or None."""
@@ -470,6 +468,27 @@ class Deployments:
         found = self.find_link(u, v)
         need(found, f"there is no link {u} → {v}")
         return dict(found)
+
+    def choices(self, name: str, nodes: Iterable[str]) -> None:
+        """Refuse nodes that are no candidates of an operator."""
+        allowed = self.operators[name].get("candidates") or self.nodes
+        need(set(nodes) <= set(allowed), f"{name}: runs on a node that is no candidate")
+
+
+class Deployments(Application):
+    """The parts of a deployment's metrics: of one operator on a multiset of nodes, and of a stream between two of them."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        super().__init__(problem)
+        self.current = problem.get("current")
+        self.weights = problem.get("weights") or {"response_time": Fraction(1, 2), "cost": Fraction(1, 2)}
+        self.limits = {name: limit for name, limit in (problem.get("limits") or {}).items() if limit not in (None, {})}
+        storm = self.current is not None and problem.get("reconfiguration") == "storm"
+        if "availability" in self.limits or storm:
+            raise Unknown("the checker knows neither availability nor Storm's reconfiguration")
+        peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]
+        need(not peaks and not problem.get("priorities"), "the checker knows neither peak loads nor priorities")
+        self.pause = fraction(problem.get("synchronisation_time", 0))
 
     def price(self, operator: dict[str, Any]) -> Fraction:
         """Money/h of one replica."""
@@ -563,7 +582,7 @@ def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
         need(
             operator.get("min_replicas", 1) <= len(nodes) <= operator.get("max_replicas", 1), f"{name}: wrong number of replicas"
         )
-        need(set(nodes) <= set(operator.get("candidates") or model.nodes), f"{name}: runs on a node that is no candidate")
+        model.choices(name, nodes)
         parts = model.alone(name, nodes)
         need(parts is not None, f"{name}: overloaded, or too much for a node")
         latency, cost, downtime = parts or (Fraction(0),) * 3
@@ -1101,6 +1120,365 @@ def check_eliminate(problem: dict[str, Any], _: Any, header: dict[str, Any], lin
     raise Refused("the certificate ends before all deployments are excluded")
 
 
+# --- latency-aware placements: format column-generation ---
+
+_Pattern = tuple[int, ...]  # how many instances of each operator are on one node
+
+
+class Instances(Application):
+    """A problem of kind "latency-aware": what its streams cost when cut, what nodes cost, what instances and nodes have."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        super().__init__(problem)
+        weights = {"supervisors": 1, "colocation": 1, "events": 1, "latency": Fraction("1e-6"), **problem.get("weights", {})}
+        self.second, self.price = 1000 * fraction(weights["latency"]), fraction(weights["supervisors"]) / len(self.nodes)
+        self.count = {name: operator.get("instances", 1) for name, operator in self.operators.items()}
+        pairs = {(u, v): self.count[u] * self.count[v] for u, v in self.streams}
+        shares = ((weights["colocation"], pairs), (weights["events"], self.rate))
+        self.cut = {s: sum((w * x[s] / sum(x.values()) for w, x in shares if any(x.values())), Fraction(0)) for s in self.streams}
+        """Objective of each stream when no instances of its ends are together."""
+        usable = problem.get("utilisation", {"cpu": Fraction("0.95"), "memory": 1})
+        self.need = {name: _named(operator.get("resources", 1)) for name, operator in self.operators.items()}
+        self.usable = dict[str, Any]()
+        for name, node in self.nodes.items():
+            free = node.get("resources")
+            self.usable[name] = None if free is None else {r: x * usable.get(r, 1) * SLACK for r, x in _named(free).items()}
+
+    def room(self, node: str, resource: str) -> Bound:
+        """How much of a resource instances on a node may use together; None for any amount."""
+        free = self.usable[node]
+        return None if free is None else fraction(free.get(resource, 0))
+
+
+def evaluate_latency_aware(problem: dict[str, Any], decision: Any) -> Fraction:
+    """Nodes in use, streams and tuples between nodes, and the slowest path through instances (latency-aware placement, eq. 1)."""
+    model, used, arrival = Instances(problem), dict[Any, Any](), dict[str, dict[str, Fraction]]()
+    need(decision.keys() == model.operators.keys(), "other operators than those of the application")
+    value = sum(model.cut.values(), Fraction(0))
+    for name in model.order:
+        need(len(decision[name]) == model.count[name], f"{name}: wrong number of instances")
+        model.choices(name, decision[name])
+        arrival[name] = dict.fromkeys(decision[name], Fraction(0))
+        for source, v in product(model.before[name], arrival[name]):
+            ways = (seconds + (fraction(model.link(u, v)["delay"]) if u != v else 0) for u, seconds in arrival[source].items())
+            arrival[name][v] = max(arrival[name][v], *ways)
+            together = decision[source].count(v) * decision[name].count(v)
+            value -= model.cut[source, name] * together / (model.count[source] * model.count[name])
+        for node, (resource, amount) in product(decision[name], model.need[name].items()):
+            used[node, resource] = used.get((node, resource), 0) + amount
+    for (node, resource), amount in used.items():
+        room = model.room(node, resource)
+        need(room is None or amount <= room, f"node {node}: too much of {resource}")
+    nodes = {node for row in arrival.values() for node in row}
+    return value + model.price * len(nodes) + model.second * max(x for row in arrival.values() for x in row.values())
+
+
+class Window:
+    """How many nodes may be in use, in all and of each class."""
+
+    def __init__(self, least: int, most: int, low: tuple[int, ...], high: tuple[int, ...]) -> None:
+        self.least, self.most, self.low, self.high = least, most, low, high
+
+    def halves(self, which: int, floor: int) -> tuple[Window, Window]:
+        """At most floor, and more, of the nodes of a class; of all nodes for -1."""
+        need(which in range(-1, len(self.low)) and type(floor) is int, "there is no such class")
+        if which < 0:
+            lower, upper = min(self.most, floor), max(self.least, floor + 1)
+            return Window(self.least, lower, self.low, self.high), Window(upper, self.most, self.low, self.high)
+        high = (*self.high[:which], min(self.high[which], floor), *self.high[which + 1 :])
+        low = (*self.low[:which], max(self.low[which], floor + 1), *self.low[which + 1 :])
+        return Window(self.least, self.most, self.low, high), Window(self.least, self.most, low, self.high)
+
+    def cheapest(self, cost: Sequence[int], used: Sequence[int]) -> Any:
+        """The least cost of nodes by class, of which so many are used at least."""
+        low = list(map(max, self.low, used))
+        count, total = sum(low), sum(map(mul, low, cost))
+        if any(map(gt, low, self.high)) or count > self.most or sum(self.high) < self.least:
+            return _NEVER
+        for each, c in sorted(zip(cost, numbers_from(), strict=False)):
+            more = min(self.high[c] - low[c], self.most - count if each < 0 else max(0, min(self.most, self.least) - count))
+            count, total = count + more, total + more * each
+        return total if count >= self.least else _NEVER
+
+
+class Patterns:
+    """A problem of kind "latency-aware" in integers, in 2^-SHIFT of the objective; operators by number.
+
+    Nodes with equal room for the same operators are a class. Only paths tell the nodes of a class apart. Without objective all
+    placements are worth 0.
+    """
+
+    def __init__(self, problem: dict[str, Any], order: list[str], objective: bool) -> None:
+        model, unit = Instances(problem), 2**SHIFT if objective else 0
+        need(sorted(order) == sorted(model.operators), "order: not each operator once")
+        place, self.size = {name: i for i, name in enumerate(order)}, len(order)
+        self.price, self.apart = math.floor(model.price * unit), math.floor(sum(model.cut.values()) * unit)
+        self.count = tuple(model.count[name] for name in order)
+        self.saved: list[dict[int, int]] = [{} for _ in order]  # by later and earlier operator: when two instances are together
+        for (u, v), value in model.cut.items():
+            early, late = sorted((place[u], place[v]))
+            pair = math.ceil(value * unit / (model.count[u] * model.count[v]))
+            self.saved[late][early] = self.saved[late].get(early, 0) + pair
+        last = [max((k for k in range(self.size) if i in self.saved[k]), default=i) for i in range(self.size)]
+        self.fronts = [[i for i in range(k) if last[i] >= k] for k in range(self.size + 1)]
+        self.paths = [(place[name], [place[u] for u in model.before[name]]) for name in model.order]
+        names = sorted({resource for need_of in model.need.values() for resource in need_of})
+        scale = math.lcm(*(fraction(x).denominator for need_of in model.need.values() for x in need_of.values()))
+        self.need = [tuple(int(model.need[name].get(r, 0) * scale) for r in names) for name in order]
+        all_need = [sum(map(mul, self.count, column)) for column in zip(*self.need, strict=True)]
+        classes = dict[Any, list[str]]()
+        for node in model.nodes:
+            rooms = ((model.room(node, r), most) for r, most in zip(names, all_need, strict=True))
+            room = tuple(most if x is None else min(most, math.floor(x * scale)) for x, most in rooms)
+            runs = [node in (model.operators[name].get("candidates") or model.nodes) for name in order]
+            fits = (min((x // a for x, a in zip(room, need_of, strict=True) if a), default=n) for n, need_of in self._needs())
+            most = tuple(min(n, fit) if may else 0 for n, fit, may in zip(self.count, fits, runs, strict=True))
+            if any(most):
+                classes.setdefault((room, most), []).append(node)
+        self.rooms, self.most = [room for room, _ in classes], [most for _, most in classes]
+        self.members = list(classes.values())
+        self.model, self.unit, self.known = model, math.floor(model.second * unit), dict[Any, Any]()
+
+    def _needs(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        return zip(self.count, self.need, strict=True)
+
+    @property
+    def root(self) -> Window:
+        """All placements."""
+        sizes = tuple(map(len, self.members))
+        return Window(1, sum(sizes), (0,) * len(sizes), sizes)
+
+    def gain(self, k: int, x: int, front: Iterable[tuple[int, int]], worth: list[int]) -> int:
+        """What x instances of operator k are worth with those before them on the same node."""
+        return x * (worth[k] + sum(n * self.saved[k].get(i, 0) for i, n in front))
+
+    def tables(self, c: int, worth: list[int]) -> list[dict[_Pattern, list[tuple[int, int, int]]]]:
+        """By operator and by counts of those before it that matter, what those from it on can be worth: most first.
+
+        Labels are worth and use of the two shortest resources; others are ignored here.
+        """
+        room, wanted = self.rooms[c], [sum(map(mul, self.most[c], column)) for column in zip(*self.need, strict=True)]
+        short = sorted((r for r, x in enumerate(room) if wanted[r] > x), key=lambda r: Fraction(room[r], wanted[r]))[:2]
+        found: list[dict[_Pattern, list[tuple[int, int, int]]]] = [{(): [(0, 0, 0)]}]
+        looked = 0
+        for k in reversed(range(self.size)):
+            a, b = ([self.need[k][r] for r in short] + [0, 0])[:2]
+            top = ([room[r] for r in short] + [0, 0])[:2]
+            table, front = {}, self.fronts[k]
+            for state in product(*(range(self.most[c][i] + 1) for i in front)):
+                counts, labels = dict(zip(front, state, strict=True)), []
+                for x in range(self.most[c][k] + 1):
+                    counts[k] = x
+                    more = self.gain(k, x, zip(front, state, strict=True), worth)
+                    rest = found[-1][tuple(counts[i] for i in self.fronts[k + 1])]
+                    p, q = x * a, x * b
+                    labels += [(w + more, u + p, v + q) for w, u, v in rest if u + p <= top[0] and v + q <= top[1]]
+                looked += len(labels)
+                need(looked <= MAX_STATES, f"more than {MAX_STATES} states")
+                table[state] = _undominated(labels)
+            found.append(table)
+        self.short = short
+        return found[::-1]
+
+    def above(self, c: int, tables: Any, worth: list[int], threshold: Any, most: int) -> Iterator[tuple[int, _Pattern]]:
+        """Patterns of a class that are worth at least the threshold."""
+        short, looked = self.short, 0
+        stack: list[tuple[_Pattern, int, tuple[int, ...]]] = [((), 0, self.rooms[c])]
+        while stack:
+            pattern, value, room = stack.pop()
+            k = len(pattern)
+            if k == self.size:
+                if any(pattern):
+                    yield value, pattern
+                continue
+            for x in range(self.most[c][k] + 1):
+                left = tuple(free - x * amount for free, amount in zip(room, self.need[k], strict=True))
+                if min(left, default=0) < 0:
+                    break
+                need((looked := looked + 1) <= most, f"more than {most} parts of patterns")
+                go = value + self.gain(k, x, ((i, pattern[i]) for i in self.fronts[k]), worth)
+                after = (*pattern, x)
+                p, q = ([left[r] for r in short] + [0, 0])[:2]
+                labels = tables[k + 1][tuple(after[i] for i in self.fronts[k + 1])]
+                follow = next((w for w, used, also in labels if used <= p and also <= q), None)
+                if follow is not None and go + follow >= threshold:
+                    stack.append((after, go, left))
+
+    def close(self, window: Window, worth: list[int], target: int, most: int) -> int:
+        """See that nothing in a window is below the target; how many parts of placements were looked at."""
+        fixed, none = self.apart + sum(map(mul, self.count, worth)), (0,) * len(self.members)
+        tables, shorts, least = [], [], []
+        for c in range(len(self.members)):
+            tables.append(self.tables(c, worth))
+            shorts.append(self.short)
+            least.append(self.price - tables[c][0][()][0][0])
+        if fixed + window.cheapest(least, none) >= target:
+            return 0
+        listed = list[tuple[int, int, _Pattern]]()
+        for c in range(len(self.members)):
+            using = fixed + window.cheapest(least, [int(d == c) for d in range(len(none))])
+            if using < target:  # one that costs more than the least by what is left to the target is in nothing below it
+                self.short = shorts[c]
+                some = self.above(c, tables[c], worth, self.price - least[c] - (target - using) + 1, most)
+                listed += [(self.price - value - least[c], c, pattern) for value, pattern in some]
+                need(len(listed) <= most, f"more than {most} patterns")
+        return len(listed) + self._cover(window, fixed, least, sorted(listed), target, most)
+
+    def _cover(self, window: Window, fixed: int, least: list[int], listed: Any, target: int, most: int) -> int:
+        """Go through all choices of listed patterns that hold each instance once; operators in few patterns come first."""
+        holders = [[p for p, (_, _, pattern) in enumerate(listed) if pattern[a]] for a in range(self.size)]
+        order, rest, looked = sorted(range(self.size), key=lambda a: len(holders[a])), dict[Any, Any](), 0
+        stack: list[Any] = [(self.count, (0,) * len(least), (), 0, order[0], 0)]
+        while stack:
+            left, used, chosen, above, a, begin = stack.pop()
+            for at in range(begin, len(holders[a])):
+                excess, c, pattern = listed[holders[a][at]]
+                need((looked := looked + 1) <= most, f"more than {most} parts of placements")
+                if fixed + window.cheapest(least, used) + above + excess >= target:
+                    break
+                now = tuple(map(sub, left, pattern))
+                if min(now) < 0:
+                    continue
+                counts, more = (*used[:c], used[c] + 1, *used[c + 1 :]), (*chosen, (c, pattern))
+                if counts not in rest:
+                    rest[counts] = fixed + window.cheapest(least, counts)
+                bound = rest[counts] + above + excess
+                if bound >= target or bound + self.latency(self.legs(more), [c for c, _ in more]) >= target:
+                    continue
+                b = next((b for b in order if now[b]), None)
+                if b is not None:
+                    stack.append((now, counts, more, above + excess, b, at if a == b else 0))
+                elif sum(counts) >= window.least and all(map(le, window.low, counts)):
+                    score = fixed + sum(map(mul, least, counts)) + above + excess
+                    looked += self._seat(list(more), target - score, most - looked)
+        return looked
+
+    def _seat(self, chosen: list[tuple[int, _Pattern]], latency: int, most: int) -> int:
+        """Go through all ways to give nodes of their classes to patterns with less than that path latency."""
+        chosen = self._connected(chosen)
+        stack, looked, ways = [tuple[str, ...]()], 0, self.legs(chosen)
+        while stack:
+            nodes = stack.pop()
+            at = len(nodes)
+            need(at < len(chosen), "there may be a better placement")
+            after = nodes[-1] if at and chosen[at] == chosen[at - 1] else None  # equal patterns in the order of nodes
+            members, tried = self.members[chosen[at][0]], set()
+            for node in members[members.index(after) + 1 if after in members else 0 :]:
+                twin = self.twins[node]
+                if node not in nodes and (twin not in tried or after is not None):
+                    tried.add(twin)
+                    need((looked := looked + 1) <= most, f"more than {most} parts of placements")
+                    places = [*nodes, node, *(c for c, _ in chosen[at + 1 :])]
+                    if self.latency(ways, places) < latency:
+                        stack.append((*nodes, node))
+        return looked
+
+    def _connected(self, chosen: list[tuple[int, _Pattern]]) -> list[tuple[int, _Pattern]]:
+        """Patterns with few nodes to choose from first, then those with the most streams to those before; equal ones together."""
+        left, order = Counter(chosen), list[tuple[int, _Pattern]]()
+
+        def rank(item: tuple[int, _Pattern]) -> Any:
+            pairs = ((a, b) for b, sources in self.paths for a in sources)
+            joined = sum(any((p[a] and item[1][b]) or (p[b] and item[1][a]) for _, p in order) for a, b in pairs)
+            return len(self.members[item[0]]) == 1, joined, item
+
+        while left:
+            best = max(left, key=rank)
+            order += [best] * left.pop(best)
+        return order
+
+    @cached_property
+    def twins(self) -> dict[str, tuple[Any, ...]]:
+        """Nodes without links of their own are alike where their zones are, which is what this says of each."""
+        listed = {node for ends in self.model.links for node in ends}
+        return {name: (name, 0) if name in listed else (node.get("zone"),) for name, node in self.model.nodes.items()}
+
+    def hop(self, x: Any, y: Any) -> Any:
+        """Objective of a hop between two places at least: a node each, or any of a class, but not the same one."""
+        if (x, y) not in self.known:
+            starts, ends = ([z] if isinstance(z, str) else self.members[z] for z in (x, y))
+            pairs = ((u, v) for u, v in product(starts, ends) if u != v)
+            delays = (fraction(link["delay"]) if link else _NEVER for link in (self.model.find_link(*pair) for pair in pairs))
+            shortest = min(delays, default=_NEVER)
+            self.known[x, y] = _NEVER if shortest == _NEVER else math.floor(shortest * self.unit)
+        return self.known[x, y]
+
+    def legs(self, chosen: Sequence[tuple[int, _Pattern]]) -> tuple[int, list[tuple[int, int, int, int]]]:
+        """Numbers of (operator, place) pairs of patterns, and from which a tuple goes to which, with the numbers of the places.
+
+        Operators that no pattern holds are at place -1.
+        """
+        number: list[dict[int, int]] = [{} for _ in self.count]
+        legs, count = list[tuple[int, int, int, int]](), numbers_from()
+        for b, sources in self.paths:
+            for j in [j for j, (_, pattern) in enumerate(chosen) if pattern[b]] or [-1]:
+                number[b][j] = next(count)
+                legs += [(k, number[b][j], i, j) for a in sources for i, k in number[a].items()]
+        return next(count), legs
+
+    def latency(self, ways: tuple[int, list[tuple[int, int, int, int]]], places: Sequence[Any]) -> Any:
+        """Objective of the slowest path through the instances of patterns at different places; others are passed at once."""
+        size, legs = ways
+        arrival = [0] * size
+        for k, at, i, j in legs:
+            seconds = arrival[k] if i == j or i < 0 or j < 0 else arrival[k] + self.hop(places[i], places[j])
+            if seconds > arrival[at]:
+                arrival[at] = seconds
+        return max(arrival)
+
+
+def _undominated(labels: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Labels (worth, use, use) of which no other is worth as much and uses no more; the one that is worth most first."""
+    kept, stairs = [], list[tuple[int, int]]()  # uses of those kept: the first ascends, the second descends
+    for label in sorted(labels, key=lambda label: (-label[0], label)):
+        _, p, q = label
+        at = bisect_right(stairs, (p, _NEVER))
+        if not at or stairs[at - 1][1] > q:
+            kept.append(label)
+            end = at
+            while end < len(stairs) and stairs[end][1] >= q:
+                end += 1
+            stairs[at:end] = [(p, q)]
+    return kept
+
+
+def check_column_generation(problem: dict[str, Any], _: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
+    """`column-generation`: a tree of windows on how many nodes are used, with prices of instances in its leaves; "latency-aware".
+
+    A pattern says how many instances of each operator a node holds. The header's `order` names the operators in an order of
+    which few must be remembered. The tree follows in pre-order, a line for each node:
+
+    ["W", class, floor]   of the nodes of a class (-1: of all) at most floor are in use, or at least floor + 1
+    ["P", [k, …]]         a leaf: prices k/2^40 of the objective for an instance of each operator, in that order
+
+    Classes are those of nodes with equal room for the same operators, in the order of their first nodes. At any prices a
+    placement costs Σ prices of all instances, plus for each node in use its price less what its pattern is worth: prices, and
+    what pairs of instances save by being together. The checker finds the most that a pattern of each class is worth by dynamic
+    programming. Where that leaves room below the bound, it lists all patterns that fit in there, and goes through all choices
+    of them that hold each instance once, and their places, with the shortest paths that are possible. A claim that nothing is
+    feasible is proven in the same way, with placements that are worth 0, and a bound of 1.
+    """
+    need(problem["kind"] == "latency-aware", "this format is for problems of kind latency-aware")
+    optimal = header["claim"] == "optimal"
+    patterns = Patterns(problem, header["order"], optimal)
+    bound = fraction(header["bound"]) if optimal else None
+    target = 1 if bound is None else math.ceil((bound - TOLERANCE) * 2**SHIFT)
+    stack, leaves, looked = [patterns.root], 0, 0
+    line: Any
+    while stack:
+        window, line = stack.pop(), next(lines, None)
+        need(isinstance(line, list) and line, "the tree ends before all of it is closed")
+        if line[0] == "W":
+            stack += reversed(window.halves(line[1], line[2]))
+            continue
+        worth = [k << SHIFT - PLACES for k in line[1]]
+        need(line[0] == "P" and len(worth) == patterns.size, f"leaf {leaves + 1} has no price for each operator")
+        leaves, looked = leaves + 1, looked + patterns.close(window, worth, target, MAX_PARTS)
+    need(next(lines, None) is None, "there are lines after the tree")
+    said = "feasible" if bound is None else f"below {float(bound)!r} − 1e-6"
+    return f"no decision is {said} ({leaves} {'leaf' if leaves == 1 else 'leaves'}, {looked} parts of placements)"
+
+
 # --- maps: documents of kind "mapping", format label-setting ---
 
 
@@ -1115,7 +1493,8 @@ class Maps:
     """
 
     def __init__(self, problem: dict[str, Any]) -> None:
-        need(problem.get("cost", "additive") == "additive", "the checker knows the additive cost of maps only")
+        if problem.get("cost", "additive") != "additive":
+            raise Unknown("the checker knows the additive cost of maps only")
         task, self.parts = problem["task"], problem["task"].get("components", [])
         self.ends, self.most = (task["source"], task["delivery"]), problem.get("max_empty_hops", 2)
         self.total, self.add_up = problem.get("empty_hops") == "total", problem.get("bandwidth", "cumulative") == "cumulative"
@@ -1333,6 +1712,7 @@ DECISION = {
 
 EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
     "edrp": evaluate_deployment,
+    "latency-aware": evaluate_latency_aware,
     "migration": evaluate_migration,
     "link-allocation": evaluate_link_allocation,
     "mapping": evaluate_map,
@@ -1344,6 +1724,7 @@ FORMATS: dict[str, Check] = {
     "ssm": check_ssm,
     "pmc": check_pmc,
     "eliminate": check_eliminate,
+    "column-generation": check_column_generation,
     "label-setting": check_label_setting,
 }
 """Functions of problem, decision, header and the remaining lines (parsed), by format."""
@@ -1357,7 +1738,7 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     need(isinstance(header, dict), "the certificate is empty, or its first line is no object")
     need(header.get("format") in FORMATS, f"format {str(header.get('format'))[:40]!r} is none of {', '.join(FORMATS)}")
     need(header.get("version") == VERSION, f"version {str(header.get('version'))[:40]}; version {VERSION} is read")
-    need(header.get("instance") == instance_hash(problem), "the certificate is of another instance")
+    need(instance_hash(problem) in header.get("instance", ()), "the certificate is of another instance")
     need(solution.get("kind") == f"{kind}-solution", f"the solution is no {kind}-solution")
     need(header.get("claim") in ("optimal", "infeasible"), "claim: must be optimal or infeasible")
     status = str(solution.get("status"))[:40]
@@ -1378,8 +1759,11 @@ def _within_time(lines: Iterable[str]) -> Iterator[Any]:
 
 def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bound: Fraction) -> None:
     """The decision keeps to the limits, and its value is the stated objective, and the bound."""
-    evaluate = EVALUATE.get(problem["kind"]) if problem.get("cost", "additive") == "additive" else None  # of maps
-    value = objective if evaluate is None else evaluate(problem, decision)
+    evaluate = EVALUATE.get(problem["kind"])
+    try:
+        value = objective if evaluate is None else evaluate(problem, decision)
+    except Unknown:
+        value = objective  # which the format may refuse
     allowed = SAME * max(Fraction(1), abs(value))
     need(abs(value - objective) <= allowed, f"the decision is worth {float(value)!r}, the solution says {float(objective)!r}")
     need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")

@@ -125,12 +125,12 @@ class Search:
 
     def _settle(self, window: Window) -> tuple[float, list[Window]]:
         """Bound of a window, and the parts it is split into where it is not settled."""
-        proof, relaxation = self._generate(window)
+        proof, relaxation = self.generate(window)
         bound = max(self.current, proof.bound)
         if bound >= self.target or self.remaining() <= 0:
             return bound, []
         self._choose_from_pool(proof, window)
-        parts = list(split(window, self._use_by_class(relaxation), self.model))
+        parts = list(split(window, self.use_by_class(relaxation), self.model))
         bound = max(bound, self._widen(proof, window, FEW_PATTERNS if parts else MANY_PATTERNS))
         return bound, parts if bound < self.target else []
 
@@ -159,7 +159,7 @@ class Search:
                 share, widening = min(1.0, 2.0 * share), True
         return bound
 
-    def _generate(self, window: Window) -> tuple[Certificate, Relaxation]:
+    def generate(self, window: Window) -> tuple[Certificate, Relaxation]:
         """Add patterns until none would lower the master's value; the best proof met, and the last relaxation."""
         model, master = self.model, self.master
         master.restrict(window)
@@ -296,7 +296,8 @@ class Search:
     def _tell(self, bound: float) -> None:
         self.report(None if self.incumbent.counts is None else self.incumbent.objective, bound)
 
-    def _use_by_class(self, relaxation: Relaxation) -> Floats:
+    def use_by_class(self, relaxation: Relaxation) -> Floats:
+        """Supervisors of each class that a relaxation uses."""
         owner = np.array(self.pool.owner[: relaxation.use.size], np.int64)
         return np.bincount(owner, relaxation.use, minlength=len(self.pricers)).astype(np.float64)
 

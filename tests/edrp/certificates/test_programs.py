@@ -59,7 +59,7 @@ def test_the_checker_evaluates_deployments_as_the_package_does(seed):
 
 
 @pytest.mark.parametrize(
-    ("kind", "family"), [("latency-aware", "continuum"), ("enactment", "containers-diamond"), ("leasing", "containers")]
+    ("kind", "family"), [("latency-aware", "continuum-cyclic"), ("enactment", "containers-diamond"), ("leasing", "containers")]
 )
 def test_other_kinds_are_certified_for_the_program_that_the_certificate_states(kind, family):
     problem = instance(kind, family, 4)
@@ -97,6 +97,19 @@ def test_an_infeasible_problem_is_certified():
     solution = edrp.solve(problem, "highs", certify=True)
     assert (solution.status, solution.proof) == ("infeasible", "checked certificate")
     assert check(problem, solution, solution.certificate).startswith("no decision is feasible")
+
+
+@pytest.mark.parametrize("name", ["reconfigure", "edge_to_cloud", "migration", "leasing", "enactment", "mapping"])
+def test_a_certificate_fits_the_file_as_written_and_with_all_defaults(name, examples):
+    text = (examples / f"{name}.json").read_text()
+    problem = edrp.loads(text)
+    solution = edrp.solve(problem, certify=True)
+    answer = checker.parse(json.dumps(solution.to_document()))
+    for document in (text, problem.model_dump_json()):
+        assert checker.check(checker.parse(document), answer, solution.certificate.splitlines())
+    other = {**checker.parse(text), "more": 1}
+    with pytest.raises(checker.Refused, match="of another instance"):
+        checker.check(other, answer, solution.certificate.splitlines())
 
 
 def test_the_checker_is_a_program_of_its_own(tmp_path):
