@@ -95,7 +95,7 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> Progra
     until = math.inf if options.time_limit is None else started + options.time_limit
     solver = highspy.Highs()
     _configure(solver, options)
-    _hand_over(solver, arrays)
+    hand_over(solver, arrays)
     if options.start is not None:
         _set_start(solver, arrays, options.start)
     solver.HandleUserInterrupt = True
@@ -190,7 +190,8 @@ def _configure(solver: Any, options: SolverOptions) -> None:
             raise ValueError(f"HiGHS refuses {name} = {value!r}")
 
 
-def _hand_over(solver: Any, arrays: Arrays) -> None:
+def hand_over(solver: Any, arrays: Arrays) -> None:
+    """Give HiGHS a program, all arrays at once."""
     matrix = arrays.matrix
     rows, columns = matrix.shape
     status = solver.passModel(

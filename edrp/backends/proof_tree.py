@@ -7,12 +7,13 @@ of columns of which at most one is 1; reliability branching (Achterberg et al., 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import highspy
 import numpy as np
 
+from edrp.backends.highs import hand_over
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look
 from edrp.core.program import Arrays
@@ -261,24 +262,8 @@ def _solver(arrays: Arrays, *, objective: bool) -> Any:
     solver = highspy.Highs()
     for name, value in SETTINGS.items():
         solver.setOptionValue(name, value)
-    matrix = arrays.matrix
-    solver.passModel(
-        arrays.lower.size,
-        arrays.row_lower.size,
-        matrix.nnz,
-        int(highspy.MatrixFormat.kRowwise),
-        int(highspy.ObjSense.kMinimize),
-        arrays.constant,
-        arrays.objective if objective else np.zeros_like(arrays.objective),
-        arrays.lower,
-        arrays.upper,
-        arrays.row_lower,
-        arrays.row_upper,
-        matrix.indptr.astype(np.int32),
-        matrix.indices.astype(np.int32),
-        matrix.data,
-        np.zeros(arrays.lower.size, np.int32),
-    )
+    relaxed = replace(arrays, integer=np.zeros_like(arrays.integer))
+    hand_over(solver, relaxed if objective else replace(relaxed, objective=np.zeros_like(arrays.objective)))
     return solver
 
 
