@@ -9,8 +9,8 @@ from fractions import Fraction
 from pkgutil import resolve_name
 from typing import Any
 
-from edrp.core.certificates import Certified, Draft, NotCertifiedError
 from edrp.core.budget import deadline, look, now, seconds_left
+from edrp.core.certificates import Certified, Draft, NotCertifiedError
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
 from edrp.validation.oracles import checker

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.certificates import Draft, NotCertifiedError
 from edrp.core.budget import look, seconds_left
+from edrp.core.certificates import Draft, NotCertifiedError
 from edrp.formulations.placement.column_generation.model import Model, build_model
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
 from edrp.formulations.placement.column_generation.windows import WHOLE, Window
