@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
     from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
     from edrp.placement.network import Link, LinkClass, Network, Node, Store
+    from edrp.placement.pareto import ParetoFront, pareto_front
+    from edrp.placement.priorities import Priority
+    from edrp.placement.throughput import Throughput, predict_throughput
+    from edrp.placement.usage import Usage
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
 
     __version__: str
@@ -77,12 +81,16 @@ _NAMES = {
     "edrp.migration.policy": "MigrationPolicyProblem",
     "edrp.migration.sequence": "MigrationSequence",
     "edrp.migration.single_step": "MigrationProblem",
+    "edrp.placement.pareto": "ParetoFront pareto_front",
     "edrp.placement.application": "Application InstancedOperator Operator Stream Topology",
     "edrp.placement.deployment": "Action Deployment",
     "edrp.placement.edrp": "EdrpProblem Limits Weights",
     "edrp.placement.latency": "CapacityCurveLatency Mm1Latency PolynomialLatency TableLatency",
     "edrp.placement.latency_aware": "LatencyAwareProblem ScoreWeights",
     "edrp.placement.network": "Link LinkClass Network Node Store",
+    "edrp.placement.priorities": "Priority",
+    "edrp.placement.throughput": "Throughput predict_throughput",
+    "edrp.placement.usage": "Usage",
     "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
 }
 _PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -146,10 +154,12 @@ __all__ = [
     "Operator",
     "Options",
     "PaidHost",
+    "ParetoFront",
     "PathMap",
     "PathTask",
     "PlannedHost",
     "PolynomialLatency",
+    "Priority",
     "Replanner",
     "ReplanningDecision",
     "ReplanningPolicy",
@@ -162,7 +172,9 @@ __all__ = [
     "Stream",
     "TableLatency",
     "TaskIntervals",
+    "Throughput",
     "Topology",
+    "Usage",
     "Weights",
     "__version__",
     "errors",
@@ -172,6 +184,8 @@ __all__ = [
     "load_solution",
     "loads",
     "methods",
+    "pareto_front",
+    "predict_throughput",
     "register",
     "register_kind",
     "save",

@@ -20,8 +20,10 @@ from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.paths import PathMetric, PathPart
+from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PlacementProblem
+from edrp.placement.throughput import Throughput, predict_throughput
 
 MIN_ALIKE = 3
 """Equal nodes that are worth a word."""
@@ -112,6 +114,7 @@ class Explanation:
     second_best : the best other deployment; None when it was not asked for or the problem is too large.
     alike : groups of nodes that may be exchanged for one another, which makes other deployments as good as this one.
     scalings : of every operator that has a capacity curve.
+    throughput : how much of its load the deployment carries, where replicas use shared resources; else None.
     """
 
     deployment: Deployment | None
@@ -126,6 +129,7 @@ class Explanation:
     second_best: SecondBest | None = None
     alike: tuple[tuple[str, ...], ...] = ()
     scalings: tuple[Scaling, ...] = ()
+    throughput: Throughput | None = None
 
 
 def explain(
@@ -186,6 +190,7 @@ def explain(
         second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
         _alike(problem),
         _scalings(problem, deployment),
+        predict_throughput(problem, deployment) if isinstance(problem, EdrpProblem) and PEAK_LOAD in problem.metrics else None,
     )
 
 

@@ -83,6 +83,10 @@ COMMANDS = {
         "edrp.cli.explain:explain_file",
         "Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is.",
     ),
+    "front": Command(
+        "edrp.cli.front:print_front",
+        "Show the Pareto front of two metrics: every deployment that no other one beats in both, each proven.",
+    ),
     "check": Command(
         "edrp.cli.certificate:check_files",
         "Check a certificate in exact arithmetic: what it proves of a solution, or the first thing that does not hold.",

@@ -14,8 +14,12 @@ from edrp.explanation import Explanation, Margin, explain
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem
+from edrp.placement.throughput import Throughput
 
 Part = Table | Text | str
+
+MAX_NODE_LOADS = 10
+"""Loads of nodes that are shown."""
 
 
 def explanation_parts(
@@ -39,6 +43,8 @@ def explanation_parts(
         yield _cost(explanation)
     if explanation.crossings:
         yield _crossings(explanation)
+    if explanation.throughput is not None:
+        yield from _throughput(explanation.throughput)
     if problem.current is not None:
         yield from _actions(explanation)
     if explanation.margins:
@@ -89,6 +95,19 @@ def _cost(explanation: Explanation) -> Table:
 def _crossings(explanation: Explanation) -> Table:
     rows = [(stream.name, f"{stream.tuples:.6g}", f"{100 * stream.share:.1f} %") for stream in explanation.crossings]
     return table(("stream", "tuples/s", "of the stream"), rows, "Between nodes", right=("tuples/s", "of the stream"))
+
+
+def _throughput(throughput: Throughput) -> Iterator[Part]:
+    rows = [
+        (load.node, load.resource, f"{load.demand:.6g}", f"{load.capacity:.6g}", f"{100 * load.share:.1f} %")
+        for load in throughput.node_loads[:MAX_NODE_LOADS]
+    ]
+    title = "Shared resources, fullest nodes first"
+    yield table(
+        ("node", "resource", "demand/s", "capacity/s", "asked for"), rows, title, right=("demand/s", "capacity/s", "asked for")
+    )
+    said = f"Throughput: {100 * throughput.share:.1f} % of the load"
+    yield Text(f"{said}, held back by {throughput.bottleneck}", "red") if throughput.bottleneck else Text(said)
 
 
 def _actions(explanation: Explanation) -> Iterator[Part]:

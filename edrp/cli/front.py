@@ -1,0 +1,53 @@
+"""`edrp front`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from edrp.cli.app import ExitCode
+from edrp.cli.solve import Method, TimeLimit
+from edrp.cli.terminal import output, progress, say, show, table
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.instances import load
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.pareto import ParetoFront, pareto_front
+
+
+def print_front(
+    file: Annotated[Path, typer.Argument(help="Instance file of kind edrp.", show_default=False)],
+    first: Annotated[str, typer.Argument(help='Metric, such as "cost".', show_default=False)],
+    second: Annotated[str, typer.Argument(help='Metric, such as "peak_load".', show_default=False)],
+    points: Annotated[int | None, typer.Option(min=2, help="About how many points; default: all.")] = None,
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
+) -> None:
+    """Show the Pareto front of two metrics: every deployment that no other one beats in both, each proven."""
+    problem = load(file)
+    if not isinstance(problem, EdrpProblem):
+        raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")
+    with progress(f"solving {file} point by point"):
+        front = pareto_front(problem, first, second, points=points, method=method, time_limit=time_limit)
+    say(output(), str(file), "bold")
+    if not front.points:
+        say(output(), "Nothing meets all limits." if front.infeasible else "No deployment was found in time.")
+        raise typer.Exit(ExitCode.INFEASIBLE if front.infeasible else ExitCode.NOTHING_FOUND)
+    show(output(), [_front_table(problem, front)])
+    left = "no other deployment is as good in one metric and better in the other"
+    say(output(), f"Complete: {left}." if front.complete else "There may be further points between these.")
+    raise typer.Exit(ExitCode.SOLVED)
+
+
+def _front_table(problem: EdrpProblem, front: ParetoFront) -> Table:
+    """A row per point: both metrics, whether they are proven, and the number of replicas of each operator."""
+    first, second = (f"{name} ({problem.metrics[name].unit})" for name in front.metrics)
+    rows = []
+    for point, values in zip(front.points, front.values, strict=True):
+        assert point.deployment is not None
+        replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
+        proof = "proven" if point.status == "optimal" else "not proven"
+        rows.append((*(f"{value:.6g}" for value in values), proof, replicas))
+    return table((first, second, "proof", "replicas"), rows, right=(first, second))
